@@ -1,0 +1,53 @@
+"""The one exception tree. A `UserError` ends with its message and exit status 2; anything else is a defect of webkiln."""
+
+from collections.abc import Sequence
+
+
+class WebkilnError(Exception):
+    """Root of everything webkiln raises on purpose."""
+
+
+class UserError(WebkilnError):
+    """Something the user can mend: the message says what is wrong, where, expected and got, and what to do next."""
+
+
+class SourceError(UserError):
+    """A model file that cannot be read: not a model, truncated, unsafe or too large."""
+
+
+class RecipeError(UserError):
+    """A recipe, variable or option that does not exist or does not fit."""
+
+
+class ShapeError(UserError):
+    """Shapes, dtypes or attributes that do not fit together; names the layer."""
+
+
+class ToolError(UserError):
+    """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of time."""
+
+
+class OutputError(UserError):
+    """A result that cannot be written: no permission, disk full."""
+
+
+class VerificationError(UserError):
+    """A bundle whose outputs differ from the framework's, or a reference that verifies nothing."""
+
+
+class UnsupportedError(UserError):
+    """Everything in a model that webkiln cannot convert, reported together before any work is done.
+
+    `items` holds (where, what, hint) triples.
+    """
+
+    def __init__(self, source: str, items: Sequence[tuple[str, str, str]]) -> None:
+        self.items = tuple(items)
+        count = len(self.items)
+        lines = [f"{source}: {count} unsupported {'part' if count == 1 else 'parts'}"]
+        lines += [f"  {where}: {what}. {hint}" for where, what, hint in self.items]
+        super().__init__("\n".join(lines))
+
+
+class InternalError(WebkilnError):
+    """A broken invariant of webkiln itself; please report it with the traceback."""
