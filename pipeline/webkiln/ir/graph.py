@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from webkiln.ir.axis import Order
 from webkiln.ir.types import Type
 
 Attributes = Mapping[str, Any]
-NO_ATTRIBUTES: Attributes = MappingProxyType({})
 INLINE_ELEMENTS = 1024
 
 
@@ -41,7 +39,7 @@ class Node:
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attrs: Attributes = field(default=NO_ATTRIBUTES)
+    attrs: Attributes = field(default_factory=dict)
     layer: str = ""
 
     @property
