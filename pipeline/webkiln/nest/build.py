@@ -6,7 +6,7 @@ from math import prod
 
 from webkiln.errors import InternalError
 from webkiln.ir.types import Type
-from webkiln.nest.expr import INT, Expr, acc, accindex, apply, arg, axis, const, load
+from webkiln.nest.expr import INT, Expr, acc, accindex, apply, arg, axis, const, load, select
 from webkiln.nest.nest import COMPUTE, Accumulator, Loop, Nest, Operand, Output, check
 
 
@@ -105,8 +105,9 @@ class NestBuilder:
     def load(self, view: View, index: Sequence[Expr], guard: Expr | None = None, other: float = 0) -> Expr:
         """Read one element; where `guard` is false nothing is read and the value is `other`."""
         type_ = COMPUTE[view.type.dtype]
-        if view.name in self._lowering.literals and guard is None:
-            return const(self._lowering.literals[view.name], type_)
+        if view.name in self._lowering.literals:
+            value = const(self._lowering.literals[view.name], type_)
+            return value if guard is None else select(guard, value, const(other, type_))
         if view not in self._inputs:
             self._inputs.append(view)
         return load(self._inputs.index(view), type_, index, guard, const(other, type_) if guard is not None else None)
