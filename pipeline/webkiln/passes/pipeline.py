@@ -1,0 +1,3 @@
+"""The neutral pipeline: passes in the order they run."""
+
+PASSES: tuple[str, ...] = ("identities",)
