@@ -46,7 +46,7 @@ class Recipe:
     backends: tuple[str, ...] = BACKENDS
     encodings: tuple[str, ...] = ("float32",)
     tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
     plugins: tuple[Path, ...] = ()
     trust_source: bool = False
 
@@ -97,7 +97,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         backends=choose("backend", data.get("backends", BACKENDS), BACKENDS, where),
         encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
         tolerances=TOLERANCES | {key: float(value) for key, value in tolerances.items()},
-        labels={key: tuple(value) for key, value in data.get("labels", {}).items()},
+        labels=_labels(data.get("labels", ())),
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
         trust_source=data.get("trust_source", False),
     )
@@ -114,6 +114,10 @@ def _source(value: Any, folder: Path, where: str) -> Source:
     if set(value) == {"script", "function"}:
         return ExportSource(folder / value["script"], value["function"])
     raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
+
+
+def _labels(value: Any) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:
+    return {key: tuple(names) for key, names in value.items()} if isinstance(value, dict) else tuple(value)
 
 
 def _size(value: Any) -> bool:
@@ -143,7 +147,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "backends": ("a list of strings", _strings),
     "encodings": ("a list of strings", _strings),
     "tolerances": ("a table: encoding = positive number", lambda v: _table(v, _number)),
-    "labels": ("a table: output name = [strings]", lambda v: _table(v, _strings)),
+    "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
     "plugins": ("a list of Python files", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
 }

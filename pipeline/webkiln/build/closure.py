@@ -25,8 +25,10 @@ class Closures:
         self._known: dict[tuple[tuple[Path, ...], tuple[str, ...]], Closure] = {}
 
     def of(self, roots: tuple[Path, ...], data: tuple[str, ...]) -> Closure:
-        """Digests by name of all first-party files reachable from `roots` and of the files that `data` globs name,
-        and the top-level third-party modules imported on the way."""
+        """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
+
+        Data are the files that `data` and the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
+        """
         if (roots, data) not in self._known:
             self._known[roots, data] = self._walk(roots, data)
         return self._known[roots, data]
@@ -51,9 +53,10 @@ class Closures:
                 elif top not in sys.stdlib_module_names:
                     modules.add(top)
         for pattern in globs:
-            for path in self._share.root.glob(pattern):
+            root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
+            for path in root.glob(pattern):
                 if path.is_file():
-                    files[path.relative_to(self._share.root).as_posix()] = self._digest(path)
+                    files[path.relative_to(root).as_posix()] = self._digest(path)
         return files, frozenset(modules)
 
     def _digest(self, path: Path) -> str:

@@ -18,6 +18,7 @@ from webkiln import errors
 from webkiln.errors import InternalError, ToolError, UserError
 
 LOG_TAIL = 4000
+FAREWELL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,11 @@ class Worker:
         alive = self.process.poll() is None
         return alive and all(self.code.get(name, digest) == digest for name, digest in code.items())
 
+    def close(self) -> None:
+        """Let an idle worker end on its own, so that what it keeps open (a browser, say) is closed."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
     def kill(self) -> None:
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -134,6 +140,12 @@ class LocalPool:
     def close(self) -> None:
         with self._lock:
             for worker in self._idle:
+                worker.close()
+            for worker in self._idle:
+                try:
+                    worker.process.wait(FAREWELL_SECONDS)
+                except subprocess.TimeoutExpired:
+                    pass
                 worker.kill()
             self._idle.clear()
 

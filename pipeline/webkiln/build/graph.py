@@ -69,18 +69,25 @@ class ModelGraph:
         params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names()}
         return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=self.recipe.plugins)
 
-    def optimize(self) -> Action:
-        """The last pass; each is an action of its own, keyed by that pass's code."""
-        last = self.convert()
+    def structure(self) -> Input:
+        """The graph as the source has it."""
+        return Product(self.convert(), "graph.json")
+
+    def weights(self) -> Mapping[str, Input]:
+        return {"weights.json": Product(self.convert(), "weights.json"), "weights/": Product(self.load(), "weights/")}
+
+    def optimize(self) -> Input:
+        """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
+        last = self.structure()
         for name in self._passes:
             code = (self._share.package / "passes" / f"{name}.py",)
-            inputs = {"graph.json": Product(last, "graph.json")}
-            last = self._add("optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code)
+            action = self._add("optimize", f":{name}", {"graph.json": last}, ("graph.json",), {"pass": name}, code=code)
+            last = Product(action, "graph.json")
         return last
 
     def lower(self, backend: str, choice: Choice) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
-        inputs = {"graph.json": Product(self.optimize(), "graph.json")}
+        inputs = {"graph.json": self.optimize()}
         return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self._backend(backend))
 
     def generate(self, backend: str, choice: Choice) -> Action:
@@ -100,11 +107,7 @@ class ModelGraph:
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Choice) -> Action:
-        inputs = {
-            "graph.json": Product(self.optimize(), "graph.json"),
-            "weights.json": Product(self.convert(), "weights.json"),
-            "weights/": Product(self.load(), "weights/"),
-        }
+        inputs = {"graph.json": self.optimize(), **self.weights()}
         return self._add("pack", f":{choice.encoding}", inputs, ("shards.json", "shards/"), {"encoding": choice.encoding})
 
     def bundle(self, choice: Choice) -> Action:
@@ -116,12 +119,14 @@ class ModelGraph:
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
+        table = self.recipe.labels
+        labels = {name: list(names) for name, names in table.items()} if isinstance(table, Mapping) else list(table)
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),
             "variants": list(variants),
             "encoding": choice.encoding,
-            "labels": {name: list(labels) for name, labels in self.recipe.labels.items()},
+            "labels": labels,
             "keep_layers": choice.layers,
         }
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
@@ -153,7 +158,7 @@ class ModelGraph:
     def report(self, choice: Choice, browsers: Sequence[str]) -> Action:
         results = [action for browser in browsers for action in self.verify(choice, browser)]
         inputs: dict[str, Input] = {f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)}
-        inputs["bundle/manifest.json"] = Product(self.bundle(choice), "bundle/manifest.json")
+        inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
         outputs = ("report.html", "verification.json")
         return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
 

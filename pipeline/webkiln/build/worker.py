@@ -38,21 +38,36 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType]) -> dict[str, Any
     return {"status": "done", "printed": printed.getvalue()}
 
 
-def read_jobs(jobs: "queue.SimpleQueue[str]") -> None:
-    for line in sys.stdin:
-        jobs.put(line)
-    os.killpg(0, signal.SIGKILL)
+class Jobs:
+    """The lines of stdin; when the parent closes it, an idle worker ends and a busy one is killed with all it started."""
+
+    def __init__(self) -> None:
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._waiting = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def next(self) -> str:
+        self._waiting.set()
+        line = self._lines.get()
+        self._waiting.clear()
+        return line
+
+    def _read(self) -> None:
+        for line in sys.stdin:
+            self._lines.put(line)
+        if self._waiting.is_set():
+            self._lines.put("")
+        else:
+            os.killpg(0, signal.SIGKILL)
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=read_jobs, args=(jobs,), daemon=True).start()
+    jobs = Jobs()
     modules: dict[str, ModuleType] = {}
-    while True:
-        reply = answer(json.loads(jobs.get()), modules)
-        answers.write(json.dumps(reply) + "\n")
+    while line := jobs.next():
+        answers.write(json.dumps(answer(json.loads(line), modules)) + "\n")
         answers.flush()
 
 
