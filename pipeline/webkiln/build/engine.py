@@ -129,7 +129,8 @@ class Engine:
             try:
                 return self._obtain_once(action, trees)
             except MissingInput as missing:
-                self._again(missing.producer)
+                for producer in missing.producers:
+                    self._again(producer)
             except _Moved:
                 self._keys = self._fresh_keys()
         raise ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
@@ -181,23 +182,20 @@ class Engine:
         self.progress.hit(action.task, result.printed)
 
     def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> ActionResult:
-        self.progress.start(action.task)
-        try:
-            with sandbox(self.cache.sandboxes) as folder:
-                inputs = lay_out(self.cache.store, folder / "in", trees)
-                outputs = {role: folder / "out" / role for role in action.outputs}
-                (folder / "out").mkdir()
-                for role, path in outputs.items():
-                    (path if role.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
-                self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
-                stage = self.share.stage(action.stage)
-                code = self._keys.code(action)
-                job = Job(action.task, stage, inputs, outputs, action.params, code, action.timeout)
-                printed = self.executor.execute(job)
+        with sandbox(self.cache.sandboxes) as folder:
+            inputs = lay_out(self.cache.store, folder / "in", trees)
+            outputs = {role: folder / "out" / role for role in action.outputs}
+            for role, path in outputs.items():
+                (path if role.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+            self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+            stage, code = self.share.stage(action.stage), self._keys.code(action)
+            self.progress.start(action.task)
+            try:
+                printed = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout))
                 result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), printed)
-        except BaseException:
-            self.progress.fail(action.task)
-            raise
+            except BaseException:
+                self.progress.fail(action.task)
+                raise
         self.progress.done(action.task, result.printed)
         return result
 

@@ -28,11 +28,11 @@ Tree = Mapping[str, Item]
 
 
 class MissingInput(Exception):
-    """A blob that an execution needs is gone or damaged; its producer has to run again."""
+    """Blobs that an execution needs are gone or damaged; their producers have to run again."""
 
-    def __init__(self, producer: Action) -> None:
-        super().__init__(producer.task)
-        self.producer = producer
+    def __init__(self, producers: Mapping[str, Action]) -> None:
+        super().__init__(", ".join(producers))
+        self.producers = tuple(producers.values())
 
 
 @contextmanager
@@ -49,6 +49,7 @@ def sandbox(parent: Path) -> Iterator[Path]:
 def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, Path]:
     """Put the files of each role below `folder`; the files of the role `x` are `x` itself, those of `x/` lie in it."""
     places: dict[str, Path] = {}
+    missing: dict[str, Action] = {}
     for role, tree in trees.items():
         places[role] = folder / role
         (places[role] if role.endswith("/") else places[role].parent).mkdir(parents=True, exist_ok=True)
@@ -60,7 +61,9 @@ def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, 
             elif item.blob is not None and item.producer is not None:
                 with writing(folder):
                     if not store.materialise(item.blob, path, own=False):
-                        raise MissingInput(item.producer)
+                        missing[item.producer.task] = item.producer
+    if missing:
+        raise MissingInput(missing)
     return places
 
 
