@@ -6,8 +6,8 @@ DATA = ()
 
 def run(inputs, outputs, params):
     facts = canonical.read(inputs["facts.json"])
-    canonical.write(outputs["graph.json"], {"name": params["name"], "layers": facts["layers"]})
-    canonical.write(outputs["weights.json"], facts["weights"])
+    canonical.write(outputs["graph.json"], {"nodes": [{"op": layer} for layer in facts["layers"]]})
+    canonical.write(outputs["weights.json"], {"slots": {name: {"digest": digest} for name, digest in facts["weights"].items()}})
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ DATA = ()
 
 
 def run(inputs, outputs, params):
-    layers = canonical.read(inputs["graph.json"])["layers"]
+    layers = [node["op"] for node in canonical.read(inputs["graph.json"])["nodes"]]
     canonical.write(outputs["program.json"], {"backend": params["backend"], "kernels": layers, "encoding": params["encoding"]})
 
 

@@ -9,7 +9,8 @@ DATA = ()
 def run(inputs, outputs, params):
     graph = canonical.read(inputs["graph.json"])
     apply = import_module(f"webkiln.passes.{params['pass']}").apply
-    canonical.write(outputs["graph.json"], graph | {"layers": apply(graph["layers"])})
+    layers = apply([node["op"] for node in graph["nodes"]])
+    canonical.write(outputs["graph.json"], {"nodes": [{"op": layer} for layer in layers]})
 
 
 if __name__ == "__main__":
