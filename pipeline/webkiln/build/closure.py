@@ -66,7 +66,8 @@ class Closures:
             raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
 
     def _name(self, path: Path) -> str:
-        for root, prefix in ((self._share.package, f"{self._package}/"), (self._share.root, "")):
+        places = (self._share.package, f"{self._package}/"), (self._share.root, "")
+        for root, prefix in sorted(places, key=lambda place: -len(place[0].parts)):
             if path.is_relative_to(root):
                 return prefix + path.relative_to(root).as_posix()
         return f"user/{path.name}"
