@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from webkiln import canonical
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -83,7 +83,8 @@ def version() -> str:
 
 def console() -> list[str]:
     """What the page has written to its console since the last call."""
-    return [entry["message"] for entry in browser().get_log("browser")]
+    entries: list[dict[str, Any]] = browser().execute("getLog", {"type": "browser"})["value"]
+    return [entry["message"] for entry in entries]
 
 
 def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from webkiln.errors import RecipeError, SourceError
 HOSTS = ("node", "chromium")
 
 
-def read_manifest(bundle: Path) -> dict[str, object]:
+def read_manifest(bundle: Path) -> dict[str, Any]:
     try:
         manifest = canonical.read(bundle / "manifest.json")
     except FileNotFoundError as error:
