@@ -43,15 +43,12 @@ function pixelsOf(drawable, options) {
   const [width, height] = extentOf(drawable);
   const { srcX = 0, srcY = 0, srcW = width, srcH = height, dstX = 0, dstY = 0 } = options;
   const { dstW = srcW, dstH = srcH } = options;
-  /** @type {CanvasImageSource} */
-  let source;
-  if (drawable instanceof ImageData) {
-    const canvas = makeCanvas(width, height);
-    contextOf(canvas).putImageData(drawable, 0, 0);
-    source = canvas;
-  } else source = drawable;
+  // Cut first: scaling a part of a canvas blends in pixels from beside the part.
+  const part = makeCanvas(srcW, srcH);
+  if (drawable instanceof ImageData) contextOf(part).putImageData(drawable, -srcX, -srcY);
+  else contextOf(part).drawImage(drawable, srcX, srcY, srcW, srcH, 0, 0, srcW, srcH);
   const context = contextOf(makeCanvas(dstX + dstW, dstY + dstH));
-  context.drawImage(source, srcX, srcY, srcW, srcH, dstX, dstY, dstW, dstH);
+  context.drawImage(part, dstX, dstY, dstW, dstH);
   return context.getImageData(0, 0, dstX + dstW, dstY + dstH);
 }
 
