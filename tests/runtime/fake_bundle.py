@@ -145,7 +145,7 @@ def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c"
         "backends": ["wasm", "js"],
         "variants": ["relaxed", "simd"],
         "encoding": "float32",
-        "labels": list(labels) if labels else None,
+        "labels": list(labels) if isinstance(labels, tuple) else labels,
         "keep_layers": keep_layers,
     }
     stage("bundle").run(inputs, {"bundle/": bundle}, params)
