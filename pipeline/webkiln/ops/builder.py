@@ -16,7 +16,8 @@ from webkiln.errors import InternalError
 from webkiln.ir.axis import Axis, Order
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Graph, Node, State, Variable, make_constant
 from webkiln.ir.types import Type
-from webkiln.ops.operator import find, infer
+from webkiln.ops.operator import infer
+from webkiln.ops.table import OPERATORS
 
 Array = NDArray[Any]
 Scalar = bool | int | float
@@ -242,6 +243,6 @@ def _kept_order(op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attribute
         return first.order
     if op in KEEPS_ORDER:
         return first.order if first.type.rank == type_.rank else None
-    if find(op).elementwise:
+    if OPERATORS[op].elementwise:
         return next((t.order for t in inputs if t.order is not None and t.shape == type_.shape), None)
     return None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import webkiln.ops.table  # noqa: F401 - defines the operators
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph
 from webkiln.ops.operator import evaluate
