@@ -3,13 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from webkiln.errors import ShapeError, UnsupportedError
+from webkiln.errors import ShapeError, UnsupportedError, UserError
 from webkiln.frontends.keras.facts import Call, LayerFacts, Weight
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
 
 Handler = Callable[["KerasConverter", "Layer"], None]
+
+
+class LayerAttributeError(UserError, AttributeError):
+    """A handler asks a layer for a weight or config value that it does not have."""
 
 
 class Layer:
@@ -52,7 +56,7 @@ class Layer:
             return facts.weights[name]
         if name in facts.config:
             return facts.config[name]
-        raise AttributeError(
+        raise LayerAttributeError(
             f"{self.path} ({facts.class_name}) has no weight or config value {name!r}; "
             f"weights: {', '.join(facts.weights) or 'none'}; config: {', '.join(facts.config) or 'none'}"
         )

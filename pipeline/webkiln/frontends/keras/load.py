@@ -1,21 +1,20 @@
 """Loads a model file: as data where every class is Keras's own, through Keras where a class of the user's has to be traced."""
 
+import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import SourceError, ToolError, UnsupportedError, WebkilnError
+from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras.archive import open_source, reading
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.facts import ModelFacts
+from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.plugins import import_files
 from webkiln.frontends.keras.reader import Blobs, read_model
-from webkiln.frontends.keras.supported import find_unsupported
-
-NO_HANDLER = "no handler"
-UNKNOWN = "unknown class, which is never imported"
-LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
-LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
+from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported
 
 
 def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelFacts, Blobs]:
@@ -27,15 +26,25 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     import_files(plugins)
     model, blobs = read_model(path)
     unsupported = find_unsupported(model, KerasConverter.is_handled)
-    if not unsupported:
+    if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
-    try:
-        import keras
-    except ImportError:
-        what = "\n".join(f"  {where}: {what}" for where, what, _ in unsupported)
-        raise ToolError(f"{path.name}: these layers have to be traced, which needs keras (pip install keras tensorflow-cpu):\n{what}") from None
+    loaded = load_with_keras(path, trust_source=trust_source, unsupported=unsupported)
     from webkiln.frontends.keras.memory import model_facts
 
+    model, blobs = model_facts(loaded, handled=KerasConverter.is_handled)
+    unsupported = find_unsupported(model, KerasConverter.is_handled)
+    if unsupported:
+        raise UnsupportedError(path.name, unsupported)
+    return model, blobs
+
+
+def load_with_keras(path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()) -> Any:
+    """The model as Keras loads it, with names that do not depend on what was loaded before.
+
+    UnsupportedError lists what would be imported or executed without `trust_source`, with the other `unsupported` parts; SourceError where
+    Keras cannot load the file.
+    """
+    keras = import_keras(f"{path.name}: " + ("; ".join(f"{where}: {what}" for where, what, _ in unsupported) or "its outputs are needed"))
     if not trust_source:
         with open_source(path) as source, reading(path):
             refused = list(_refused(source.config, keras))
@@ -43,26 +52,31 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
             known = {where for where, _, _ in refused}
             others = [item for item in unsupported if item[0].split("/")[-1] not in known and item[1] != NO_HANDLER]
             raise UnsupportedError(path.name, [*refused, *others])
-    model, blobs = model_facts(load_with_keras(path, trust_source=trust_source), handled=KerasConverter.is_handled)
-    unsupported = find_unsupported(model, KerasConverter.is_handled)
-    if unsupported:
-        raise UnsupportedError(path.name, unsupported)
-    return model, blobs
-
-
-def load_with_keras(path: Path, *, trust_source: bool = False) -> Any:
-    """The model as Keras loads it, with names that do not depend on what was loaded before; SourceError where Keras cannot."""
-    import keras
-
     keras.utils.clear_session(free_memory=False)
     try:
-        return keras.saving.load_model(path, compile=False, safe_mode=not trust_source)
-    except WebkilnError:
-        raise
+        with tempfile.TemporaryDirectory() as folder:
+            named = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
+            named.symlink_to(path.resolve())
+            return keras.saving.load_model(named, compile=False, safe_mode=not trust_source)
     except Exception as error:
-        what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         older = "; a Lambda layer only loads on the Python version that wrote it" if trust_source else ""
-        raise SourceError(f"{path.name}: Keras cannot load it: {what}{older}") from error
+        raise SourceError(f"{path.name}: Keras cannot load it: {first_sentence(error)}{older}") from error
+
+
+def _foreign_classes(model: ModelFacts) -> Iterator[str]:
+    for layer in model.layers:
+        if not layer.own:
+            yield layer.class_name
+        if layer.model is not None:
+            yield from _foreign_classes(layer.model)
+
+
+def _is_registered(class_name: str) -> bool:
+    keras = sys.modules.get("keras")
+    if keras is None:
+        return False
+    names = [name.split(">")[-1] for name in keras.saving.get_custom_objects()]
+    return class_name.split(">")[-1] in names
 
 
 def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, str, str]]:

@@ -168,7 +168,7 @@ def _variable_names(layer: Any) -> Mapping[int, str]:
     public = {id(value): name for name, value in vars(layer).items() if not name.startswith("_")}
     names: dict[int, str] = {}
     for index, variable in enumerate(variables):
-        stem = known[index] if len(known) == len(variables) else public.get(id(variable), variable.name)
+        stem = known[index] if index < len(known) else public.get(id(variable), variable.name)
         name, count = stem, 1
         while name in names.values():
             count += 1

@@ -20,7 +20,7 @@ Array = NDArray[Any]
 Blobs = dict[str, Array]
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
-DEFAULT_NAMES = ("kernel", "bias")
+KERNEL_AND_BIAS = frozenset({"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"})
 MAX_DEPTH = 50
 
 
@@ -40,12 +40,12 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a built-in layer's weights in the order in which Keras keeps them."""
+    """The names of a built-in layer's weights in the order in which Keras keeps them; none where they are not known."""
     if class_name == "BatchNormalization":
         scaled = ("gamma",) if config.get("scale", True) else ()
         centred = ("beta",) if config.get("center", True) else ()
         return (*scaled, *centred, "moving_mean", "moving_variance")
-    return DEFAULT_NAMES
+    return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
 
 
 class _Reader:

@@ -7,6 +7,11 @@ from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 
 Item = tuple[str, str, str]
 
+NO_HANDLER = "no handler"
+UNKNOWN = "unknown class, which is never imported"
+LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
+LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
+
 
 def find_unsupported(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: str = "") -> list[Item]:
     """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
@@ -31,11 +36,8 @@ def _reason(layer: LayerFacts) -> tuple[str, str]:
     if layer.kind == "operation":
         return f"keras.ops operation {layer.class_name} is not supported", "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:
-        return (
-            "a Lambda layer is Python code inside the model file and is not executed",
-            "Replace it by keras.ops operations, or pass --trust-source if you trust the file",
-        )
+        return LAMBDA, LAMBDA_HINT
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:
-        return "no handler", f"Express it with supported layers, or {handler}"
-    return "unknown class, which is never imported", f"Pass --plugin FILE.py that defines it, or {handler} in such a file"
+        return NO_HANDLER, f"Express it with supported layers, or {handler}"
+    return UNKNOWN, f"Pass --plugin FILE.py that defines it, or {handler} in such a file"

@@ -1,7 +1,7 @@
 """Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a model of its own."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -14,8 +14,8 @@ from keras.src.ops.node import Node
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, encode
-from webkiln.frontends.keras.facts import to_json
+from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
+from webkiln.frontends.keras.framework import first_sentence
 from webkiln.ir.graph import INLINE_ELEMENTS
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Argumen
         except UnsupportedError:
             raise
         except Exception as error:
-            what = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise UnsupportedError(path, [(where, f"its call cannot be traced: {what}", HINT)]) from error
+            raise UnsupportedError(path, [(where, f"its call cannot be traced: {first_sentence(error)}", HINT)]) from error
     if len({key(to_json(model)) for model, _ in traces}) != 1:
         what = f"its {len(traces)} calls do different operations"
         raise UnsupportedError(path, [(where, what, "Use a layer of its own for each shape, or write a handler")])

@@ -35,6 +35,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "Square": unary("Square"),
     "Reciprocal": unary("Reciprocal", real=True),
     "Relu": activation(activations.relu),
+    "ReLU": activation(activations.relu),
     "Relu6": unary("Relu6"),
     "Sigmoid": unary("Sigmoid", real=True),
     "Softplus": unary("Softplus", real=True),
