@@ -15,7 +15,6 @@ BROWSERS = ("chromium", "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
 BROWSER_TOOLS = {"chromium": ("chromium",), "node": ("node",)}
-TEMPLATES = {"wasm": "kernels/**/*.c.jinja", "js": "kernels/**/*.js.jinja"}
 
 
 @dataclass(frozen=True)
@@ -88,13 +87,12 @@ class ModelGraph:
     def lower(self, backend: str, choice: Choice) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
         inputs = {"graph.json": self.optimize()}
-        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self._backend(backend))
+        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params)
 
     def generate(self, backend: str, choice: Choice) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
         detail, params = f":{backend}{choice.suffix}", {"backend": backend}
-        data = (TEMPLATES[backend],)
-        return self._add("generate", detail, inputs, ("code/",), params, code=self._backend(backend), data=data)
+        return self._add("generate", detail, inputs, ("code/",), params)
 
     def compile(self, variant: str, choice: Choice) -> Action:
         """One object per C file, each cached on its own and shared between models."""
@@ -103,7 +101,10 @@ class ModelGraph:
         return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
 
     def link(self, variant: str, choice: Choice) -> Action:
-        inputs = {"objects/": Product(self.compile(variant, choice), "objects/")}
+        inputs = {
+            "objects/": Product(self.compile(variant, choice), "objects/"),
+            "program.json": Product(self.lower("wasm", choice), "program.json"),
+        }
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Choice) -> Action:
@@ -169,9 +170,6 @@ class ModelGraph:
         if task not in self._actions:
             self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
         return self._actions[task]
-
-    def _backend(self, backend: str) -> tuple[Path, ...]:
-        return (self._share.package / "backends" / f"{backend}.py",)
 
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins

@@ -1,0 +1,21 @@
+"""The objects of a program -> one WebAssembly module."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.backends.toolchain import link
+from webkiln.build import stage
+
+DATA = ()
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    del params
+    objects = sorted(path for path in inputs["objects/"].rglob("*") if path.is_file())
+    link(objects, outputs["model.wasm"], canonical.read(inputs["program.json"])["memory"])
+
+
+if __name__ == "__main__":
+    stage.main()
