@@ -7,6 +7,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
+from webkiln.build import stage
 from webkiln.ir.serial import from_json
 from webkiln.ops.table import FAMILIES
 
@@ -18,3 +19,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     graph = from_json(canonical.read(inputs["graph.json"]))
     made = program(graph, FACTS[params["backend"]], params["encoding"], params.get("keep_layers", False))
     canonical.write(outputs["program.json"], made)
+
+
+if __name__ == "__main__":
+    stage.main()
