@@ -51,7 +51,10 @@ def jobs() -> dict[str, tuple[Job, float]]:
     for size, channels, k, features, stride in CONVOLUTIONS:
         pad = {"strides": (stride, stride), "pad_low": (k // 2, k // 2), "pad_high": (k // 2, k // 2)}
         made = job("Conv", (1, size, size, channels), (k, k, channels, features), NHWC | pad)
-        found[f"conv {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (made, 2 * prod(made.graph.type("y").shape) * k * k * channels)
+        found[f"conv {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (
+            made,
+            2 * prod(made.graph.type("y").shape) * k * k * channels,
+        )
     for m, k, n in PRODUCTS:
         found[f"gemm {m}x{k}x{n}"] = (job("MatMul", (m, k), (k, n), {}), 2 * m * k * n)
     return found

@@ -56,7 +56,9 @@ def test_numbers_of_the_same_kind_are_cast(call: Any) -> None:
         (("--timeout", "0.001"), {"x": X}, ToolError, "did not finish within 0.001 s"),
     ],
 )
-def test_errors(call: Any, options: tuple[str, ...], arrays: dict[str, np.ndarray], error: type[UserError], part: str, tmp_path: Path) -> None:
+def test_errors(
+    call: Any, options: tuple[str, ...], arrays: dict[str, np.ndarray], error: type[UserError], part: str, tmp_path: Path
+) -> None:
     with pytest.raises(error, match=part):
         call(*options, **arrays)
     assert not (tmp_path / "out.npz").exists()

@@ -77,9 +77,7 @@ def run(args: argparse.Namespace) -> None:
     if args.variant is not None and args.variant not in variants:
         raise RecipeError(f"the backend {backend} has no variant '{args.variant}'; it has {', '.join(variants) or 'none'}")
     inputs = fit(read_arrays(args.inputs), manifest["inputs"])
-    (result,) = host.run_bundle(
-        args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout
-    )
+    (result,) = host.run_bundle(args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout)
     write_arrays(args.outputs, result.outputs)
     used = f"{backend} ({result.variant})" if result.variant else backend
     print(f"{args.bundle}: {used} in {args.browser}, {result.ms:.2f} ms, outputs in {args.outputs}")
