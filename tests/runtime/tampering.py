@@ -59,6 +59,8 @@ def handler(site: Site) -> type[BaseHTTPRequestHandler]:
                 return self.reply("text/html", b"<!doctype html><title>not found</title>")
             if fault.startswith("type:"):
                 return self.reply(fault.removeprefix("type:"), data)
+            if fault == "stale" and "no-cache" not in self.headers.get("Cache-Control", ""):
+                return self.reply(kind, data[:-1] + b"?")
             if fault == "broken":
                 return self.reply(kind, data[: len(data) // 2], length=len(data))
             if fault == "stalled":

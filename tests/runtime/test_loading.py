@@ -135,6 +135,18 @@ def test_misserved_module(fault: str, code: str, bundle: Path) -> None:
 
 
 @hosts
+def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
+    """The faulty server stands for an HTTP cache: it answers with an earlier build unless it is told to revalidate."""
+    site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), "stale"))
+    if host == "chromium":
+        got = in_chromium(site, "run", {"backends": ["wasm"]})
+    else:
+        with serve(site):
+            got = in_node(bundle, "run", {"backends": ["wasm"], "baseURL": site.url + "/bundle/"})
+    assert got["y"] == Y
+
+
+@hosts
 @places
 def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) -> None:
     site = Site(bundle, {shard(bundle): "stalled"})

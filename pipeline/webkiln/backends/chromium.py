@@ -1,6 +1,7 @@
 """Runs bundles and pages in headless Chromium through Selenium."""
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -68,7 +69,8 @@ def browser() -> webdriver.Chrome:
         raise ToolError(f"chromium: {binary} did not start ({error.msg}); {INSTALL}") from error
 
     def end() -> None:
-        session.quit()
+        with contextlib.suppress(WebDriverException, OSError):
+            session.quit()
         shutil.rmtree(profile, ignore_errors=True)
 
     atexit.register(end)
