@@ -1,0 +1,52 @@
+# make build model=digits [backend=wasm,js] [encoding=float16] · make test · make check · make bench · make setup
+
+PYTHON ?= python3
+BIN := .venv/bin
+VARIABLES := $(foreach name,model encoding browser layers,$(if $($(name)),$(name)=$($(name))))
+# command:package, for Debian and Ubuntu
+TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver
+
+.PHONY: setup tools build verify report test check bench
+
+setup: tools .venv/installed
+
+.venv/installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -q python3-venv; } \
+		|| { echo "Python's venv module is missing (on Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+tools:
+	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -q || true; \
+		for package in $$missing; do \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
+		done; \
+	else \
+		echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be built without them" >&2; \
+	fi
+
+# Without compilers the js backend is still built; an explicit backend=... is taken as it is.
+build: setup
+	@backends="$(backend)"; \
+	[ -n "$$backends" ] || { backends=$$($(BIN)/webkiln tools --backends); [ "$$backends" != wasm,js ] || backends=; }; \
+	$(BIN)/doit build $(VARIABLES) $${backends:+backend=$$backends}
+
+verify report: setup
+	$(BIN)/doit $@ $(VARIABLES) $(if $(backend),backend=$(backend))
+
+test: setup
+	$(BIN)/pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/pytest -n0 -s tests/bench

@@ -1,0 +1,35 @@
+const wk_words = new DataView(new ArrayBuffer(4));
+
+const wk_bits = (x) => (wk_words.setFloat32(0, x), wk_words.getInt32(0));
+
+const wk_float = (x) => (wk_words.setInt32(0, x), wk_words.getFloat32(0));
+
+const wk_rint = (x) => {
+  const low = Math.floor(x), rest = x - low;
+  return rest < 0.5 || (rest === 0.5 && low % 2 === 0) ? (x < 0 && low === 0 ? -0 : low) : rest >= 0.5 ? (low === -1 ? -0 : low + 1) : x;
+};
+
+const wk_i32 = (x) => (x !== x ? 0 : x <= -2147483648 ? -2147483648 : x >= 2147483647 ? 2147483647 : x | 0);
+
+const wk_u32 = (x) => (x !== x || x <= 0 ? 0 : x >= 4294967295 ? 4294967295 : x >>> 0);
+
+const wk_floordiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
+
+const wk_floormod = (a, b) => (b === 0 ? 0 : a - Math.floor(a / b) * b);
+
+const wk_pow = (x, y) => (x === 1 || (x === -1 && (y === Infinity || y === -Infinity)) ? 1 : Math.pow(x, y));
+
+const wk_half = (h) => {
+  const e = (h >> 10) & 31, m = h & 1023;
+  const size = e === 0 ? m * 2 ** -24 : e === 31 ? (m ? NaN : Infinity) : (1 + m / 1024) * 2 ** (e - 15);
+  return h & 0x8000 ? -size : size;
+};
+
+const wk_to_half = (x) => {
+  const value = Math.fround(x), size = Math.abs(value), sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
+  if (size !== size) return sign | 0x7e00;
+  if (size >= 65520) return sign | 0x7c00;
+  if (size < 2 ** -14) return sign | wk_rint(size * 2 ** 24);
+  const bits = wk_bits(size) - (112 << 23);
+  return sign | ((bits + 0xfff + ((bits >> 13) & 1)) >> 13);
+};

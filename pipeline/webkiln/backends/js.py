@@ -1,0 +1,5 @@
+"""Plain JavaScript: named scalar accumulators over typed arrays, works everywhere."""
+
+from webkiln.nest.facts import Facts
+
+FACTS = Facts(backend="js", width=1, shapes=((4, 2),), map_lanes=1, packs=False)

@@ -1,0 +1,167 @@
+"""Graph -> program.json: kernels, launches and the memory map of one backend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.errors import InternalError
+from webkiln.ir.graph import Graph
+from webkiln.ir.types import itemsize
+from webkiln.lower.lower import Lowered, lower
+from webkiln.nest.build import Call, View
+from webkiln.nest.facts import Facts
+from webkiln.plan import kernel as kernels
+from webkiln.plan.kernel import Kernel
+from webkiln.plan.memory import aligned, live_ranges, place
+from webkiln.plan.schedule import Choice, choose, plain
+from webkiln.weights.encoding import BY_NAME
+from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
+from webkiln.weights.shards import Piece, pieces, stored
+
+SCHEMA = "webkiln.program/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The calls of a graph with the schedule of each."""
+
+    lowered: Lowered
+    choices: tuple[Choice, ...]
+    targets: dict[str, Target]
+
+
+def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
+    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one."""
+    lowered = lower(graph, keep)
+    weights = {item.name for item in stored(graph)}
+    choices = [choose(call, facts, weights) for call in lowered.calls]
+    targets: dict[str, Target] = {}
+    clashing: set[str] = set()
+    for call, choice in zip(lowered.calls, choices, strict=True):
+        for position, view in enumerate(call.inputs):
+            if view.name in weights:
+                wanted = Target(view.shape, choice.schedule.panel(position))
+                if targets.setdefault(view.name, wanted) != wanted and (wanted.panel or targets[view.name].panel):
+                    clashing.add(view.name)
+    if clashing:
+        free = weights - clashing
+        choices = [choose(call, facts, free) for call in lowered.calls]
+        targets |= {name: Target(targets[name].shape, None) for name in clashing}
+    return Planned(lowered, tuple(choices), targets)
+
+
+def program(graph: Graph, facts: Facts, encoding: str, keep_layers: bool = False) -> dict[str, Any]:
+    """All that the code of one backend is written from (docs/formats.md)."""
+    layers = layer_outputs(graph) if keep_layers else {}
+    planned = plan(graph, facts, tuple(layers.values()))
+    layout = pieces(stored(graph), encoding)
+    return _Writer(graph, facts, planned, layout, layers).write()
+
+
+def layer_outputs(graph: Graph) -> dict[str, str]:
+    """The last Variable that each layer computes, in program order."""
+    fixed = {node.name for node in graph.fixed_part()}
+    return {node.layer: node.outputs[0] for node in graph.nodes if node.layer and node.name not in fixed}
+
+
+class _Writer:
+    def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
+        self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
+        self.roots = planned.lowered.roots
+        self.offsets: dict[str, int] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self.end = 0
+
+    def reserve(self, name: str, size: int) -> None:
+        self.offsets[name] = self.end
+        self.end = aligned(self.end + size, self.facts.alignment)
+
+    def bytes(self, name: str) -> int:
+        type_ = self.graph.type(name)
+        return type_.size * itemsize(type_.dtype)
+
+    def write(self) -> dict[str, Any]:
+        graph, calls = self.graph, self.planned.lowered.calls
+        for name in graph.inputs:
+            self.reserve(name, self.bytes(name))
+        for state in graph.states:
+            self.reserve(state.input, self.bytes(state.input))
+        for weight in stored(graph):
+            target = self.planned.targets.get(weight.name)
+            panel = target.panel if target else None
+            count = kernels.elements(View(weight.name, graph.type(weight.name)).reshaped(target.shape), panel) if target else graph.type(weight.name).size
+            self.reserve(weight.name, count * itemsize(weight.dtype))
+        lasting = {self.roots[name] for name in graph.outputs.values()} | {self.roots[state.output] for state in graph.states}
+        for name in sorted(lasting - set(self.offsets)):
+            self.reserve(name, self.bytes(name))
+        arena_bytes = self.place_arena(calls)
+        staging = max((piece.bytes for piece in self.layout), default=0)
+        if staging > self.facts.staging:
+            raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.facts.staging}")
+        return {
+            "schema": SCHEMA,
+            "backend": self.facts.backend,
+            "name": graph.name,
+            "memory": aligned(self.end + max(arena_bytes, staging), self.facts.alignment),
+            "inputs": [self.tensor(name, name) for name in graph.inputs],
+            "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
+            "states": [
+                {
+                    "name": state.name,
+                    "offset": self.offsets[state.input],
+                    "initial": self.offsets[state.initial],
+                    "next": self.offsets[self.roots[state.output]],
+                    "bytes": self.bytes(state.input),
+                }
+                for state in graph.states
+            ],
+            "staging": {"offset": self.end, "bytes": staging},
+            "layers": [self.layer(layer, name) for layer, name in self.layers.items()],
+            "init": [self.decode(piece) for piece in self.layout],
+            "main": [self.launch(call, choice) for call, choice in zip(calls, self.planned.choices, strict=True)],
+            "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
+        }
+
+    def place_arena(self, calls: Sequence[Call]) -> int:
+        """Everything that only lives between launches shares one arena behind the lasting buffers."""
+        sizes = {v.name: v.type.size * itemsize(v.type.dtype) for call in calls for v in call.outputs if v.name not in self.offsets}
+        kept = {self.roots[name] for name in self.layers.values()}
+        places, total = place(live_ranges(calls, sizes, kept), self.facts.alignment)
+        self.offsets |= {name: self.end + offset for name, offset in places.items()}
+        return total
+
+    def tensor(self, name: str, variable: str) -> dict[str, Any]:
+        value = self.graph.variables[variable]
+        order = str(value.order) if value.order is not None else None
+        return {"name": name, "dtype": value.dtype, "shape": list(value.shape), "order": order, "offset": self.offsets[self.roots[variable]]}
+
+    def layer(self, layer: str, variable: str) -> dict[str, Any]:
+        value = self.graph.variables[variable]
+        offset = self.offsets[self.roots[variable]]
+        return {"layer": layer, "variable": variable, "dtype": value.dtype, "shape": list(value.shape), "offset": offset}
+
+    def kernel(self, call: Call, choice: Choice) -> Kernel:
+        made = Kernel(call.nest, choice.schedule)
+        return self.kernels.setdefault(made.name, made)
+
+    def launch(self, call: Call, choice: Choice) -> dict[str, Any]:
+        kernel = self.kernel(call, choice)
+        views = (*call.inputs, *call.outputs)
+        operands = [self.offsets[view.name] for view in views]
+        return {"kernel": kernel.name, "layer": call.layer, "operands": operands, "args": kernels.values(kernel, views, call.args)}
+
+    def decode(self, piece: Piece) -> dict[str, Any]:
+        target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)
+        call = decode_call(piece, target)
+        kernel = self.kernel(call, plain(call, "decodes weights"))
+        header = 4 * BY_NAME[piece.encoding].header(piece.weight)
+        places = {HEADER: self.end, ELEMENTS: self.end + header} | {piece.weight.name: self.offsets[piece.weight.name]}
+        views = (*call.inputs, *call.outputs)
+        return {
+            "kernel": kernel.name,
+            "shard": piece.shard,
+            "start": piece.offset,
+            "bytes": piece.bytes,
+            "operands": [places[view.name] for view in views],
+            "args": kernels.values(kernel, views, call.args),
+        }

@@ -1,0 +1,91 @@
+"""The emscripten toolchain: compile with emcc, link with LLVM's wasm-ld into a module without JavaScript glue.
+
+Debian's emcc 3.1.6 drives clang 19 (its own clang 14 lacks relaxed SIMD, its binaryen the opcodes), so it is told the version suffix; an emsdk
+needs neither. `-disable-lsr=false` undoes a flag that emcc adds and that costs such kernels a tenth of their speed.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from webkiln.errors import ToolError
+
+FLAGS = ("-O3", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-mllvm", "-disable-lsr=false")
+VARIANT_FLAGS = {"simd": (), "relaxed": ("-mrelaxed-simd", "-DRELAXED")}
+STACK_BYTES = 65536
+PAGE = 65536
+TIMEOUT_SECONDS = 600
+HELP = (
+    "Install emscripten and LLVM 19 (Debian and Ubuntu: apt install emscripten clang-19 lld-19 llvm-19), "
+    "or an emsdk (https://emscripten.org) and set EMSDK; or build with backend=js, which needs neither."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    emcc: str
+    linker: str
+    environment: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=1)
+def find() -> Toolchain:
+    """emcc from $EMSDK or PATH, and a wasm-ld that belongs to it; ToolError says what to install."""
+    sdk = os.environ.get("EMSDK")
+    emcc = shutil.which("emcc", path=f"{sdk}/upstream/emscripten") if sdk else None
+    emcc = emcc or shutil.which("emcc")
+    if emcc is None:
+        raise ToolError(f"emcc is not on PATH and EMSDK does not name an emsdk. {HELP}")
+    beside = Path(emcc).resolve().parent.parent / "bin" / "wasm-ld"
+    if beside.exists():
+        return Toolchain(emcc, str(beside), ())
+    for version in ("19", "20", "21"):
+        linker, clang = shutil.which(f"wasm-ld-{version}"), shutil.which(f"clang-{version}")
+        if linker and clang:
+            environment = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version}
+            if Path("/usr/share/nodejs").is_dir():
+                environment["NODE_PATH"] = "/usr/share/nodejs"
+            return Toolchain(emcc, linker, tuple(environment.items()))
+    raise ToolError(f"emcc is {emcc}, but no wasm-ld of LLVM 19 or newer was found beside it or on PATH. {HELP}")
+
+
+def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str) -> None:
+    """Compile every source to its object in one call of emcc (its start costs more than a small kernel)."""
+    if not sources:
+        return
+    with TemporaryDirectory() as folder:
+        unique = [Path(folder) / f"{position}.c" for position in range(len(sources))]
+        for source, copy in zip(sources, unique, strict=True):
+            copy.write_bytes(source.read_bytes())
+        _run([find().emcc, "-c", *FLAGS, *VARIANT_FLAGS[variant], *(path.name for path in unique)], Path(folder))
+        for copy, made in zip(unique, objects, strict=True):
+            shutil.copyfile(copy.with_suffix(".o"), made)
+
+
+def link(objects: Sequence[Path], module: Path, memory: int) -> None:
+    """Link into one module whose memory holds its stack, its data and `memory` bytes of program."""
+    with TemporaryDirectory() as folder:
+        trial = Path(folder) / "module.wasm"
+        data = sum(path.stat().st_size for path in objects)
+        pages = -(-(STACK_BYTES + data + memory) // PAGE)
+        if pages > 65536:
+            raise ToolError(f"the program needs {memory} bytes, WebAssembly has at most 4 GiB")
+        options = ["--no-entry", "--strip-all", "--gc-sections", "--stack-first", "-z", f"stack-size={STACK_BYTES}", f"--initial-memory={pages * PAGE}"]
+        _run([find().linker, *options, *map(str, objects), "-o", str(trial)], Path(folder))
+        shutil.copyfile(trial, module)
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    environment = {**os.environ, **dict(find().environment)}
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise ToolError(f"{Path(command[0]).name} did not finish within {TIMEOUT_SECONDS} s") from None
+    if done.returncode != 0:
+        detail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-20:])
+        raise ToolError(f"{Path(command[0]).name} failed with status {done.returncode}:\n{detail}")

@@ -1,0 +1,90 @@
+"""Actions as values: one execution of a stage, its inputs and what it must write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """Output path -> blob, and what the stage printed. A path below a folder role is `role/` plus the path inside."""
+
+    outputs: Mapping[str, Blob]
+    printed: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        blobs = {path: {"sha256": blob.sha256, "bytes": blob.bytes} for path, blob in self.outputs.items()}
+        return {"outputs": blobs, "printed": self.printed}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "ActionResult":
+        outputs = {path: Blob(blob["sha256"], blob["bytes"]) for path, blob in data["outputs"].items()}
+        return cls(outputs, data["printed"])
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A file of the user's."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Files of the user's, gathered in one folder role under the given names."""
+
+    files: tuple[tuple[str, Path], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """An output of another action; `pattern` keeps only the files of a folder that match it."""
+
+    action: "Action" = field(repr=False)
+    path: str
+    pattern: str = "*"
+
+
+Input = Local | Folder | Product
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """One cached execution per file of the folder role `source`; the missing ones run together.
+
+    The stage sees each file as `<sha256><its suffix>`, and writes `<sha256><suffix>` into the folder role `result`.
+    """
+
+    source: str
+    result: str
+    suffix: str
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """`code` and `data` name what the stage runs and reads beyond its own imports: files, and globs below the shared root.
+
+    `tools` are names in toolchain.lock. `timeout` is in seconds.
+    """
+
+    task: str
+    stage: str
+    outputs: tuple[str, ...]
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    code: tuple[Path, ...] = ()
+    data: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    timeout: float = 600.0
+    each: Each | None = None
+
+    @property
+    def producers(self) -> tuple["Action", ...]:
+        return tuple(value.action for value in self.inputs.values() if isinstance(value, Product))

@@ -1,0 +1,125 @@
+"""The action cache: key -> ActionResult. What is damaged, truncated or incomplete is a miss; failures never enter."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from webkiln import canonical
+from webkiln.build.action import ActionResult
+from webkiln.build.files import write_atomic
+from webkiln.build.state import live_blobs
+from webkiln.build.store import LocalStore
+
+SCHEMA = "webkiln.action/1"
+GRACE_SECONDS = 3600.0
+
+
+def cache_folder() -> Path:
+    """`$WEBKILN_CACHE`, or the platform's folder for a user's caches."""
+    override = os.environ.get("WEBKILN_CACHE")
+    if override:
+        return Path(override).absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("webkiln")
+
+
+class ActionCache:
+    """One folder: `actions/`, the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = LocalStore(root / "blobs")
+
+    @property
+    def sandboxes(self) -> Path:
+        return self.root / "tmp"
+
+    def get(self, key: str) -> ActionResult | None:
+        try:
+            entry = canonical.read(self._path(key))
+            body = entry["body"]
+            if entry["sha256"] != canonical.key(body) or body["key"] != key or body["schema"] != SCHEMA:
+                return None
+            result = ActionResult.from_json(body["result"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        return result if all(self.store.has(blob) for blob in result.outputs.values()) else None
+
+    def put(self, key: str, result: ActionResult) -> None:
+        """Create the entry; one that is already there and whole stays."""
+        if self.get(key) is None:
+            body = {"schema": SCHEMA, "key": key, "result": result.to_json()}
+            write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
+
+    def register(self, state: Path) -> None:
+        """Name a tree's state folder, whose manifests `gc` keeps alive."""
+        name = self.root / "trees" / canonical.digest(os.fsencode(state))
+        if not name.exists():
+            write_atomic(name, os.fsencode(state))
+
+    def stat(self) -> dict[str, int]:
+        blobs = [self.store.path(digest) for digest in self.store.digests()]
+        return {
+            "actions": sum(1 for _ in self._entries()),
+            "blobs": len(blobs),
+            "bytes": sum(path.stat().st_size for path in blobs),
+        }
+
+    def verify(self) -> list[str]:
+        """Read every blob and every entry; remove and name the damaged ones."""
+        damaged = []
+        for digest in self.store.digests():
+            path = self.store.path(digest)
+            if canonical.file_digest(path) != digest:
+                damaged.append(f"blob {digest}")
+                path.unlink()
+        for path in self._entries():
+            if self.get(path.name) is None:
+                damaged.append(f"action {path.name}")
+                path.unlink()
+        return damaged
+
+    def gc(self, grace: float = GRACE_SECONDS) -> dict[str, int]:
+        """Remove what no live manifest names; what is younger than `grace` seconds may belong to a running build."""
+        live = self._live()
+        limit = time.time() - grace
+        removed = {"actions": 0, "blobs": 0, "bytes": 0}
+        for path in self._entries():
+            result = self.get(path.name)
+            alive = result is not None and all(blob.sha256 in live for blob in result.outputs.values())
+            if not alive and path.stat().st_mtime < limit:
+                path.unlink()
+                removed["actions"] += 1
+        for digest in self.store.digests():
+            path = self.store.path(digest)
+            stat = path.stat()
+            if digest not in live and stat.st_mtime < limit:
+                path.unlink()
+                removed["blobs"] += 1
+                removed["bytes"] += stat.st_size
+        self._sweep(limit)
+        return removed
+
+    def _path(self, key: str) -> Path:
+        return self.root / "actions" / key[:2] / key
+
+    def _entries(self) -> Iterable[Path]:
+        return (path for path in sorted(self.root.glob("actions/??/*")) if not path.name.startswith("."))
+
+    def _live(self) -> set[str]:
+        live: set[str] = set()
+        for name in self.root.glob("trees/*"):
+            state = Path(os.fsdecode(name.read_bytes()))
+            if state.is_dir():
+                live |= live_blobs(state)
+            else:
+                name.unlink()
+        return live
+
+    def _sweep(self, limit: float) -> None:
+        for folder in self.sandboxes.glob("*"):
+            if folder.stat().st_mtime < limit:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,123 @@
+"""The static import closure of a stage: which first-party files it runs and which third-party modules it names."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webkiln.build.digests import FileDigests
+from webkiln.build.share import Share
+from webkiln.errors import RecipeError
+
+if TYPE_CHECKING:
+    import ast
+
+Closure = tuple[dict[str, str], frozenset[str]]
+
+
+class Closures:
+    """Closures of one shared tree, computed once per file content and once per engine."""
+
+    def __init__(self, share: Share, digests: FileDigests) -> None:
+        self._share = share
+        self._digests = digests
+        self._package = share.package.name
+        self._known: dict[tuple[tuple[Path, ...], tuple[str, ...]], Closure] = {}
+
+    def of(self, roots: tuple[Path, ...], data: tuple[str, ...]) -> Closure:
+        """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
+
+        Data are the files that `data` and the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
+        """
+        if (roots, data) not in self._known:
+            self._known[roots, data] = self._walk(roots, data)
+        return self._known[roots, data]
+
+    def _walk(self, roots: tuple[Path, ...], data: tuple[str, ...]) -> Closure:
+        files: dict[str, str] = {}
+        modules: set[str] = set()
+        globs = set(data)
+        todo = list(roots)
+        while todo:
+            path = todo.pop()
+            name = self._name(path)
+            if name in files:
+                continue
+            files[name] = self._digest(path)
+            imports, more = self._imports(path, files[name])
+            globs.update(more)
+            for module in imports:
+                top = module.partition(".")[0]
+                if top == self._package:
+                    todo += self._files(module)
+                elif top not in sys.stdlib_module_names:
+                    modules.add(top)
+        for pattern in globs:
+            root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
+            for path in root.glob(pattern):
+                if path.is_file():
+                    files[path.relative_to(root).as_posix()] = self._digest(path)
+        return files, frozenset(modules)
+
+    def _digest(self, path: Path) -> str:
+        try:
+            return self._digests.digest(path)
+        except OSError as error:
+            raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
+
+    def _name(self, path: Path) -> str:
+        places = (self._share.package, f"{self._package}/"), (self._share.root, "")
+        for root, prefix in sorted(places, key=lambda place: -len(place[0].parts)):
+            if path.is_relative_to(root):
+                return prefix + path.relative_to(root).as_posix()
+        return f"user/{path.name}"
+
+    def _files(self, module: str) -> list[Path]:
+        """The files that importing `module` runs: each package's `__init__` on the way and the module itself."""
+        folder = self._share.package
+        found: list[Path] = []
+        parts = module.split(".")[1:]
+        for depth in range(len(parts) + 1):
+            here = folder.joinpath(*parts[:depth])
+            found += filter(Path.is_file, (here / "__init__.py", here.with_suffix(".py")))
+        return found
+
+    def _imports(self, path: Path, digest: str) -> tuple[list[str], list[str]]:
+        key = f"imports:{digest}"
+        known = self._digests.derived(key)
+        if known is None:
+            import ast
+
+            try:
+                tree = ast.parse(path.read_bytes(), str(path))
+            except SyntaxError as error:
+                raise RecipeError(f"{path}:{error.lineno}: {error.msg}") from error
+            known = [sorted(set(_modules(tree, path))), list(literal(tree, "DATA"))]
+            self._digests.remember(key, known)
+        return known[0], known[1]
+
+
+def literal(tree: "ast.Module", name: str) -> tuple[str, ...]:
+    """The value of a module-level tuple of strings, read without running the module; empty where there is none."""
+    import ast
+
+    for node in tree.body:
+        names = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        if any(isinstance(target, ast.Name) and target.id == name for target in names):
+            assert isinstance(node, ast.Assign | ast.AnnAssign)
+            value = ast.literal_eval(node.value) if node.value is not None else ()
+            return tuple(value)
+    return ()
+
+
+def _modules(tree: "ast.Module", path: Path) -> Iterable[str]:
+    import ast
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.level or node.module is None:
+                raise RecipeError(f"{path}:{node.lineno}: a relative import hides what runs; write the full module name")
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

@@ -1,0 +1,57 @@
+"""doit's record of finished tasks: sqlite, committed task by task, so that SIGKILL loses only what was running."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from webkiln.build.files import writing
+
+
+class Codec(Protocol):
+    encode: Callable[[Any], str]
+    decode: Callable[[str], Any]
+
+
+class Database:
+    """The interface of doit's backends. A damaged file is replaced: it only costs looking results up again."""
+
+    desc = "sqlite, committed per task"
+
+    def __init__(self, name: str, codec: Codec, *, module_name: str | None = None) -> None:
+        del module_name
+        self.name = name
+        self._codec = codec
+        try:
+            self._connection = self._open()
+        except sqlite3.DatabaseError:
+            Path(name).unlink(missing_ok=True)
+            self._connection = self._open()
+
+    def get(self, task_id: str, dependency: str) -> Any:
+        row = self._connection.execute("select value from facts where task = ? and name = ?", (task_id, dependency)).fetchone()
+        return None if row is None else self._codec.decode(row[0])
+
+    def set(self, task_id: str, dependency: str, value: Any) -> None:
+        row = (task_id, dependency, self._codec.encode(value))
+        self._connection.execute("insert or replace into facts values (?, ?, ?)", row)
+
+    def in_(self, task_id: str) -> bool:
+        return self._connection.execute("select 1 from facts where task = ?", (task_id,)).fetchone() is not None
+
+    def remove(self, task_id: str) -> None:
+        self._connection.execute("delete from facts where task = ?", (task_id,))
+
+    def remove_all(self) -> None:
+        self._connection.execute("delete from facts")
+
+    def dump(self) -> None:
+        self._connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        with writing(Path(self.name)):
+            Path(self.name).parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.name, isolation_level=None, timeout=30, check_same_thread=False)
+        connection.execute("pragma synchronous = off")
+        connection.execute("create table if not exists facts (task text, name text, value text, primary key (task, name))")
+        return connection

@@ -1,0 +1,79 @@
+"""From a graph in memory to a bundle, in the spelling of the original system."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from webkiln import canonical
+from webkiln.build import progress
+from webkiln.build.action import Folder, Input, Local
+from webkiln.build.cache import cache_folder
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.share import Share
+from webkiln.ir.graph import Graph
+from webkiln.ir.serial import to_json
+from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
+
+
+class MemoryGraph(ModelGraph):
+    """The actions of a graph whose structure and weights were written to `folder`."""
+
+    def __init__(self, recipe: Recipe, share: Share, folder: Path) -> None:
+        super().__init__(recipe, share)
+        self._folder = folder
+
+    def structure(self) -> Input:
+        return Local(self._folder / "graph.json")
+
+    def weights(self) -> Mapping[str, Input]:
+        blobs = Folder(tuple((path.name, path) for path in sorted((self._folder / "weights").iterdir())))
+        return {"weights.json": Local(self._folder / "weights.json"), "weights/": blobs}
+
+
+class Descriptor:
+    """A graph and the backend that it is to be compiled for."""
+
+    def __init__(self, backend: str, graph: Graph, encoding: str, labels: Sequence[str]) -> None:
+        (self._backend,) = choose("backend", [backend], BACKENDS)
+        (self._encoding,) = choose("encoding", [encoding], ENCODINGS)
+        self._graph = graph
+        self._labels = tuple(labels)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph."""
+        folder = Path(folder).absolute()
+        backends = choose("backend", [self._backend, *_present(folder)], BACKENDS)
+        state = cache_folder() / "state" / canonical.digest(str(folder).encode())
+        with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
+            write_graph(self._graph, Path(scratch))
+            recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels)
+            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Choice(backends, self._encoding))
+            engine.publish(action, "bundle/", folder)
+
+
+def generate_descriptor(backend: str, graph: Graph, *, encoding: str = "float32", labels: Sequence[str] = ()) -> Descriptor:
+    """Prepare a graph for one backend; `save(folder)` compiles it and adds the backend to the bundle in `folder`."""
+    return Descriptor(backend, graph, encoding, labels)
+
+
+def write_graph(graph: Graph, folder: Path) -> None:
+    """Write graph.json, weights.json and weights/, as the stages convert and load do."""
+    (folder / "weights").mkdir()
+    slots = {}
+    for slot, array in graph.weights.items():
+        data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+        digest = canonical.digest(data)
+        (folder / "weights" / digest).write_bytes(data)
+        slots[slot] = {"digest": digest, "dtype": array.dtype.name, "shape": list(array.shape)}
+    canonical.write(folder / "graph.json", to_json(graph))
+    canonical.write(folder / "weights.json", {"schema": "webkiln.weights/1", "slots": slots})
+
+
+def _present(folder: Path) -> list[str]:
+    try:
+        return [name for name in canonical.read(folder / "manifest.json")["backends"] if name in BACKENDS]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []

@@ -1,0 +1,263 @@
+"""Running actions: what is up to date is kept, what is cached is taken, the rest is executed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from threading import Lock, RLock
+from typing import Any, Self
+
+from webkiln import canonical
+from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local
+from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.closure import Closures
+from webkiln.build.digests import FileDigests
+from webkiln.build.executor import Executor, Job, LocalPool
+from webkiln.build.keys import Keys, tree_digest
+from webkiln.build.progress import Progress, Silent
+from webkiln.build.publish import Publisher
+from webkiln.build.sandbox import Item, MissingInput, Tree, collect, lay_out, sandbox
+from webkiln.build.share import Share, share
+from webkiln.build.state import State
+from webkiln.build.tools import Toolchain
+from webkiln.errors import RecipeError, ToolError
+
+ATTEMPTS = 4
+
+
+class Engine:
+    """One build session: inputs are looked at once, and every action has one result.
+
+    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        *,
+        cache: Path | None = None,
+        shared: Share | None = None,
+        executor: Executor | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.share = shared or share()
+        self.state = State(state.absolute())
+        self.cache = ActionCache(cache or cache_folder())
+        self.progress = progress or Silent()
+        self._executor = executor
+        self._owns_executor = executor is None
+        self._digests = FileDigests(self.state.root / "digests.json")
+        self._toolchain = Toolchain(self.share.root, self._digests)
+        self._keys = self._fresh_keys()
+        self._publisher = Publisher(self.cache.store, self._digests, self.state.root)
+        self._known: dict[str, ActionResult] = {}
+        self._locks: dict[str, RLock] = {}
+        self._lock = Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._executor is not None and self._owns_executor:
+            self._executor.close()
+        self._digests.save()
+        self.progress.close()
+
+    def run(self, action: Action) -> ActionResult:
+        """The result of an action, whose producers are run first where needed."""
+        with self._lock:
+            lock = self._locks.setdefault(action.task, RLock())
+        with lock:
+            result = self.current(action) or self._obtain(action)
+            self._known[action.task] = result
+            return result
+
+    def current(self, action: Action) -> ActionResult | None:
+        """The result of an action if it is up to date; executes nothing and changes nothing."""
+        if action.task in self._known:
+            return self._known[action.task]
+        manifest = self.state.manifest(action.task)
+        if manifest is None or not all(map(self.cache.store.has, manifest.result.outputs.values())):
+            return None
+        inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
+        if any(tree is None for tree in inputs.values()):
+            return None
+        digests = _digests({role: tree for role, tree in inputs.items() if tree is not None})
+        if canonical.key(self._keys.document(action, digests)) != manifest.key:
+            try:
+                document = self._keys.document(action, digests, actual=True)
+            except ToolError:
+                return None
+            if canonical.key(document) != manifest.key:
+                return None
+        self._known[action.task] = manifest.result
+        return manifest.result
+
+    def document(self, action: Action) -> dict[str, Any] | None:
+        """The key document that the action has now, or None while an input of it is not built."""
+        inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
+        if any(tree is None for tree in inputs.values()):
+            return None
+        return self._keys.document(action, _digests({role: tree for role, tree in inputs.items() if tree is not None}))
+
+    def published(self, action: Action, role: str, folder: Path) -> bool:
+        """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
+        result = self.current(action)
+        return result is not None and self._publisher.intact(result, role, folder)
+
+    def publish(self, action: Action, role: str, folder: Path, *, whole: bool = True) -> None:
+        """Write an output into `folder`, all or nothing; `whole`: what an earlier build put there goes."""
+        for _ in range(ATTEMPTS):
+            if self._publisher.publish(self.run(action), role, folder, whole=whole):
+                return
+            self._again(action)
+        raise ToolError(f"{self.cache.root}: blobs of {action.task} are damaged as soon as they are written; check the disk")
+
+    def clean(self, action: Action, folder: Path | None) -> None:
+        """Forget an action's result, and delete what was published of it; the cache keeps its bytes."""
+        self._known.pop(action.task, None)
+        self.state.forget(action.task)
+        if folder is not None:
+            self._publisher.remove(folder)
+
+    def _obtain(self, action: Action) -> ActionResult:
+        self.cache.register(self.state.root)
+        for _ in range(ATTEMPTS):
+            trees = {role: self._required(value) for role, value in action.inputs.items()}
+            try:
+                return self._obtain_once(action, trees)
+            except MissingInput as missing:
+                for producer in missing.producers:
+                    self._again(producer)
+            except _Moved:
+                self._keys = self._fresh_keys()
+        raise ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
+
+    def _obtain_once(self, action: Action, trees: Mapping[str, Tree]) -> ActionResult:
+        if action.each is not None:
+            document, result = self._obtain_each(action, action.each, trees)
+        else:
+            document, result = self._obtain_whole(action, trees)
+        self.state.save(action.task, document, result)
+        return result
+
+    def _obtain_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[dict[str, Any], ActionResult]:
+        for actual in (False, True):
+            document = self._keys.document(action, _digests(trees), actual=actual)
+            result = self.cache.get(canonical.key(document))
+            if result is not None:
+                self._hit(action, result)
+                return document, result
+        result = self._execute(action, trees)
+        self._check_unmoved(action, trees, document)
+        self.cache.put(canonical.key(document), result)
+        return document, result
+
+    def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[dict[str, Any], ActionResult]:
+        """Take each file's result from the cache, execute the missing ones together, and cache each on its own."""
+        rest = {role: tree for role, tree in trees.items() if role != each.source}
+        names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
+        items = {names[inside]: item for inside, item in trees[each.source].items()}
+        for actual in (False, True):
+            document = self._keys.document(action, _digests(trees), actual=actual)
+            keys = {name: canonical.key(document | {"inputs": _digests(rest) | {each.source: item.sha256}}) for name, item in items.items()}
+            objects = {name: found.outputs[each.result] for name in names.values() if (found := self.cache.get(keys[name]))}
+            if len(objects) == len(items):
+                self._hit(action, ActionResult({}))
+                break
+        else:
+            missing = {name: item for name, item in items.items() if name not in objects}
+            made = self._execute(action, {**rest, each.source: missing}, sorted(missing))
+            self._check_unmoved(action, trees, document)
+            for name in missing:
+                objects[name] = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
+                self.cache.put(keys[name], ActionResult({each.result: objects[name]}))
+        outputs = {each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): objects[name] for inside, name in names.items()}
+        return document, ActionResult(outputs)
+
+    def _hit(self, action: Action, result: ActionResult) -> None:
+        self.state.log(action.task, "hit", stage=action.stage)
+        self.progress.hit(action.task, result.printed)
+
+    def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> ActionResult:
+        with sandbox(self.cache.sandboxes) as folder:
+            inputs = lay_out(self.cache.store, folder / "in", trees)
+            outputs = {role: folder / "out" / role for role in action.outputs}
+            for role, path in outputs.items():
+                (path if role.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+            self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+            stage, code = self.share.stage(action.stage), self._keys.code(action)
+            self.progress.start(action.task)
+            try:
+                printed = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout))
+                result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), printed)
+            except BaseException:
+                self.progress.fail(action.task)
+                raise
+        self.progress.done(action.task, result.printed)
+        return result
+
+    @property
+    def executor(self) -> Executor:
+        with self._lock:
+            if self._executor is None:
+                self._executor = LocalPool(self.share.package.parent)
+            return self._executor
+
+    def _check_unmoved(self, action: Action, trees: Mapping[str, Tree], document: Mapping[str, Any]) -> None:
+        """A result made while its code or its local inputs changed belongs to no key."""
+        for tree in trees.values():
+            for item in tree.values():
+                if item.local is not None and self._digests.digest(item.local) != item.sha256:
+                    raise _Moved
+        if self._fresh_keys().code(action) != document["code"]:
+            raise _Moved
+
+    def _again(self, producer: Action) -> None:
+        """Make a result again whose blobs are gone: without them its manifest and its cache entry are misses."""
+        self._known.pop(producer.task, None)
+        self.run(producer)
+
+    def _required(self, value: Input) -> Tree:
+        tree = self._tree(value, self.run)
+        assert tree is not None
+        return tree
+
+    def _tree(self, value: Input, obtain: Callable[[Action], ActionResult | None]) -> Tree | None:
+        if isinstance(value, Local):
+            return {"": self._local(value.path)}
+        if isinstance(value, Folder):
+            return {name: self._local(path) for name, path in value.files}
+        result = obtain(value.action)
+        if result is None:
+            return None
+        if not value.path.endswith("/"):
+            blob = result.outputs[value.path]
+            return {"": Item(blob.sha256, blob, value.action)}
+        return {
+            path.removeprefix(value.path): Item(blob.sha256, blob, value.action)
+            for path, blob in result.outputs.items()
+            if path.startswith(value.path) and fnmatchcase(path.removeprefix(value.path), value.pattern)
+        }
+
+    def _local(self, path: Path) -> Item:
+        try:
+            return Item(self._digests.digest(path), local=path)
+        except OSError as error:
+            raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
+
+    def _fresh_keys(self) -> Keys:
+        return Keys(self.share, Closures(self.share, self._digests), self._toolchain)
+
+
+class _Moved(Exception):
+    """Something an execution depends on changed while it ran."""
+
+
+def _digests(trees: Mapping[str, Tree]) -> dict[str, str]:
+    found = {}
+    for role, tree in trees.items():
+        found[role] = tree_digest({inside: item.sha256 for inside, item in tree.items()}) if role.endswith("/") else tree[""].sha256
+    return found

@@ -1,0 +1,185 @@
+"""The DAG of one model, in the order its data flows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webkiln.build.action import Action, Each, Folder, Input, Local, Product
+from webkiln.build.share import Share
+from webkiln.passes.pipeline import PASSES
+from webkiln.recipe import ExportSource, PathSource, Recipe, UrlSource
+
+VARIANTS = ("relaxed", "simd")
+BROWSERS = ("chromium", "node")
+COMPILERS = ("emcc", "clang")
+LINKERS = ("emcc", "wasm-ld")
+BROWSER_TOOLS = {"chromium": ("chromium",), "node": ("node",)}
+TEMPLATES = {"wasm": "kernels/**/*.c.jinja", "js": "kernels/**/*.js.jinja"}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One encoding of a model for some backends; with `layers` every layer's output is kept for inspection."""
+
+    backends: tuple[str, ...]
+    encoding: str = "float32"
+    layers: bool = False
+
+    @property
+    def suffix(self) -> str:
+        parts = [self.encoding] if self.encoding != "float32" else []
+        return "".join(f":{part}" for part in (*parts, *(["layers"] if self.layers else [])))
+
+
+class ModelGraph:
+    """The actions of one recipe. Equal tasks are one object, so encodings and browsers share what they share."""
+
+    def __init__(self, recipe: Recipe, share: Share, passes: tuple[str, ...] = PASSES) -> None:
+        self.recipe = recipe
+        self._passes = passes
+        self._share = share
+        self._actions: dict[str, Action] = {}
+
+    def actions(self) -> Iterator[Action]:
+        """Everything asked for so far, producers before consumers."""
+        yield from self._actions.values()
+
+    def fetch(self) -> Action:
+        source = self.recipe.source
+        inputs: dict[str, Input] = {}
+        code: tuple[Path, ...] = ()
+        match source:
+            case PathSource(path):
+                inputs, params = {"source": Local(path)}, {"kind": "path"}
+            case UrlSource(url, sha256):
+                params = {"kind": "url", "url": url, "sha256": sha256}
+            case ExportSource(script, function):
+                inputs, params = {"script.py": Local(script)}, {"kind": "export", "function": function}
+                code = (script,)
+        return self._add("fetch", "", inputs, ("source",), params, code=code, timeout=1800)
+
+    def load(self) -> Action:
+        inputs = {"source": Product(self.fetch(), "source"), **self._plugins()}
+        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names()}
+        return self._add("load", "", inputs, ("facts.json", "weights/"), params, code=self.recipe.plugins)
+
+    def convert(self) -> Action:
+        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins()}
+        params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names()}
+        return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=self.recipe.plugins)
+
+    def structure(self) -> Input:
+        """The graph as the source has it."""
+        return Product(self.convert(), "graph.json")
+
+    def weights(self) -> Mapping[str, Input]:
+        return {"weights.json": Product(self.convert(), "weights.json"), "weights/": Product(self.load(), "weights/")}
+
+    def optimize(self) -> Input:
+        """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
+        last = self.structure()
+        for name in self._passes:
+            code = (self._share.package / "passes" / f"{name}.py",)
+            action = self._add("optimize", f":{name}", {"graph.json": last}, ("graph.json",), {"pass": name}, code=code)
+            last = Product(action, "graph.json")
+        return last
+
+    def lower(self, backend: str, choice: Choice) -> Action:
+        params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
+        inputs = {"graph.json": self.optimize()}
+        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self._backend(backend))
+
+    def generate(self, backend: str, choice: Choice) -> Action:
+        inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
+        detail, params = f":{backend}{choice.suffix}", {"backend": backend}
+        data = (TEMPLATES[backend],)
+        return self._add("generate", detail, inputs, ("code/",), params, code=self._backend(backend), data=data)
+
+    def compile(self, variant: str, choice: Choice) -> Action:
+        """One object per C file, each cached on its own and shared between models."""
+        inputs = {"sources/": Product(self.generate("wasm", choice), "code/", "*.c")}
+        detail, each = f":wasm:{variant}{choice.suffix}", Each("sources/", "objects/", ".o")
+        return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
+
+    def link(self, variant: str, choice: Choice) -> Action:
+        inputs = {"objects/": Product(self.compile(variant, choice), "objects/")}
+        return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
+
+    def pack(self, choice: Choice) -> Action:
+        inputs = {"graph.json": self.optimize(), **self.weights()}
+        return self._add("pack", f":{choice.encoding}", inputs, ("shards.json", "shards/"), {"encoding": choice.encoding})
+
+    def bundle(self, choice: Choice) -> Action:
+        pack = self.pack(choice)
+        inputs = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
+        variants = VARIANTS if "wasm" in choice.backends else ()
+        for backend in choice.backends:
+            inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
+            inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
+        for variant in variants:
+            inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
+        table = self.recipe.labels
+        labels = {name: list(names) for name, names in table.items()} if isinstance(table, Mapping) else list(table)
+        params = {
+            "name": self.recipe.name,
+            "backends": list(choice.backends),
+            "variants": list(variants),
+            "encoding": choice.encoding,
+            "labels": labels,
+            "keep_layers": choice.layers,
+        }
+        return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
+
+    def reference(self) -> Action:
+        inputs = {"source": Product(self.fetch(), "source"), **self._plugins()}
+        params = {**self._shapes(), "plugins": self._plugin_names(), "trust_source": self.recipe.trust_source}
+        outputs = ("reference.npz", "layers.npz")
+        return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800)
+
+    def verify(self, choice: Choice, browser: str) -> Sequence[Action]:
+        """One action per backend and variant."""
+        reference, bundle = self.reference(), self.bundle(choice)
+        inputs = {
+            "bundle/": Product(bundle, "bundle/"),
+            "reference.npz": Product(reference, "reference.npz"),
+            "layers.npz": Product(reference, "layers.npz"),
+        }
+        tolerance = self.recipe.tolerances[choice.encoding]
+        found = []
+        for backend in choice.backends:
+            for variant in VARIANTS if backend == "wasm" else ("",):
+                params = {"backend": backend, "variant": variant, "browser": browser, "tolerance": tolerance, "layers": choice.layers}
+                detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
+                tools = BROWSER_TOOLS[browser]
+                found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=tools, timeout=1800))
+        return found
+
+    def report(self, choice: Choice, browsers: Sequence[str]) -> Action:
+        results = [action for browser in browsers for action in self.verify(choice, browser)]
+        inputs: dict[str, Input] = {f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)}
+        inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
+        outputs = ("report.html", "verification.json")
+        return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
+
+    def _add(
+        self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], **more: Any
+    ) -> Action:
+        task = f"{stage}:{self.recipe.name}{detail}"
+        if task not in self._actions:
+            self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
+        return self._actions[task]
+
+    def _backend(self, backend: str) -> tuple[Path, ...]:
+        return (self._share.package / "backends" / f"{backend}.py",)
+
+    def _plugins(self) -> dict[str, Input]:
+        plugins = self.recipe.plugins
+        return {"plugins/": Folder(tuple((path.name, path) for path in plugins))} if plugins else {}
+
+    def _plugin_names(self) -> list[str]:
+        return [path.name for path in self.recipe.plugins]
+
+    def _shapes(self) -> dict[str, Any]:
+        shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
+        return {"batch_size": self.recipe.batch_size, "input_shapes": shapes}

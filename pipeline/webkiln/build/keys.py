@@ -1,0 +1,46 @@
+"""Action keys: the SHA-256 of a canonical document that names everything an execution depends on, and nothing else."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build.action import Action
+from webkiln.build.closure import Closures
+from webkiln.build.share import Share
+from webkiln.build.tools import Toolchain
+
+SCHEMA = "webkiln.key/1"
+
+
+class Keys:
+    """Makes key documents. The code part is a table of files, so that two keys can be compared line by line."""
+
+    def __init__(self, share: Share, closures: Closures, toolchain: Toolchain) -> None:
+        self._share = share
+        self._closures = closures
+        self._toolchain = toolchain
+
+    def code(self, action: Action) -> dict[str, str]:
+        return self._closure(action)[0]
+
+    def document(self, action: Action, inputs: Mapping[str, str], *, actual: bool = False) -> dict[str, Any]:
+        """The document of an action with these input digests; with `actual`, for the tools that this machine has."""
+        files, modules = self._closure(action)
+        names = (*action.tools, *self._toolchain.distributions(modules))
+        return {
+            "schema": SCHEMA,
+            "stage": action.stage,
+            "params": dict(action.params),
+            "outputs": list(action.outputs),
+            "inputs": dict(inputs),
+            "code": files,
+            "tools": self._toolchain.actual(names) if actual else self._toolchain.locked(names),
+        }
+
+    def _closure(self, action: Action) -> tuple[dict[str, str], frozenset[str]]:
+        return self._closures.of((self._share.stage(action.stage), *action.code), action.data)
+
+
+def tree_digest(files: Mapping[str, str]) -> str:
+    """The digest of a folder: of the names and digests of its files."""
+    return canonical.key(dict(files))

@@ -1,0 +1,75 @@
+"""What a tree remembers in `.webkiln/`: a manifest per task, the two latest keys of each, and a log of what ran."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build.action import ActionResult
+from webkiln.build.files import write_atomic, writing
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    key: str
+    result: ActionResult
+
+
+class State:
+    """One folder per tree; every file in it can be deleted at any time at the cost of looking results up again."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def manifest_path(self, task: str) -> Path:
+        stage, model, *detail = task.split(":")
+        return self.root / model / (".".join((stage, *detail)) + ".json")
+
+    def manifest(self, task: str) -> Manifest | None:
+        try:
+            data = canonical.read(self.manifest_path(task))
+            return Manifest(data["key"], ActionResult.from_json(data["result"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def save(self, task: str, document: Mapping[str, Any], result: ActionResult) -> None:
+        path = self.manifest_path(task)
+        key = canonical.key(document)
+        latest = [document, *(old for old in self.keys(task) if canonical.key(old) != key)]
+        write_atomic(path.with_suffix(".keys"), canonical.dumps(latest[:2]))
+        write_atomic(path, canonical.dumps({"key": key, "result": result.to_json()}))
+
+    def keys(self, task: str) -> list[dict[str, Any]]:
+        """The key documents of the latest runs, newest first, at most two."""
+        try:
+            return list(canonical.read(self.manifest_path(task).with_suffix(".keys")))
+        except (OSError, ValueError):
+            return []
+
+    def forget(self, task: str) -> None:
+        self.manifest_path(task).unlink(missing_ok=True)
+
+    def log(self, task: str, event: str, **more: Any) -> None:
+        """Append one line; a line is one write, so that concurrent builds do not mix theirs."""
+        line = canonical.dumps({"time": round(time.time(), 3), "task": task, "event": event, **more}) + b"\n"
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.root / "log.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(file, line)
+            finally:
+                os.close(file)
+
+
+def live_blobs(root: Path) -> set[str]:
+    """The digests of all blobs that the manifests below a state folder name."""
+    found: set[str] = set()
+    for path in root.glob("*/*.json"):
+        try:
+            found.update(blob["sha256"] for blob in canonical.read(path)["result"]["outputs"].values())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return found

@@ -1,0 +1,273 @@
+"""The DAG as doit tasks, and doit's extra commands. Nothing else imports doit.
+
+A dodo.py needs two lines:
+
+    from webkiln.build.tasks import DOIT_CONFIG, tasks
+    def task_models(): return tasks("models")
+"""
+
+import atexit
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from doit import doit_cmd
+from doit.cmd_base import Command, DoitCmdBase
+from doit.exceptions import BaseFail, TaskError, TaskFailed, UnmetDependency
+from doit.reporter import ConsoleReporter
+
+from webkiln.build import progress
+from webkiln.build.action import Action
+from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.engine import Engine
+from webkiln.build.graph import BROWSERS, Choice, ModelGraph
+from webkiln.build.why import difference
+from webkiln.errors import RecipeError, UserError, WebkilnError
+from webkiln.recipe import BACKENDS, ENCODINGS, Recipe, choose, read_recipes
+
+VARIABLES = ("model", "backend", "encoding", "browser", "layers")
+STAGES = {
+    "fetch": "get the source of each model",
+    "load": "read sources into canonical facts and weights",
+    "convert": "turn facts into graphs",
+    "optimize": "run the passes, one task each",
+    "lower": "plan the programs of each backend",
+    "generate": "write the code of each program",
+    "compile": "compile kernels to objects",
+    "link": "link objects to modules",
+    "pack": "encode the weights in shards",
+    "bundle": "write dist/<model>",
+    "reference": "compute the framework's own outputs",
+    "verify": "check the bundles against the framework, in browsers",
+    "report": "write report.html and verification.json into dist/<model>",
+}
+
+
+class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
+    """Failures only, one message each; what runs is told by the engine's progress."""
+
+    desc = "failures only"
+
+    def execute_task(self, task: Any) -> None:
+        del task
+
+    def skip_uptodate(self, task: Any) -> None:
+        del task
+
+    def add_failure(self, task: Any, fail: BaseFail) -> None:
+        if not isinstance(fail, UnmetDependency):
+            sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
+
+    def complete_run(self) -> None:
+        for message in self.runtime_errors:
+            sys.stderr.write(f"error: {message}\n")
+
+
+DOIT_CONFIG = {
+    "backend": "webkiln",
+    "dep_file": ".webkiln/doit.db",
+    "default_tasks": ["build"],
+    "num_process": os.cpu_count() or 1,
+    "par_type": "thread",
+    "reporter": Reporter,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The `name=value` arguments of a doit command, checked."""
+
+    models: Mapping[str, Recipe]
+    backends: tuple[str, ...] | None
+    encodings: tuple[str, ...] | None
+    browsers: tuple[str, ...]
+    layers: bool
+
+
+def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """The tasks of all recipes below `folder`, or of those that `model=` names; user errors end the process with status 2."""
+    try:
+        given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit tells single variables only, never which were given
+        variables = read_variables(given, read_recipes(Path(folder)))
+        engine = Engine(Path(".webkiln"), progress=progress.console())
+        warnings.showwarning = _show_warning
+        atexit.register(engine.close)
+        yield from _tasks(engine, variables)
+    except UserError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+
+
+def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> Variables:
+    for name in given:
+        choose("variable", [name], VARIABLES)
+    lists = {name: tuple(filter(None, value.split(","))) for name, value in given.items()}
+    models = choose("model", lists["model"], recipes.keys()) if "model" in lists else tuple(recipes)
+    if not models:
+        raise RecipeError("no models: a model is a folder with a recipe.toml")
+    layers = choose("value of layers", lists.get("layers", ("no",)), ("no", "yes"))
+    return Variables(
+        models={name: recipes[name] for name in models},
+        backends=choose("backend", lists["backend"], BACKENDS) if "backend" in lists else None,
+        encodings=choose("encoding", lists["encoding"], ENCODINGS) if "encoding" in lists else None,
+        browsers=choose("browser", lists["browser"], BROWSERS) if "browser" in lists else BROWSERS[:1],
+        layers="yes" in layers,
+    )
+
+
+def destination(model: str, choice: Choice) -> Path:
+    """`dist/<model>`, or `dist/<model>-<encoding>`, and `-layers` where layers are kept."""
+    return Path("dist") / (model + choice.suffix.replace(":", "-"))
+
+
+def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
+    for stage, doc in STAGES.items():
+        yield {"basename": stage, "name": None, "doc": doc}
+    bundles: list[str] = []
+    for model, recipe in variables.models.items():
+        graph = ModelGraph(recipe, engine.share)
+        places: dict[str, Path] = {}
+        groups: dict[str, list[str]] = {}
+        for encoding in variables.encodings or recipe.encodings:
+            choice = Choice(variables.backends or recipe.backends, encoding, variables.layers)
+            bundle = graph.bundle(choice)
+            bundles.append(bundle.task)
+            places[bundle.task] = places[graph.report(choice, variables.browsers).task] = destination(model, choice)
+        for action in graph.actions():
+            if action.stage == "verify" and action.params["variant"]:
+                groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
+            yield Step(engine, action, places.get(action.task)).task()
+        for group, members in groups.items():
+            basename, _, name = group.partition(":")
+            yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
+    yield {"basename": "build", "doc": "build the bundles of all models, or of model=NAME", "actions": None, "task_dep": bundles}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action as a doit task; `folder` is where its outputs are published, if they are."""
+
+    engine: Engine = field(repr=False)
+    action: Action
+    folder: Path | None
+
+    def execute(self) -> Any:
+        whole = self.action.stage == "bundle"
+        try:
+            self.engine.run(self.action)
+            if self.folder is not None:
+                self.engine.publish(self.action, "bundle/" if whole else "", self.folder, whole=whole)
+        except UserError as error:
+            return TaskError(str(error))
+        except WebkilnError as error:
+            return TaskFailed(str(error))
+        return {"done": True}
+
+    def current(self, task: Any, values: Mapping[str, Any]) -> bool:
+        del task
+        if not values or self.engine.current(self.action) is None:
+            return False
+        return self.folder is None or self.engine.published(self.action, "bundle/" if self.action.stage == "bundle" else "", self.folder)
+
+    def clean(self) -> None:
+        self.engine.clean(self.action, self.folder)
+
+    def task(self) -> dict[str, Any]:
+        stage, _, name = self.action.task.partition(":")
+        return {
+            "basename": stage,
+            "name": name,
+            "actions": [self.execute],
+            "uptodate": [self.current],
+            "targets": [str(self.engine.state.manifest_path(self.action.task))],
+            "task_dep": [producer.task for producer in self.action.producers],
+            "clean": [self.clean],
+            "io": {"capture": False},
+            "meta": {"step": self},
+        }
+
+
+class Graph(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+    """`doit graph [TASK ...]`"""
+
+    name = "graph"
+    doc_purpose = "print the DAG in the dot language"
+    doc_usage = "[TASK ...]"
+    cmd_options = ()
+
+    def _execute(self, pos_args: Sequence[str]) -> int:
+        known = {task.name: task for task in self.task_list}
+        todo = [_known(known, name) for name in pos_args] or [task for task in self.task_list if not task.subtask_of]
+        lines, seen = [], set()
+        while todo:
+            task = todo.pop()
+            if task.name in seen:
+                continue
+            seen.add(task.name)
+            lines += [f'  "{producer}" -> "{task.name}";' for producer in task.task_dep]
+            todo += [known[producer] for producer in task.task_dep]
+        self.outstream.write("digraph webkiln {\n" + "\n".join(sorted(lines)) + "\n}\n")
+        return 0
+
+
+class Why(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+    """`doit why TASK`"""
+
+    name = "why"
+    doc_purpose = "print what differs between the two latest keys of a task"
+    doc_usage = "TASK"
+    cmd_options = ()
+
+    def _execute(self, pos_args: Sequence[str]) -> int:
+        known = {task.name: task for task in self.task_list if task.meta}
+        if len(pos_args) != 1:
+            return _fail("doit why takes the name of one task; doit list --all shows them")
+        step: Step = _known(known, pos_args[0]).meta["step"]
+        latest = step.engine.state.keys(pos_args[0])
+        now = step.engine.document(step.action)
+        if now is not None and now not in latest[:1]:
+            latest.insert(0, now)
+        if len(latest) < 2:
+            self.outstream.write(f"{pos_args[0]}: one key so far\n" if latest else f"{pos_args[0]}: never ran\n")
+            return 0
+        self.outstream.write("\n".join(difference(latest[1], latest[0])) + "\n")
+        return 0
+
+
+class Cache(Command):  # type: ignore[misc]  # doit has no types
+    """`doit cache stat|gc|verify`"""
+
+    name = "cache"
+    doc_purpose = "the action cache: its size, removal of what no tree uses, a check of every byte"
+    doc_usage = "stat|gc|verify"
+
+    def execute(self, opt_values: Mapping[str, Any], pos_args: Sequence[str]) -> int:
+        del opt_values
+        cache = ActionCache(cache_folder())
+        verbs = {"stat": cache.stat, "gc": cache.gc, "verify": cache.verify}
+        if len(pos_args) != 1 or pos_args[0] not in verbs:
+            return _fail(f"doit cache takes one of {', '.join(verbs)}")
+        result = verbs[pos_args[0]]()
+        if isinstance(result, dict):
+            result = [f"{what}: {count}" for what, count in result.items()]
+        sys.stdout.write(f"{cache.root}\n" + "".join(f"  {line}\n" for line in result))
+        return 0
+
+
+def _known(tasks: Mapping[str, Any], name: str) -> Any:
+    if name not in tasks:
+        sys.exit(_fail(f"unknown task {name!r}; doit list --all shows them"))
+    return tasks[name]
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return 2
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    sys.stderr.write(f"warning: {message}\n")

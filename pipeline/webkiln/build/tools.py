@@ -1,0 +1,124 @@
+"""Identities of compilers, browsers and Python packages: what the lock files say, and what this machine has.
+
+Keys are made from the locked identities, so that a machine without a tool computes the same key and finds the cached
+result. A machine whose tool differs warns once and keys what it really runs.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from webkiln.build.digests import FileDigests
+from webkiln.errors import ToolError
+
+ABSENT = "absent"
+UNLOCKED = "unlocked"
+DISTRIBUTIONS = {"tensorflow": "tensorflow-cpu", "sklearn": "scikit-learn"}
+REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """How to find a program and read its version; `hint` says how to get it."""
+
+    commands: tuple[str, ...]
+    version: str
+    hint: str
+    folder: str = ""
+
+
+EMSCRIPTEN = "on Debian and Ubuntu: apt-get install emscripten; or install the emsdk and set EMSDK"
+LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19 llvm-19"
+CHROMIUM = "on Debian: apt-get install chromium chromium-driver"
+NODE = "install Node 20 or newer from your system or nodejs.org"
+TOOLS = {
+    "emcc": Tool(("emcc",), r"(\d+\.\d+\.\d+)", EMSCRIPTEN, "upstream/emscripten"),
+    "clang": Tool(("clang-19", "clang"), r"version (\d+\.\d+\.\d+)", LLVM, "upstream/bin"),
+    "wasm-ld": Tool(("wasm-ld-19", "wasm-ld"), r"LLD (\d+\.\d+\.\d+)", LLVM, "upstream/bin"),
+    "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), r"(\d+)\.\d+\.\d+", CHROMIUM),
+    "node": Tool(("node", "nodejs"), r"v(\d+)\.", NODE),
+}
+
+
+def find(name: str) -> Path:
+    """The program of a tool: on PATH, else below `$EMSDK`. Raises ToolError with how to get it."""
+    tool = TOOLS[name]
+    emsdk = os.environ.get("EMSDK")
+    for command in tool.commands:
+        found = shutil.which(command)
+        if found is None and emsdk and tool.folder:
+            found = shutil.which(command, path=str(Path(emsdk, tool.folder)))
+        if found is not None:
+            return Path(found)
+    raise ToolError(f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}")
+
+
+class Toolchain:
+    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine."""
+
+    def __init__(self, root: Path, digests: FileDigests) -> None:
+        self._root = root
+        self._digests = digests
+        self._warned: set[str] = set()
+
+    def distributions(self, modules: Iterable[str]) -> tuple[str, ...]:
+        """The names under which the lock file knows these top-level modules."""
+        return tuple(sorted({DISTRIBUTIONS.get(module, module).replace("_", "-").lower() for module in modules}))
+
+    def locked(self, names: Iterable[str]) -> dict[str, str]:
+        return {name: self._locks.get(name, UNLOCKED) for name in names}
+
+    def actual(self, names: Iterable[str]) -> dict[str, str]:
+        """What this machine has. A missing program is a ToolError; a missing Python package is `absent`."""
+        found = {name: self._version(name) for name in names}
+        for name, version in found.items():
+            locked = self._locks.get(name, UNLOCKED)
+            if version in locked.split("|"):
+                found[name] = locked
+            elif name not in self._warned and version != ABSENT:
+                self._warned.add(name)
+                warnings.warn(f"{name} is {version} here, {locked} in the lock file; results are kept apart", stacklevel=2)
+        return found
+
+    @cached_property
+    def _locks(self) -> dict[str, str]:
+        path = self._root / "toolchain.lock"
+        locks: dict[str, str] = dict(tomllib.loads(path.read_text())["tools"]) if path.is_file() else {}
+        requirements = self._root / "requirements.lock"
+        versions: dict[str, list[str]] = {}
+        for line in requirements.read_text().splitlines() if requirements.is_file() else ():
+            if match := REQUIREMENT.match(line):
+                versions.setdefault(match[1].replace("_", "-").lower(), []).append(match[2])
+        return locks | {name: "|".join(sorted(found)) for name, found in versions.items()}
+
+    def _version(self, name: str) -> str:
+        if name in TOOLS:
+            return self._program_version(name)
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            return ABSENT
+
+    def _program_version(self, name: str) -> str:
+        path = find(name)
+        stat = path.stat()
+        key = f"tool:{path}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+        known = self._digests.derived(key)
+        if known is None:
+            try:
+                text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
+            except (OSError, subprocess.SubprocessError) as error:
+                raise ToolError(f"{name} ({path}) does not run: {error}; {TOOLS[name].hint}") from error
+            match = re.search(TOOLS[name].version, text)
+            known = match[1] if match else text.strip().splitlines()[0]
+            self._digests.remember(key, known)
+        return str(known)

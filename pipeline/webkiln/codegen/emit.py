@@ -1,0 +1,330 @@
+"""Print a kernel as nested loops, for any dialect.
+
+Every subexpression is computed at the loop level of its deepest variable, once per level (expressions are total, so nothing can go
+wrong by computing early). A schedule makes several copies of the innermost body: `count` neighbours on the tile axis, and `lanes`
+neighbours on the vector axis, as vectors where the dialect has them and as scalars where it has not.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from webkiln.codegen.dialect import Dialect
+from webkiln.nest.affine import step
+from webkiln.nest.expr import INT, Expr, walk
+from webkiln.nest.nest import Accumulator, Loop, Nest, load_guard, load_index
+from webkiln.plan.kernel import Kernel
+
+PRODUCED = "result"
+
+
+@dataclass(slots=True)
+class Block:
+    """One open scope: declarations first, then statements."""
+
+    declarations: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+    values: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        return [*self.declarations, *self.statements]
+
+
+def body(kernel: Kernel, dialect: Dialect) -> list[str]:
+    """The statements of the kernel's function."""
+    return _Emitter(kernel, dialect).run()
+
+
+class _Emitter:
+    def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
+        self.kernel, self.dialect, self.nest = kernel, dialect, kernel.nest
+        schedule = kernel.schedule
+        self.vector, self.tile = schedule.vector, schedule.tile
+        self.width = dialect.width if schedule.vector else 1
+        self.copies = (1, 1)
+        self.partial = False
+        self.blocks: list[Block] = []
+        self.levels: dict[str, int] = {}
+        self.names = 0
+        self.depends = _dependencies(self.nest, self.vector, self.tile)
+
+    def run(self) -> list[str]:
+        with self.block() as top:
+            loops = {loop.axis: loop for loop in self.nest.axes}
+            self.parallel([loops[name] for name in self.kernel.schedule.order])
+        return top.lines()
+
+    @contextmanager
+    def block(self) -> Iterator[Block]:
+        opened = Block()
+        self.blocks.append(opened)
+        yield opened
+        self.blocks.pop()
+
+    @property
+    def here(self) -> Block:
+        return self.blocks[-1]
+
+    @contextmanager
+    def loop(self, name: str, header: str) -> Iterator[None]:
+        with self.block() as inner:
+            self.levels[name] = len(self.blocks) - 1
+            yield
+            del self.levels[name]
+        self.here.statements += [header, *("  " + line for line in inner.lines()), "}"]
+
+    def parallel(self, loops: list[Loop]) -> None:
+        if not loops:
+            self.point()
+            return
+        loop, rest = loops[0], loops[1:]
+        extent = self.scalar(loop.extent, 0, 0)
+        schedule = self.kernel.schedule
+        name = loop.axis
+        if name not in (self.vector, self.tile):
+            with self.loop(name, self.dialect.loop(name, extent)):
+                self.parallel(rest)
+            return
+        span = schedule.lanes if name == self.vector else schedule.count
+        self.here.statements.append(self.dialect.counter(name))
+        before = self.copies, self.partial
+        for chunk, partial in ((span, False), (self.width if name == self.vector else 1, True)):
+            vectors, tiles = before[0]
+            self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
+            self.partial = before[1] or (partial and name == self.vector and self.width > 1)
+            with self.loop(name, self.dialect.chunks(name, extent, chunk, partial)):
+                if name == self.vector and self.partial:
+                    self.declare(len(self.blocks) - 1, INT, self.dialect.remaining(name, extent), "left")
+                self.parallel(rest)
+        self.copies, self.partial = before
+
+    def each(self) -> list[tuple[int, int]]:
+        """(tile offset, vector offset) of every copy."""
+        vectors, tiles = self.copies
+        return [(t, v * self.width) for t in range(tiles) for v in range(vectors)]
+
+    def point(self) -> None:
+        """Accumulators, reduction loops, epilogue, stores."""
+        for position, item in enumerate(self.nest.accumulators):
+            for t, v in self.each():
+                self.here.statements += self.dialect.start(item, _acc(position, t, v), self.vectorised)
+        if self.nest.accumulators:
+            self.reduction(list(self.nest.reduce))
+        with self.block() as tail:
+            self.levels[PRODUCED] = len(self.blocks) - 1
+            for position, out in enumerate(self.nest.outputs):
+                for t, v in self.each():
+                    self.store(position, out.value, out.index, t, v)
+            del self.levels[PRODUCED]
+        self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
+
+    @property
+    def vectorised(self) -> bool:
+        return self.vector is not None and self.width > 1
+
+    def reduction(self, loops: list[Loop]) -> None:
+        if loops:
+            extent = self.scalar(loops[0].extent, 0, 0)
+            with self.loop(loops[0].axis, self.dialect.loop(loops[0].axis, extent)):
+                self.reduction(loops[1:])
+            return
+        for position, item in enumerate(self.nest.accumulators):
+            for t, v in self.each():
+                self.here.statements += self.update(item, _acc(position, t, v), t, v)
+
+    def update(self, item: Accumulator, name: str, t: int, v: int) -> list[str]:
+        value = self.vectors if self.vectorised else self.scalar
+        if item.combiner == "sum" and item.body.op == "mul":
+            a, b = (value(factor, t, v) for factor in item.body.args)
+            return self.dialect.multiply_add(name, a, b, item.body.type, self.vectorised)
+        return self.dialect.combine(item, name, value(item.body, t, v), self.position(), self.vectorised)
+
+    def position(self) -> str:
+        """The row-major position on the reduction loops, for argmax and argmin."""
+        text = "0"
+        for loop in self.nest.reduce:
+            text = loop.axis if text == "0" else f"({text} * {self.scalar(loop.extent, 0, 0)} + {loop.axis})"
+        return text
+
+    def level(self, expr: Expr) -> int:
+        return max((self.levels[name] for name in self.depends[expr] if name in self.levels), default=0)
+
+    def declare(self, level: int, type_: str, text: str, name: str | None = None) -> str:
+        if name is None:
+            self.names += 1
+            name = f"v{self.names}"
+        self.blocks[level].declarations.append(self.dialect.declare(type_, name, text))
+        return name
+
+    def bound(self, expr: Expr, key: tuple[object, ...], type_: str, text: str, level: int | None = None) -> str:
+        """Name `text` at the level of `expr`."""
+        where = self.level(expr) if level is None else level
+        name = self.declare(where, type_, text)
+        self.blocks[where].values[key] = name
+        return name
+
+    def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
+        names = self.depends[expr]
+        return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
+
+    def known(self, key: tuple[object, ...]) -> str | None:
+        return next((block.values[key] for block in reversed(self.blocks) if key in block.values), None)
+
+    def scalar(self, expr: Expr, t: int, v: int) -> str:
+        """`expr` for one element: tile offset `t`, vector-axis offset `v`."""
+        if expr.op == "const":
+            return self.dialect.literal(expr.value, expr.type)
+        if expr.op == "arg":
+            return str(expr.value)
+        if expr.op == "axis":
+            offset = t if expr.value == self.tile else v if expr.value == self.vector else 0
+            return f"({expr.value} + {offset})" if offset else str(expr.value)
+        if expr.op in ("acc", "accindex"):
+            return _acc(expr.value, t, v) + ("_at" if expr.op == "accindex" else "")
+        key = self.key(expr, t, v, "scalar")
+        found = self.known(key)
+        if found is not None:
+            return found
+        if expr.op == "load":
+            return self.load(expr, t, v, key)
+        args = [self.scalar(item, t, v) for item in expr.args]
+        return self.bound(expr, key, expr.type, self.dialect.scalar(expr, args))
+
+    def vectors(self, expr: Expr, t: int, v: int) -> str:
+        """`expr` for `width` neighbours on the vector axis."""
+        if expr.op == "acc":
+            return _acc(expr.value, t, v)
+        key = self.key(expr, t, v, "vector")
+        found = self.known(key)
+        if found is not None:
+            return found
+        if self.vector not in self.depends[expr]:
+            return self.bound(expr, key, "v128", self.dialect.splat(self.scalar(expr, t, v), expr.type))
+        if expr.op == "load":
+            return self.load(expr, t, v, key)
+        args = [self.vectors(item, t, v) if item.op != "const" or expr.op not in ("shl", "shr") else str(item.value) for item in expr.args]
+        return self.bound(expr, key, "v128", self.dialect.vector(expr, args))
+
+    def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[tuple[int, str]]:
+        """The address of an element as (level, text) summands."""
+        panel = self.kernel.panel(position)
+        summands: list[tuple[int, str]] = []
+        for dim, item in enumerate(index):
+            if item.op == "const" and item.value == 0:
+                continue
+            text, level = self.scalar(item, t, v), self.level(item)
+            stride = f"s{position}_{dim}"
+            if panel is None:
+                summands.append((level, text if dim == len(index) - 1 else f"{text} * {stride}"))
+            elif dim == panel.dim:
+                block = f"({text} >> {panel.block.bit_length() - 1})"
+                summands.append((level, f"{block} * {stride} + ({text} & {panel.block - 1})" if panel.order else text))
+            else:
+                summands.append((level, f"{text} * {panel.block if dim == panel.order[-1] else stride}"))
+        return summands
+
+    def address(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int, *, only: int | None = None) -> str:
+        """Sum the terms level by level, so that each loop adds only what changes in it; `only` bounds the level."""
+        summands = [item for item in self.terms(position, index, t, v) if only is None or item[0] <= only]
+        total = ""
+        for level in sorted({level for level, _ in summands}):
+            parts = ([total] if total else []) + [text for where, text in summands if where == level]
+            text = " + ".join(parts)
+            if text.isidentifier():
+                total = text
+                continue
+            key = ("address", text)
+            total = self.known(key) or self.bound(expr, key, INT, text, level)
+        return total or "0"
+
+    def load(self, expr: Expr, t: int, v: int, key: tuple[object, ...]) -> str:
+        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
+        wide = key[3] == "vector"
+        offset = v if wide else 0
+        place = 0 if wide else v
+        operand = self.nest.inputs[position]
+        if guard is None:
+            at = self.address(expr, position, index, t, place)
+            text = self.dialect.load(operand, f"x{position}", _plus(at, offset), self.reach(position) if wide else 0)
+        elif self.dialect.selects_pointers:
+            text = self.guarded_pointer(expr, position, index, guard, t, place, offset, wide)
+        else:
+            condition = self.scalar(guard[0], t, v)
+            at = self.address(expr, position, index, t, place)
+            text = self.dialect.guarded(operand, f"x{position}", at, condition, self.scalar(guard[1], t, v))
+        return self.bound(expr, key, "v128" if wide else expr.type, text)
+
+    def reach(self, position: int) -> int:
+        """1: load a whole vector; 2: load only what is left of the axis."""
+        return 2 if self.partial and self.kernel.panel(position) is None else 1
+
+    def guarded_pointer(
+        self, expr: Expr, position: int, index: tuple[Expr, ...], guard: tuple[Expr, Expr], t: int, place: int, offset: int, wide: bool
+    ) -> str:  # fmt: skip
+        """Choose the pointer where the guard is known and multiply deeper steps by 0 or 1, so that inner loops have no branch."""
+        operand = self.nest.inputs[position]
+        condition, where = self.scalar(guard[0], t, place), self.level(guard[0])
+        base = self.address(expr, position, index, t, place, only=where)
+        other = self.dialect.literal(guard[1].value, guard[1].type)
+        key = ("pointer", position, condition, base, other)
+        pointer = self.known(key)
+        if pointer is None:
+            text = self.dialect.choose_pointer(operand, f"x{position}", condition, base, other)
+            pointer = self.declare(where, self.dialect.pointer(operand), text)
+            self.blocks[where].values[key] = pointer
+        inner = []
+        for level, text in self.terms(position, index, t, place):
+            if level > where:
+                name = self.known(("step", condition, text))
+                if name is None:
+                    factor, _, stride = text.partition(" * ")
+                    chosen = self.declare(where, INT, f"{condition} ? {stride or '1'} : 0")
+                    name = f"{factor} * {chosen}"
+                    self.blocks[level].values[("step", condition, text)] = name
+                inner.append(name)
+        at = " + ".join(inner) or "0"
+        return self.dialect.load(operand, pointer, _plus(at, offset), self.reach(position) if wide else 0)
+
+    def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
+        operand = self.nest.outputs[position].operand
+        slot = len(self.nest.inputs) + position
+        statements = self.here.statements
+
+        def at(offset: int) -> str:
+            return self.address(value, slot, index, t, offset)
+
+        if not self.vectorised:
+            text = self.scalar(value, t, v)
+            statements.append(self.dialect.store(operand, f"y{position}", at(v), text))
+            return
+        text = self.vectors(value, t, v)
+        assert self.vector is not None
+        if index and step(index[-1], self.vector) == 1 and not any(self.vector in self.depends[item] for item in index[:-1]):
+            statements.append(self.dialect.store_vector(f"y{position}", _plus(at(0), v), text, self.partial))
+            return
+        for lane in range(self.width):
+            statements.append(self.dialect.store_lane(f"y{position}", at(v + lane), text, lane, self.partial))
+
+
+def _plus(text: str, offset: int) -> str:
+    return f"{text} + {offset}" if offset else text
+
+
+def _acc(position: int, t: int, v: int) -> str:
+    return f"acc{position}_{t}_{v}"
+
+
+def _dependencies(nest: Nest, vector: str | None, tile: str | None) -> dict[Expr, frozenset[str]]:
+    """For every expression, the axes it moves with; accumulators are known only after the reduction."""
+    result: dict[Expr, frozenset[str]] = {}
+    produced = frozenset(name for name in (vector, tile, PRODUCED) if name is not None)
+    parallel = frozenset(loop.axis for loop in nest.axes)
+    extents = [loop.extent for loop in (*nest.axes, *nest.reduce)]
+    for expr in walk((*extents, *nest.roots)):
+        if expr.op == "axis":
+            result[expr] = frozenset({expr.value})
+        elif expr.op in ("acc", "accindex"):
+            result[expr] = produced | parallel
+        else:
+            result[expr] = frozenset().union(*(result[item] for item in expr.args))
+    return result

@@ -1,0 +1,147 @@
+"""JavaScript over typed arrays. Float arithmetic is done in double and rounded at the store, which is faster and more exact."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isinf, isnan
+
+from webkiln.codegen.emit import body
+from webkiln.codegen.templates import Templates
+from webkiln.nest.compose import compose
+from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.nest import Accumulator, Operand
+from webkiln.plan.kernel import Kernel
+
+HEAPS = {
+    "float32": "F32", "float16": "U16", "int32": "I32", "uint32": "U32", "int16": "I16", "uint16": "U16",
+    "int8": "I8", "uint8": "U8", "bool": "U8",
+}  # fmt: skip
+SCALAR = {
+    "div": "{0} / {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} === {1}", "ne": "{0} !== {1}",
+    "and": "{0} && {1}", "or": "{0} || {1}", "not": "!{0}", "isnan": "{0} !== {0}", "select": "{0} ? {1} : {2}",
+    "sqrt": "Math.sqrt({0})", "floor": "Math.floor({0})", "ceil": "Math.ceil({0})", "trunc": "Math.trunc({0})", "rint": "wk_rint({0})",
+    "exp": "Math.exp({0})", "log": "Math.log({0})", "log1p": "Math.log1p({0})", "expm1": "Math.expm1({0})",
+    "sin": "Math.sin({0})", "cos": "Math.cos({0})", "tanh": "Math.tanh({0})", "pow": "wk_pow({0}, {1})",
+    "abs": "Math.abs({0})", "sign": "Math.sign({0})", "min": "Math.min({0}, {1})", "max": "Math.max({0}, {1})",
+}  # fmt: skip
+FLOATS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}"}
+WHOLE = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "Math.imul({0}, {1})", "neg": "-{0}", "idiv": "{0} / {1}", "irem": "{0} % {1}",
+    "floordiv": "wk_floordiv({0}, {1})", "floormod": "wk_floormod({0}, {1})", "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
+    "shl": "{0} << {1}", "shr": "{0} >> {1}", "abs": "Math.abs({0})",
+}  # fmt: skip
+
+
+class JavaScript:
+    width = 1
+    composed = frozenset({"erf"})
+    selects_pointers = False
+
+    def declare(self, type_: str, name: str, text: str) -> str:
+        return f"const {name} = {text};"
+
+    def literal(self, value: float, type_: str) -> str:
+        if type_ == BOOL:
+            return "true" if value else "false"
+        if type_ != FLOAT:
+            return str(int(value))
+        if isnan(value) or isinf(value):
+            return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return repr(float(value)).removesuffix(".0") if value or str(value)[0] != "-" else "-0"
+
+    def loop(self, name: str, extent: str) -> str:
+        return f"for (let {name} = 0; {name} < {extent}; {name}++) {{"
+
+    def counter(self, name: str) -> str:
+        return f"let {name} = 0;"
+
+    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
+        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
+
+    def remaining(self, name: str, extent: str) -> str:
+        return f"{extent} - {name}"
+
+    def scalar(self, expr: Expr, args: list[str]) -> str:
+        source = expr.args[0].type
+        if expr.op == "cast":
+            return self._cast(source, expr.type, args[0])
+        if expr.op == "bitcast":
+            if FLOAT not in (source, expr.type):
+                return f"{args[0]} {'|' if expr.type == INT else '>>>'} 0"
+            return f"wk_bits({args[0]}){' >>> 0' if expr.type == UINT else ''}" if source == FLOAT else f"wk_float({args[0]})"
+        if source in (INT, UINT) and expr.op in WHOLE:
+            if source == UINT and expr.op == "shr":
+                return "{0} >>> {1}".format(*args)
+            return f"{WHOLE[expr.op].format(*args)} {'|' if source == INT else '>>>'} 0"
+        return (FLOATS.get(expr.op) or SCALAR[expr.op]).format(*args)
+
+    def _cast(self, source: str, target: str, text: str) -> str:
+        if target == BOOL:
+            return f"{text} !== 0"
+        if source == FLOAT:
+            return f"wk_{target}({text})"
+        if source == BOOL:
+            return f"+{text}"
+        return f"{text} {'|' if target == INT else '>>>'} 0" if target != FLOAT else text
+
+    def load(self, operand: Operand, pointer: str, at: str, reach: int) -> str:
+        element = f"{HEAPS[operand.dtype]}[{pointer} + {at}]"
+        if operand.dtype == "float16":
+            return f"wk_half({element})"
+        return f"{element} !== 0" if operand.dtype == "bool" else element
+
+    def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
+        return f"{condition} ? {self.load(operand, pointer, at, 0)} : {other}"
+
+    def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
+        return f"{HEAPS[operand.dtype]}[{pointer} + {at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
+
+    def start(self, item: Accumulator, name: str, wide: bool) -> list[str]:
+        first = [f"let {name} = {self.literal(item.identity.value, item.identity.type)};"]
+        return [*first, f"let {name}_at = 0, {name}_any = false;"] if item.combiner.startswith("arg") else first
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str, wide: bool) -> list[str]:
+        return [f"{name} += {a} * {b};" if type_ == FLOAT else f"{name} = {name} + Math.imul({a}, {b}) {'|' if type_ == INT else '>>>'} 0;"]
+
+    def combine(self, item: Accumulator, name: str, value: str, position: str, wide: bool) -> list[str]:
+        if item.combiner.startswith("arg"):
+            symbol = ">" if item.combiner == "argmax" else "<"
+            better = f"!{name}_any || (({value} {symbol} {name} || {value} !== {value}) && {name} === {name})"
+            return [f"if ({better}) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
+        if item.combiner in ("max", "min"):
+            return [f"{name} = {SCALAR[item.combiner].format(name, value)};"]
+        op = "add" if item.combiner == "sum" else "mul"
+        if item.body.type == FLOAT:
+            return [f"{name} = {FLOATS[op].format(name, value)};"]
+        return [f"{name} = {WHOLE[op].format(name, value)} {'|' if item.body.type == INT else '>>>'} 0;"]
+
+    def splat(self, text: str, type_: str) -> str:
+        return text
+
+    def vector(self, expr: Expr, args: list[str]) -> str:
+        return self.scalar(expr, args)
+
+    def pointer(self, operand: Operand) -> str:
+        return HEAPS[operand.dtype]
+
+    def choose_pointer(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
+        return f"{condition} ? {pointer} + {base} : {other}"
+
+    def store_vector(self, pointer: str, at: str, value: str, partial: bool) -> str:
+        return f"F32[{pointer} + {at}] = {value};"
+
+    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+        return self.store_vector(pointer, at, value, partial)
+
+
+def print_module(kernels: Sequence[Kernel], templates: Templates, **values: object) -> str:
+    """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over element offsets."""
+    dialect = JavaScript()
+    functions = []
+    lines: list[str] = []
+    for kernel in kernels:
+        composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
+        names = [f"x{i}" for i in range(len(kernel.nest.inputs))] + [f"y{i}" for i in range(len(kernel.nest.outputs))]
+        text = body(composed, dialect)
+        functions.append({"name": kernel.name, "parameters": [*names, *kernel.arguments], "lines": text})
+        lines += text
+    return templates.render("program.js", functions=functions, lines=lines, **values)

@@ -1,0 +1,60 @@
+"""`webkiln build`: one model file to one bundle, without recipe or dodo.py."""
+
+import argparse
+import re
+from pathlib import Path
+
+from webkiln import canonical
+from webkiln.build import progress
+from webkiln.build.cache import cache_folder
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.errors import RecipeError, SourceError
+from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", type=Path, help="the model file")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="the folder of the bundle")
+    parser.add_argument("--name", help="the model's name; default: that of the file")
+    parser.add_argument("--backend", default=",".join(BACKENDS), help=f"some of {','.join(BACKENDS)}")
+    parser.add_argument("--encoding", default="float32", help=f"one of {', '.join(ENCODINGS)}")
+    parser.add_argument("--batch-size", type=int, default=1)
+    parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
+    parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
+    parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
+
+
+def run(options: argparse.Namespace) -> int:
+    if not options.source.is_file():
+        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras")
+    recipe = recipe_of(options)
+    (encoding,) = choose("encoding", [options.encoding], ENCODINGS)
+    output = options.output.absolute()
+    state = cache_folder() / "state" / canonical.digest(str(output).encode())
+    with Engine(state, progress=progress.console()) as engine:
+        action = ModelGraph(recipe, engine.share).bundle(Choice(recipe.backends, encoding))
+        engine.publish(action, "bundle/", output)
+    return 0
+
+
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """The recipe that the options amount to."""
+    if options.batch_size < 1:
+        raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
+    return Recipe(
+        name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", options.source.stem),
+        source=PathSource(options.source.absolute()),
+        input_shapes=dict(map(_input_shape, options.input_shape)),
+        batch_size=options.batch_size,
+        backends=choose("backend", options.backend.split(","), BACKENDS),
+        plugins=tuple(path.absolute() for path in options.plugin),
+        trust_source=options.trust_source,
+    )
+
+
+def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, sizes = text.rpartition("=")
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", sizes):
+        raise RecipeError(f"--input-shape is {text!r}, expected positive sizes such as 1,28,28,1 or image=1,28,28,1")
+    return name, tuple(map(int, sizes.split(",")))

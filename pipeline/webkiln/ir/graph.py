@@ -1,0 +1,134 @@
+"""The graph IR: frozen values; an edit returns a new Graph."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.errors import InternalError
+from webkiln.ir.axis import Order
+from webkiln.ir.types import Type
+
+Attributes = Mapping[str, Any]
+INLINE_ELEMENTS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A named tensor of a graph."""
+
+    name: str
+    type: Type
+    order: Order | None = None
+
+    @property
+    def dtype(self) -> str:
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One application of an operator. `layer` is the name of the user's layer that it came from."""
+
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Attributes = field(default_factory=dict)
+    layer: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.outputs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A value kept between runs: `initial` is a slot, `input` and `output` are Variables of one type."""
+
+    name: str
+    initial: str
+    input: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A small literal that is part of the structure: row-major values."""
+
+    values: tuple[int | float | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes in an order in which they can run, and a table of Variables by name.
+
+    A Variable is exactly one of: a graph input, the input of a state, a slot (a trained weight whose bytes lie elsewhere),
+    a constant, or an output of a node. `outputs` maps the user's name of an output to a Variable.
+    `weights` holds the values of slots of a graph that was converted in memory; it takes no part in equality and is never serialised.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    variables: Mapping[str, Variable]
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, str]
+    slots: frozenset[str] = frozenset()
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+    states: tuple[State, ...] = ()
+    weights: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    def type(self, name: str) -> Type:
+        return self.variables[name].type
+
+    def producers(self) -> dict[str, Node]:
+        return {output: node for node in self.nodes for output in node.outputs}
+
+    def uses(self) -> dict[str, int]:
+        """How often each Variable is read: by nodes, as an output, as the next value of a state."""
+        count = dict.fromkeys(self.variables, 0)
+        for name in self.reads():
+            count[name] += 1
+        return count
+
+    def reads(self) -> Iterable[str]:
+        for node in self.nodes:
+            yield from node.inputs
+        yield from self.outputs.values()
+        for state in self.states:
+            yield state.output
+
+    def constant(self, name: str) -> NDArray[Any] | None:
+        """The value of an inline constant, or None."""
+        if name not in self.constants:
+            return None
+        type_ = self.type(name)
+        return np.array(self.constants[name].values, dtype=type_.dtype).reshape(type_.shape)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a Variable is a slot or a constant."""
+        return name in self.slots or name in self.constants
+
+    def fixed_part(self) -> tuple[Node, ...]:
+        """The nodes that depend on slots and constants alone: `pack` evaluates them."""
+        known = set(self.slots) | set(self.constants)
+        part = []
+        for node in self.nodes:
+            if all(name in known for name in node.inputs):
+                part.append(node)
+                known.update(node.outputs)
+        return tuple(part)
+
+    def edit(self, **changes: Any) -> "Graph":
+        return replace(self, **changes)
+
+
+def make_constant(value: NDArray[Any]) -> Constant:
+    if value.size > INLINE_ELEMENTS:
+        raise InternalError(f"a constant of {value.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
+    return Constant(tuple(value.ravel().tolist()))

@@ -1,0 +1,79 @@
+"""Graph <-> JSON (`graph.json`). Floats that JSON lacks are spelled {"float": "inf"}."""
+
+from math import isfinite
+from typing import Any
+
+from webkiln.errors import InternalError
+from webkiln.ir.axis import parse_order
+from webkiln.ir.graph import Constant, Graph, Node, State, Variable
+from webkiln.ir.types import Type
+
+SCHEMA = "webkiln.graph/1"
+
+
+def to_json(graph: Graph) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "name": graph.name,
+        "inputs": list(graph.inputs),
+        "outputs": [[name, variable] for name, variable in graph.outputs.items()],
+        "slots": sorted(graph.slots),
+        "constants": {name: encode(constant.values) for name, constant in graph.constants.items()},
+        "states": [[s.name, s.initial, s.input, s.output] for s in graph.states],
+        "variables": {name: _variable(variable) for name, variable in graph.variables.items()},
+        "nodes": [
+            {"op": n.op, "inputs": list(n.inputs), "outputs": list(n.outputs), "attrs": encode(dict(n.attrs)), "layer": n.layer}
+            for n in graph.nodes
+        ],
+    }  # fmt: skip
+
+
+def from_json(data: dict[str, Any]) -> Graph:
+    if data.get("schema") != SCHEMA:
+        raise InternalError(f"graph.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
+    return Graph(
+        name=data["name"],
+        inputs=tuple(data["inputs"]),
+        outputs={name: variable for name, variable in data["outputs"]},
+        slots=frozenset(data["slots"]),
+        constants={name: Constant(decode(values)) for name, values in data["constants"].items()},
+        states=tuple(State(*state) for state in data["states"]),
+        variables={name: _read_variable(name, value) for name, value in data["variables"].items()},
+        nodes=tuple(
+            Node(n["op"], tuple(n["inputs"]), tuple(n["outputs"]), decode(n["attrs"]), n["layer"]) for n in data["nodes"]
+        ),
+    )  # fmt: skip
+
+
+def encode(value: Any) -> Any:
+    """Attributes as JSON: tuples become lists, non-finite floats a tagged spelling."""
+    if isinstance(value, float) and not isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, list | tuple):
+        return [encode(item) for item in value]
+    if isinstance(value, dict):
+        return {key: encode(item) for key, item in value.items()}
+    return value
+
+
+def decode(value: Any) -> Any:
+    """The inverse of `encode`; lists become tuples."""
+    if isinstance(value, dict):
+        if set(value) == {"float"}:
+            return float(value["float"])
+        return {key: decode(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return tuple(decode(item) for item in value)
+    return value
+
+
+def _variable(variable: Variable) -> dict[str, Any]:
+    data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(variable.shape)}
+    if variable.order is not None:
+        data["order"] = str(variable.order)
+    return data
+
+
+def _read_variable(name: str, data: dict[str, Any]) -> Variable:
+    order = parse_order(data["order"]) if "order" in data else None
+    return Variable(name, Type(data["dtype"], tuple(data["shape"])), order)

@@ -1,0 +1,100 @@
+"""The text form of a Graph, for tests, dumps and people: `parse(print_graph(g)) == g`.
+
+    graph digits
+    input image: float32[1,8,8,1] N,H,W,C
+    slot conv/kernel: float32[3,3,1,16]
+    const two: float32[] = [2.0]
+    v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
+    output scores = v
+"""
+
+import json
+import re
+from typing import Any
+
+from webkiln.errors import InternalError
+from webkiln.ir.axis import parse_order
+from webkiln.ir.graph import Constant, Graph, Node, State, Variable
+from webkiln.ir.serial import decode, encode
+from webkiln.ir.types import Type
+
+_NAME = r"[^\s,:()=]+"
+_TYPED = re.compile(rf"({_NAME}): (\w+)\[([\d,]*)\](?: ([\w,]+))?$")
+_NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
+
+
+def print_graph(graph: Graph) -> str:
+    lines = [f"graph {graph.name}"]
+    lines += [f"input {_typed(graph.variables[name])}" for name in graph.inputs]
+    lines += [f"slot {_typed(graph.variables[name])}" for name in sorted(graph.slots)]
+    for name in sorted(graph.constants):
+        lines.append(f"const {_typed(graph.variables[name])} = {_json(graph.constants[name].values)}")
+    for state in graph.states:
+        lines.append(f"state {state.name} {state.initial} {state.output} -> {_typed(graph.variables[state.input])}")
+    for node in graph.nodes:
+        outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
+        attrs = f" {_json(dict(node.attrs))}" if node.attrs else ""
+        layer = f" @{node.layer}" if node.layer else ""
+        lines.append(f"{outputs} = {node.op}({', '.join(node.inputs)}){attrs}{layer}")
+    lines += [f"output {name} = {variable}" for name, variable in graph.outputs.items()]
+    return "\n".join(lines) + "\n"
+
+
+def parse(text: str) -> Graph:
+    """Read a Graph from its text form; InternalError names the line that does not parse."""
+    name = "graph"
+    inputs: list[str] = []
+    outputs: dict[str, str] = {}
+    slots: set[str] = set()
+    constants: dict[str, Constant] = {}
+    states: list[State] = []
+    variables: dict[str, Variable] = {}
+    nodes: list[Node] = []
+
+    def declare(typed: str) -> str:
+        match = _TYPED.match(typed.strip())
+        if not match:
+            raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
+        variable, dtype, shape, order = match.groups()
+        sizes = tuple(int(size) for size in shape.split(",") if size)
+        variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None)
+        return variable
+
+    for line in (line.strip() for line in text.splitlines()):
+        keyword, _, rest = line.partition(" ")
+        if not line:
+            continue
+        if keyword == "graph":
+            name = rest
+        elif keyword == "input":
+            inputs.append(declare(rest))
+        elif keyword == "slot":
+            slots.add(declare(rest))
+        elif keyword == "const":
+            typed, _, values = rest.partition(" = ")
+            constants[declare(typed)] = Constant(decode(json.loads(values)))
+        elif keyword == "state":
+            head, _, typed = rest.partition(" -> ")
+            state, initial, output = head.split()
+            states.append(State(state, initial, declare(typed), output))
+        elif keyword == "output":
+            output, _, variable = rest.partition(" = ")
+            outputs[output] = variable
+        else:
+            match = _NODE.match(line)
+            if not match:
+                raise InternalError(f"text form: cannot read {line!r}")
+            produced, op, args, attrs, layer = match.groups()
+            made = tuple(declare(typed) for typed in produced.split(";"))
+            read = tuple(arg.strip() for arg in args.split(",") if arg.strip())
+            nodes.append(Node(op, read, made, decode(json.loads(attrs)) if attrs else {}, layer or ""))
+    return Graph(name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states))
+
+
+def _typed(variable: Variable) -> str:
+    order = f" {variable.order}" if variable.order is not None and len(variable.order) else ""
+    return f"{variable.name}: {variable.type}{order}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(encode(value), sort_keys=True, separators=(",", ":"))

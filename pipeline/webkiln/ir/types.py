@@ -1,0 +1,68 @@
+"""Logical dtypes and the type of a Variable."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+
+DTYPES = (
+    "float32", "float16", "float64",
+    "int8", "int16", "int32", "int64",
+    "uint8", "uint16", "uint32", "uint64",
+    "bool",
+)  # fmt: skip
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of one element."""
+    return int(np.dtype(dtype).itemsize)
+
+
+def is_float(dtype: str) -> bool:
+    return dtype.startswith("float")
+
+
+def is_integer(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint"))
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """What a Variable holds: a dtype and a shape."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise ShapeError(f"dtype {self.dtype!r} does not exist; there are {', '.join(DTYPES)}")
+        if any(size < 0 for size in self.shape):
+            raise ShapeError(f"shape {list(self.shape)} has a negative size")
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that numpy's broadcasting gives; ShapeError where sizes differ and neither is 1."""
+    given = list(shapes)
+    rank = max((len(shape) for shape in given), default=0)
+    padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in given]
+    result = []
+    for axis, sizes in enumerate(zip(*padded, strict=True)):
+        wide = {size for size in sizes if size != 1}
+        if len(wide) > 1:
+            raise ShapeError(f"shapes {' and '.join(str(list(s)) for s in given)} do not broadcast: axis {axis} has sizes {sorted(wide)}")
+        result.append(wide.pop() if wide else 1)
+    return tuple(result)

@@ -1,0 +1,205 @@
+"""Fusion of calls: a consumer that reads each element once becomes the epilogue of its producer; a cheap producer is inlined.
+
+The rule is one number, the uses of a produced element: a value computed once costs nothing to fuse; one used more often is
+recomputed only if it is at most two cheap operations, and never inside a sum of products.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from webkiln.nest.build import Call, View
+from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
+from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
+
+MAX_LOADS = 8
+CHEAP_OPERATIONS = 2
+
+
+def fuse(calls: Sequence[Call], kept: set[str]) -> list[Call]:
+    """Fuse until nothing changes; Variables in `kept` are read from outside and stay."""
+    work = list(calls)
+    changed = True
+    while changed:
+        changed = False
+        for position, consumer in enumerate(work):
+            found = _fusable(work, position, consumer, kept)
+            if found is not None:
+                producer, fused = found
+                work[position] = fused
+                del work[producer]
+                changed = True
+                break
+    return work
+
+
+def _fusable(work: Sequence[Call], position: int, consumer: Call, kept: set[str]) -> tuple[int, Call] | None:
+    for view in consumer.inputs:
+        writers = [i for i, call in enumerate(work) if any(out.name == view.name for out in call.outputs)]
+        readers = [i for i, call in enumerate(work) if any(item.name == view.name for item in call.inputs)]
+        if len(writers) != 1 or readers != [position] or view.name in kept:
+            continue
+        producer = work[writers[0]]
+        if len(producer.outputs) != 1:
+            continue
+        fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
+        if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
+            return writers[0], fused
+    return None
+
+
+def _is_map(nest: Nest) -> bool:
+    """No reduction: each output element is an expression over loads."""
+    return not nest.reduce and not nest.accumulators
+
+
+def _stores_all(call: Call) -> bool:
+    """The single output is stored densely, each element once, in the order of the axes."""
+    index = [item for item in call.nest.outputs[0].index if item.op != "const"]
+    return index == [axis(loop.axis) for loop in call.nest.axes] and prod(_sizes(call)) == call.outputs[0].type.size
+
+
+def _sizes(call: Call) -> list[int]:
+    return [call.args[loop.extent.value] for loop in call.nest.axes]
+
+
+def _imported(call: Call) -> Call:
+    """Rename axes and arguments so that they cannot meet those of another call."""
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op == "axis":
+            return axis(expr.value + "'")
+        return arg(expr.value + "'") if expr.op == "arg" else None
+
+    nest = call.nest.map(change)
+    nest = replace(
+        nest,
+        axes=tuple(Loop(loop.axis + "'", loop.extent) for loop in nest.axes),
+        reduce=tuple(Loop(loop.axis + "'", loop.extent) for loop in nest.reduce),
+    )
+    return replace(call, nest=nest, args={name + "'": value for name, value in call.args.items()})
+
+
+def _joined(expr: Expr, first: Sequence[View], second: Sequence[View]) -> tuple[Expr, tuple[View, ...]]:
+    """Renumber the loads of `expr` (over `second`) behind the operands `first`; equal operands are shared."""
+    views = list(first)
+    for view in second:
+        if view not in views:
+            views.append(view)
+    position = [views.index(view) for view in second]
+
+    def change(node: Expr) -> Expr | None:
+        return make("load", node.type, node.args, (position[node.value[0]], node.value[1])) if node.op == "load" else None
+
+    return rebuild(expr, change), tuple(views)
+
+
+def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
+    """The producer with the consumer's expression in its epilogue, if every read of `name` is at the consumer's own position."""
+    if not _is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
+        return None
+    consumer = _imported(consumer)
+    view = next(item for item in consumer.inputs if item.name == name)
+    here = tuple(axis(loop.axis) for loop in consumer.nest.axes)
+    if prod(_sizes(consumer)) != view.type.size:
+        return None
+    for expr in consumer.nest.loads:
+        if consumer.inputs[expr.value[0]].name == name:
+            index = tuple(item for item in load_index(expr) if item.op != "const")
+            if index != here or load_guard(expr) is not None or consumer.inputs[expr.value[0]] != view:
+                return None
+    extra: dict[str, int] = {}
+    position = _positions(producer, consumer, extra)
+    if position is None:
+        return None
+    out = consumer.nest.outputs[0]
+    sentinel = {e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name}
+    produced = producer.nest.outputs[0].value
+
+    def mark(expr: Expr) -> Expr | None:
+        return make("produced", expr.type) if expr in sentinel else None
+
+    def place(expr: Expr) -> Expr | None:
+        return position[expr.value] if expr.op == "axis" else None
+
+    def fill(expr: Expr) -> Expr | None:
+        return produced if expr.op == "produced" else None
+
+    others = [item for item in consumer.inputs if item.name != name]
+    renumber = {old: others.index(item) for old, item in enumerate(consumer.inputs) if item.name != name}
+
+    def shift(expr: Expr) -> Expr | None:
+        return make("load", expr.type, expr.args, (renumber[expr.value[0]], expr.value[1])) if expr.op == "load" else None
+
+    roots = [rebuild(rebuild(rebuild(item, mark), place), shift) for item in (out.value, *out.index)]
+    joined = [_joined(item, producer.inputs, others) for item in roots]
+    views = joined[0][1]
+    value, *index_ = [rebuild(item, fill) for item, _ in joined]
+    nest = replace(
+        producer.nest,
+        inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views),
+        outputs=(Output(out.operand, value, tuple(index_)),),
+    )
+    return Call(nest, views, consumer.outputs, {**producer.args, **consumer.args, **extra}, _label(producer, consumer))
+
+
+def _positions(producer: Call, consumer: Call, extra: dict[str, int]) -> dict[str, Expr] | None:
+    """The consumer's axes as expressions over the producer's: equal sizes, or one axis made of several."""
+    mine = list(zip(producer.nest.axes, _sizes(producer), strict=True))
+    result: dict[str, Expr] = {}
+    for loop, size in zip(consumer.nest.axes, _sizes(consumer), strict=True):
+        value, covered = const(0, INT), 1
+        while covered < size and mine:
+            inner, extent = mine.pop(0)
+            stride = inner.extent
+            value = axis(inner.axis) if covered == 1 else value * stride + axis(inner.axis)
+            covered *= extent
+        if covered != size:
+            return None
+        result[loop.axis] = value
+    return None if mine else result
+
+
+def _cost(nest: Nest) -> int:
+    """Operations of the epilogue on top of its loads; a costly one counts as many."""
+    return sum(9 if e.op in COSTLY else 1 for e in walk([nest.outputs[0].value]) if e.type != INT and e.op not in ("load", "const", "select", "cast"))
+
+
+def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
+    """The consumer with the producer's expression in the place of each read of `name`."""
+    if not _is_map(producer.nest) or not _stores_all(producer) or consumer.nest.is_contraction:
+        return None
+    reads = [e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name]
+    points = prod(_sizes(consumer)) * prod(consumer.args[loop.extent.value] for loop in consumer.nest.reduce)
+    if points * len(reads) > producer.outputs[0].type.size and _cost(producer.nest) > CHEAP_OPERATIONS:
+        return None
+    if any(consumer.inputs[e.value[0]].shape != producer.outputs[0].shape for e in reads):
+        return None
+    producer = _imported(producer)
+    value, views = _joined(producer.nest.outputs[0].value, consumer.inputs, producer.inputs)
+    place = producer.nest.outputs[0].index
+
+    def at(index: tuple[Expr, ...], guard: tuple[Expr, Expr] | None) -> Expr:
+        position = {slot.value: item for slot, item in zip(place, index, strict=True) if slot.op == "axis"}
+        moved = rebuild(value, lambda e: position[e.value] if e.op == "axis" else None)
+        if guard is None:
+            return moved
+        guarded = rebuild(moved, lambda e: _guarded(e, guard[0]) if e.op == "load" else None)
+        return select(guard[0], guarded, guard[1])
+
+    replacement = {e: at(load_index(e), load_guard(e)) for e in reads}
+    nest = consumer.nest.map(lambda e: replacement.get(e))
+    nest = replace(nest, inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views))
+    return Call(nest, views, consumer.outputs, {**consumer.args, **producer.args}, _label(producer, consumer))
+
+
+def _guarded(expr: Expr, guard: Expr) -> Expr:
+    """The load with one more condition under which it happens."""
+    old = load_guard(expr)
+    condition = guard if old is None else make("and", "bool", (guard, old[0]))
+    other = const(0, expr.type) if old is None else old[1]
+    return make("load", expr.type, (*load_index(expr), condition, other), (expr.value[0], True))
+
+
+def _label(producer: Call, consumer: Call) -> str:
+    return producer.layer if producer.layer == consumer.layer else f"{producer.layer}+{consumer.layer}"

@@ -1,0 +1,127 @@
+"""Transcendental functions as expressions over simpler operations: the same numbers on every backend that prints them so, and vectors for free.
+
+Range reductions and polynomials after Cephes (S. Moshier) and Abramowitz & Stegun 7.1.26; errors are those of float32 arithmetic, a few units
+in the last place. Nothing here relies on (x + c) - c, which some shader compilers fold.
+"""
+
+from collections.abc import Callable, Collection
+
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, select
+from webkiln.nest.nest import Nest
+
+LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
+
+
+def polynomial(x: Expr, *coefficients: float) -> Expr:
+    """Horner's rule, highest power first."""
+    value = const(coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + coefficient
+    return value
+
+
+def power_of_two(exponent: Expr) -> Expr:
+    """2**exponent for -126 <= exponent <= 127."""
+    return bitcast(apply("shl", exponent + 127, const(23, INT)), FLOAT)
+
+
+def exp(x: Expr) -> Expr:
+    low = select(apply("lt", x, const(-104.0)), const(-104.0), x)
+    bounded = select(apply("gt", low, const(89.0)), const(89.0), low)
+    count = apply("rint", bounded * 1.4426950408889634)
+    rest = bounded - count * LN2_HIGH - count * LN2_LOW
+    series = polynomial(rest, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+    value = series * rest * rest + rest + 1.0
+    whole = cast(count, INT)
+    half = apply("shr", whole, const(1, INT))
+    return value * power_of_two(half) * power_of_two(whole - half)
+
+
+def log(x: Expr) -> Expr:
+    small = apply("lt", x, const(1.17549435e-38))
+    scaled = select(small, x * 8388608.0, x)
+    bits = bitcast(scaled, INT)
+    exponent = apply("shr", bits, const(23, INT)) - 127
+    mantissa = bitcast(apply("bor", apply("band", bits, const(0x7FFFFF, INT)), const(0x3F800000, INT)), FLOAT)
+    large = apply("gt", mantissa, const(1.4142135))
+    f = select(large, mantissa * 0.5, mantissa) - 1.0
+    shift = select(large, const(1.0), const(0.0)) - select(small, const(23.0), const(0.0))
+    e = cast(exponent, FLOAT) + shift
+    series = polynomial(
+        f, 7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+        -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+    )  # fmt: skip
+    square = f * f
+    value = f + (f * square * series + e * LN2_LOW - 0.5 * square) + e * LN2_HIGH
+    infinite = select(apply("gt", x, const(3.4028235e38)), x, value)
+    positive = select(apply("eq", x, const(0.0)), const(float("-inf")), infinite)
+    invalid = apply("or", apply("lt", x, const(0.0)), apply("isnan", x))
+    return select(invalid, const(float("nan")), positive)
+
+
+def log1p(x: Expr) -> Expr:
+    """2 artanh(x / (2 + x)) near 0."""
+    s = x / (2.0 + x)
+    z = s * s
+    near = 2.0 * s * polynomial(z, 1 / 13, 1 / 11, 1 / 9, 1 / 7, 1 / 5, 1 / 3, 1.0)
+    return select(apply("lt", apply("abs", x), const(0.5)), near, log(1.0 + x))
+
+
+def expm1(x: Expr) -> Expr:
+    near = polynomial(x, 1 / 40320, 1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 0.5, 1.0) * x
+    return select(apply("lt", apply("abs", x), const(0.5)), near, exp(x) - 1.0)
+
+
+def tanh(x: Expr) -> Expr:
+    size = apply("abs", x)
+    square = x * x
+    near = polynomial(square, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1) * square * x + x
+    far = 1.0 - 2.0 / (exp(2.0 * size) + 1.0)
+    signed = select(apply("lt", x, const(0.0)), -far, far)
+    return select(apply("lt", size, const(0.625)), near, signed)
+
+
+def erf(x: Expr) -> Expr:
+    size = apply("abs", x)
+    t = 1.0 / (1.0 + 0.3275911 * size)
+    series = polynomial(t, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592) * t
+    far = 1.0 - series * exp(-(size * size))
+    square = x * x
+    near = x * polynomial(square, 1.1283791670955126 / 216, -1.1283791670955126 / 42, 0.11283791670955126, -0.37612638903183754, 1.1283791670955126)
+    return select(apply("lt", size, const(0.5)), near, select(apply("lt", x, const(0.0)), -far, far))
+
+
+def _quarter(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """The quadrant of x and the sine and cosine of the rest, |rest| <= pi/4 (Cody & Waite in three parts)."""
+    count = apply("rint", x * 0.6366197723675814)
+    rest = x - count * 1.5703125 - count * 4.837512969970703125e-4 - count * 7.549789948768648e-8
+    square = rest * rest
+    sine = polynomial(square, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1) * square * rest + rest
+    cosine = polynomial(square, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2) * square * square - 0.5 * square + 1.0
+    return cast(count, INT), sine, cosine
+
+
+def _pick(quadrant: Expr, sine: Expr, cosine: Expr) -> Expr:
+    odd = apply("ne", apply("band", quadrant, const(1, INT)), const(0, INT))
+    value = select(odd, cosine, sine)
+    return select(apply("ne", apply("band", quadrant, const(2, INT)), const(0, INT)), -value, value)
+
+
+def sin(x: Expr) -> Expr:
+    quadrant, sine, cosine = _quarter(x)
+    return _pick(quadrant, sine, cosine)
+
+
+def cos(x: Expr) -> Expr:
+    quadrant, sine, cosine = _quarter(x)
+    return _pick(quadrant + 1, sine, cosine)
+
+
+COMPOSITIONS: dict[str, Callable[[Expr], Expr]] = {
+    "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "erf": erf, "sin": sin, "cos": cos,
+}  # fmt: skip
+
+
+def compose(nest: Nest, chosen: Collection[str]) -> Nest:
+    """Replace the operations in `chosen` by their compositions."""
+    return nest.map(lambda expr: COMPOSITIONS[expr.op](expr.args[0]) if expr.op in chosen else None)

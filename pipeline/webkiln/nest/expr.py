@@ -1,0 +1,233 @@
+"""Scalar expressions: typed, interned and total.
+
+Total means: no trap, no undefined behaviour, no load outside a buffer, for any operand values, so any subexpression may be
+computed earlier than it is needed. The meaning of every operation is defined once, by its numpy function in `SEMANTICS`
+(`nest/semantics.py`); every printer must agree with it.
+
+Types: f32, i32, u32, bool. Arithmetic on i32 and u32 wraps. Interning makes equal expressions identical, so common
+subexpressions are found by identity.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from webkiln.errors import InternalError
+
+FLOAT, INT, UINT, BOOL = "f32", "i32", "u32", "bool"
+NUMPY = {FLOAT: np.float32, INT: np.int32, UINT: np.uint32, BOOL: np.bool_}
+
+NUMBER = (FLOAT, INT, UINT)
+WHOLE = (INT, UINT)
+ANY = (FLOAT, INT, UINT, BOOL)
+
+VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
+    "add": (2, NUMBER), "sub": (2, NUMBER), "mul": (2, NUMBER), "neg": (1, NUMBER), "abs": (1, NUMBER), "sign": (1, NUMBER),
+    "min": (2, NUMBER), "max": (2, NUMBER),
+    "div": (2, (FLOAT,)), "sqrt": (1, (FLOAT,)), "floor": (1, (FLOAT,)), "ceil": (1, (FLOAT,)), "trunc": (1, (FLOAT,)),
+    "rint": (1, (FLOAT,)),
+    "exp": (1, (FLOAT,)), "log": (1, (FLOAT,)), "log1p": (1, (FLOAT,)), "expm1": (1, (FLOAT,)), "sin": (1, (FLOAT,)),
+    "cos": (1, (FLOAT,)), "tanh": (1, (FLOAT,)), "erf": (1, (FLOAT,)), "pow": (2, (FLOAT,)),
+    "idiv": (2, WHOLE), "irem": (2, WHOLE), "floordiv": (2, WHOLE), "floormod": (2, WHOLE),
+    "band": (2, WHOLE), "bor": (2, WHOLE), "bxor": (2, WHOLE), "shl": (2, WHOLE), "shr": (2, WHOLE),
+    "and": (2, (BOOL,)), "or": (2, (BOOL,)), "not": (1, (BOOL,)),
+    "isnan": (1, (FLOAT,)),
+    "lt": (2, NUMBER), "le": (2, NUMBER), "gt": (2, NUMBER), "ge": (2, NUMBER), "eq": (2, ANY), "ne": (2, ANY),
+}  # fmt: skip
+"""Operation -> (arity, operand types); all operands have one type."""
+
+COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
+COSTLY = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"})
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Expr:
+    """One node. `op` is a key of VOCABULARY, or one of const, axis, arg, acc, accindex, load, select, cast, bitcast.
+
+    `value` is the number of a const, the name of an axis or arg, the position of an acc, or (input position, guarded) of a load.
+    The arguments of a load are its logical indices, then, if guarded, its guard and the value it has where the guard is false.
+    """
+
+    op: str
+    type: str
+    args: tuple["Expr", ...] = ()
+    value: Any = None
+
+    def __add__(self, other: "Expr | int | float") -> "Expr":
+        return add(self, wrap(other, self.type))
+
+    def __radd__(self, other: int | float) -> "Expr":
+        return add(wrap(other, self.type), self)
+
+    def __sub__(self, other: "Expr | int | float") -> "Expr":
+        return sub(self, wrap(other, self.type))
+
+    def __rsub__(self, other: int | float) -> "Expr":
+        return sub(wrap(other, self.type), self)
+
+    def __mul__(self, other: "Expr | int | float") -> "Expr":
+        return mul(self, wrap(other, self.type))
+
+    def __rmul__(self, other: int | float) -> "Expr":
+        return mul(wrap(other, self.type), self)
+
+    def __truediv__(self, other: "Expr | int | float") -> "Expr":
+        return apply("div", self, wrap(other, self.type))
+
+    def __rtruediv__(self, other: int | float) -> "Expr":
+        return apply("div", wrap(other, self.type), self)
+
+    def __neg__(self) -> "Expr":
+        return apply("neg", self)
+
+
+_INTERNED: WeakValueDictionary[Any, Expr] = WeakValueDictionary()
+
+
+def make(op: str, type_: str, args: tuple[Expr, ...] = (), value: Any = None) -> Expr:
+    identity = (op, type_, tuple(map(id, args)), _exact(value))
+    found = _INTERNED.get(identity)
+    if found is None:
+        found = Expr(op, type_, args, value)
+        _INTERNED[identity] = found
+    return found
+
+
+def _exact(value: Any) -> Any:
+    """Tell apart 0.0, -0.0, 0, False and NaN, which compare equal (or not at all)."""
+    return (type(value).__name__, value.hex()) if isinstance(value, float) else (type(value).__name__, value)
+
+
+def const(value: float, type_: str = FLOAT) -> Expr:
+    if type_ == FLOAT:
+        with np.errstate(over="ignore"):
+            rounded = float(np.float32(value))
+        return make("const", FLOAT, value=float("nan") if isnan(rounded) else rounded)
+    if type_ == BOOL:
+        return make("const", BOOL, value=bool(value))
+    return make("const", type_, value=int(value))
+
+
+def wrap(value: "Expr | int | float", type_: str) -> Expr:
+    return value if isinstance(value, Expr) else const(value, type_)
+
+
+def axis(name: str) -> Expr:
+    return make("axis", INT, value=name)
+
+
+def arg(name: str) -> Expr:
+    """A run-time i32 argument of the kernel: a size, stride or offset."""
+    return make("arg", INT, value=name)
+
+
+def acc(position: int, type_: str) -> Expr:
+    return make("acc", type_, value=position)
+
+
+def accindex(position: int) -> Expr:
+    """The reduction index at which an argmax or argmin accumulator found its value."""
+    return make("accindex", INT, value=position)
+
+
+def load(source: int, type_: str, index: Iterable[Expr], guard: Expr | None = None, other: Expr | None = None) -> Expr:
+    args = tuple(index)
+    if any(item.type != INT for item in args):
+        raise InternalError("a load is indexed by i32 expressions")
+    if guard is None:
+        return make("load", type_, args, (source, False))
+    fallback = const(0, type_) if other is None else other
+    if guard.type != BOOL or fallback.type != type_:
+        raise InternalError(f"a guard is bool and its other value {type_}, got {guard.type} and {fallback.type}")
+    return make("load", type_, (*args, guard, fallback), (source, True))
+
+
+def apply(op: str, *args: Expr) -> Expr:
+    """Build an operation of the vocabulary; InternalError where types do not fit."""
+    arity, types = VOCABULARY[op]
+    if len(args) != arity or len({a.type for a in args}) != 1 or args[0].type not in types:
+        raise InternalError(f"{op} takes {arity} operands of one of {'/'.join(types)}, got {', '.join(a.type for a in args)}")
+    return make(op, BOOL if op in COMPARISONS else args[0].type, args)
+
+
+def _is_const(expr: Expr, value: int) -> bool:
+    return expr.op == "const" and expr.type in WHOLE and expr.value == value
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    if _is_const(a, 0):
+        return b
+    if _is_const(b, 0):
+        return a
+    if a.op == b.op == "const" and a.type == b.type == INT:
+        return const(a.value + b.value, INT)
+    return apply("add", a, b)
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    return a if _is_const(b, 0) else apply("sub", a, b)
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    for one, other in ((a, b), (b, a)):
+        if _is_const(one, 1):
+            return other
+        if _is_const(one, 0):
+            return one
+    if a.op == b.op == "const" and a.type == b.type == INT:
+        return const(a.value * b.value, INT)
+    return apply("mul", a, b)
+
+
+def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    if condition.type != BOOL or yes.type != no.type:
+        raise InternalError(f"select takes bool and two of one type, got {condition.type}, {yes.type}, {no.type}")
+    return yes if yes is no else make("select", yes.type, (condition, yes, no))
+
+
+def cast(value: Expr, type_: str) -> Expr:
+    """Convert: float to integer saturates and NaN gives 0; integers wrap; bool is 0 or 1; to bool is `!= 0`."""
+    return value if value.type == type_ else make("cast", type_, (value,))
+
+
+def bitcast(value: Expr, type_: str) -> Expr:
+    if BOOL in (value.type, type_):
+        raise InternalError("bitcast is between f32, i32 and u32")
+    return value if value.type == type_ else make("bitcast", type_, (value,))
+
+
+def walk(roots: Iterable[Expr]) -> list[Expr]:
+    """Every distinct node below `roots`, operands before users."""
+    seen: dict[Expr, None] = {}
+    stack = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        expr, done = stack.pop()
+        if expr in seen:
+            continue
+        if done:
+            seen[expr] = None
+        else:
+            stack.append((expr, True))
+            stack.extend((item, False) for item in reversed(expr.args))
+    return list(seen)
+
+
+def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """Replace nodes bottom-up: `change` gives the replacement of a node whose operands are already rebuilt, or None."""
+    done: dict[Expr, Expr] = {}
+    for node in walk([expr]):
+        args = tuple(done[item] for item in node.args)
+        fresh = node if all(a is b for a, b in zip(args, node.args, strict=True)) else simplified(node, args)
+        done[node] = change(fresh) or fresh
+    return done[expr]
+
+
+def simplified(node: Expr, args: tuple[Expr, ...]) -> Expr:
+    """`node` over other operands, with the builders' integer identities applied."""
+    if node.op in ("add", "mul", "sub") and node.type in WHOLE:
+        return {"add": add, "mul": mul, "sub": sub}[node.op](*args)
+    return make(node.op, node.type, args, node.value)

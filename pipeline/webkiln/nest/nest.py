@@ -1,0 +1,167 @@
+"""Loop nests: how operators say what they compute, free of names, sizes, layouts and backends."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from webkiln.canonical import key
+from webkiln.errors import InternalError
+from webkiln.ir.serial import decode, encode
+from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr, const, make, rebuild, walk
+
+COMBINERS = ("sum", "prod", "max", "min", "argmax", "argmin")
+COMPUTE = {"float32": FLOAT, "float16": FLOAT, "int32": INT, "int8": INT, "int16": INT, "uint8": UINT, "uint16": UINT, "uint32": UINT, "bool": BOOL}
+"""Storage dtype of an operand -> the type its elements have in expressions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    axis: str
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that a nest reads or writes: storage dtype and number of logical dimensions."""
+
+    dtype: str
+    rank: int
+
+    @property
+    def type(self) -> str:
+        return COMPUTE[self.dtype]
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulator:
+    """A reduction of `body` over the reduction axes. argmax and argmin keep the first extreme; NaN counts as the most extreme."""
+
+    combiner: str
+    body: Expr
+
+    @property
+    def identity(self) -> Expr:
+        """The value of an empty reduction."""
+        if self.combiner in ("sum", "prod"):
+            return const(0 if self.combiner == "sum" else 1, self.body.type)
+        lowest = self.combiner in ("max", "argmax")
+        if self.body.type == FLOAT:
+            return const(-inf if lowest else inf)
+        low, high = (0, 2**32 - 1) if self.body.type == UINT else (-(2**31), 2**31 - 1)
+        return const(low if lowest else high, self.body.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """`value` (the epilogue, over accumulators, loads and axes) is stored at `index` (by default the parallel axes)."""
+
+    operand: Operand
+    value: Expr
+    index: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Parallel loops `axes`, inside them reduction loops `reduce` that feed the accumulators, then one store per output."""
+
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Output, ...]
+    axes: tuple[Loop, ...]
+    reduce: tuple[Loop, ...] = ()
+    accumulators: tuple[Accumulator, ...] = ()
+
+    @cached_property
+    def roots(self) -> tuple[Expr, ...]:
+        bodies = tuple(item.body for item in self.accumulators)
+        return (*bodies, *(out.value for out in self.outputs), *(i for out in self.outputs for i in out.index))
+
+    @cached_property
+    def loads(self) -> tuple[Expr, ...]:
+        return tuple(expr for expr in walk(self.roots) if expr.op == "load")
+
+    @property
+    def is_contraction(self) -> bool:
+        """One sum of products."""
+        return len(self.accumulators) == 1 and self.accumulators[0].combiner == "sum" and self.accumulators[0].body.op == "mul"
+
+    @cached_property
+    def key(self) -> str:
+        return key(to_json(self))
+
+    def map(self, change: Callable[[Expr], Expr | None]) -> "Nest":
+        """Rewrite every expression bottom-up."""
+        return replace(
+            self,
+            axes=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.axes),
+            reduce=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.reduce),
+            accumulators=tuple(Accumulator(a.combiner, rebuild(a.body, change)) for a in self.accumulators),
+            outputs=tuple(
+                Output(out.operand, rebuild(out.value, change), tuple(rebuild(i, change) for i in out.index)) for out in self.outputs
+            ),
+        )
+
+
+def check(nest: Nest) -> None:
+    """Raise InternalError where a nest is not well formed."""
+    names = [loop.axis for loop in (*nest.axes, *nest.reduce)]
+    if len(set(names)) != len(names):
+        raise InternalError(f"nest: an axis name stands twice in {names}")
+    for accumulator in nest.accumulators:
+        if accumulator.combiner not in COMBINERS:
+            raise InternalError(f"nest: combiner {accumulator.combiner!r} is none of {', '.join(COMBINERS)}")
+    parallel = {loop.axis for loop in nest.axes}
+    for out in nest.outputs:
+        if out.value.type != out.operand.type or len(out.index) != out.operand.rank:
+            raise InternalError(f"nest: an output of {out.operand} is given {out.value.type} at {len(out.index)} indices")
+        for expr in walk([out.value, *out.index]):
+            if expr.op == "axis" and expr.value not in parallel:
+                raise InternalError(f"nest: the epilogue reads the reduction axis {expr.value}")
+    for expr in nest.loads:
+        position, guarded = expr.value
+        rank = len(expr.args) - (2 if guarded else 0)
+        if nest.inputs[position].rank != rank or nest.inputs[position].type != expr.type:
+            raise InternalError(f"nest: input {position} is {nest.inputs[position]}, loaded as {expr.type} with {rank} indices")
+
+
+def load_index(expr: Expr) -> tuple[Expr, ...]:
+    return expr.args[:-2] if expr.value[1] else expr.args
+
+
+def load_guard(expr: Expr) -> tuple[Expr, Expr] | None:
+    return (expr.args[-2], expr.args[-1]) if expr.value[1] else None
+
+
+def to_json(nest: Nest) -> dict[str, Any]:
+    """Expressions as one table in which operands precede users."""
+    extents = tuple(loop.extent for loop in (*nest.axes, *nest.reduce))
+    order = walk((*extents, *nest.roots))
+    position = {expr: index for index, expr in enumerate(order)}
+    return {
+        "exprs": [[e.op, e.type, [position[a] for a in e.args], encode(e.value)] for e in order],
+        "inputs": [[o.dtype, o.rank] for o in nest.inputs],
+        "axes": [[loop.axis, position[loop.extent]] for loop in nest.axes],
+        "reduce": [[loop.axis, position[loop.extent]] for loop in nest.reduce],
+        "accumulators": [[a.combiner, position[a.body]] for a in nest.accumulators],
+        "outputs": [[o.operand.dtype, position[o.value], [position[i] for i in o.index]] for o in nest.outputs],
+    }
+
+
+def from_json(data: dict[str, Any]) -> Nest:
+    exprs: list[Expr] = []
+    for op, type_, args, value in data["exprs"]:
+        exprs.append(make(op, type_, tuple(exprs[a] for a in args), decode(value)))
+
+    def loops(items: Iterable[tuple[str, int]]) -> tuple[Loop, ...]:
+        return tuple(Loop(axis, exprs[extent]) for axis, extent in items)
+
+    return Nest(
+        inputs=tuple(Operand(dtype, rank) for dtype, rank in data["inputs"]),
+        axes=loops(data["axes"]),
+        reduce=loops(data["reduce"]),
+        accumulators=tuple(Accumulator(combiner, exprs[body]) for combiner, body in data["accumulators"]),
+        outputs=tuple(
+            Output(Operand(dtype, len(index)), exprs[value], tuple(exprs[i] for i in index)) for dtype, value, index in data["outputs"]
+        ),
+    )

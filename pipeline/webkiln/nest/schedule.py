@@ -1,0 +1,47 @@
+"""How a nest is run, chosen per backend; without one the plain loops serve."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A constant operand repacked so that the vector axis is contiguous: dimension `dim` is cut into blocks of `block`
+    elements, and the memory order is (block number, the other dimensions in `order`, element in block)."""
+
+    source: int
+    dim: int
+    order: tuple[int, ...]
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together;
+    `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each."""
+
+    order: tuple[str, ...]
+    vector: str | None = None
+    lanes: int = 1
+    tile: str | None = None
+    count: int = 1
+    panels: tuple[Panel, ...] = ()
+
+    def panel(self, source: int) -> Panel | None:
+        return next((panel for panel in self.panels if panel.source == source), None)
+
+
+def to_json(schedule: Schedule) -> dict[str, Any]:
+    return {
+        "order": list(schedule.order),
+        "vector": schedule.vector,
+        "lanes": schedule.lanes,
+        "tile": schedule.tile,
+        "count": schedule.count,
+        "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
+    }
+
+
+def from_json(data: dict[str, Any]) -> Schedule:
+    panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
+    return Schedule(tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"], panels)

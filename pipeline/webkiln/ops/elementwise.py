@@ -1,0 +1,243 @@
+"""Elementwise operators: one row each. The formula is written once, as a scalar expression; the reference is numpy in float64."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Type, broadcast, is_float, is_integer
+from webkiln.nest.build import Lowering
+from webkiln.nest.expr import BOOL, FLOAT, Expr, apply, cast, const, select
+from webkiln.nest.nest import COMPUTE
+from webkiln.nest.semantics import erf
+from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+
+Formula = Callable[..., Expr]
+FLOATS = np.array([[-3.5, -1.0, -0.25, 0.0, 0.5], [1.0, 1.5, 2.5, 20.0, -20.0]], np.float32)
+POSITIVE = np.array([[1e-3, 0.5, 1.0], [2.0, 10.0, 300.0]], np.float32)
+INTS = np.array([[-7, -1, 0], [1, 3, 12]], np.int32)
+BOOLS = np.array([True, False, True])
+
+
+def kind(dtype: str) -> str:
+    return "float" if is_float(dtype) else "int" if is_integer(dtype) else "bool"
+
+
+def elementwise(
+    name: str, formula: Formula, reference: Callable[..., Array], cases: Iterable[Case], *,
+    kinds: Sequence[str] = ("float",), arity: int = 1, result: str | None = None, attributes: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Define an elementwise operator with numpy broadcasting. `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype."""
+    samples = tuple(cases)
+
+    def infer(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+        dtypes = {item.dtype for item in types}
+        if len(dtypes) != 1 or kind(types[0].dtype) not in kinds:
+            raise ShapeError(f"operands are {', '.join(map(str, types))}; all must have one dtype ({' or '.join(kinds)})")
+        return (Type(result or types[0].dtype, broadcast(item.shape for item in types)),)
+
+    def compute(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
+        wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays]
+        return (np.asarray(reference(attrs, *wide)),)
+
+    def lower(low: Lowering, attrs: Attributes) -> None:
+        nest = low.nest()
+        index = nest.axes(low.outputs[0].shape)
+        nest.store(low.outputs[0], formula(attrs, *(nest.element(view, index) for view in low.inputs)))
+        nest.done()
+
+    define(Operator(name, infer, compute, lower, attributes or {}, (arity, arity), lambda: samples, elementwise=True))
+
+
+def unary(op: str) -> Formula:
+    return lambda attrs, x: apply(op, x)
+
+
+def binary(op: str) -> Formula:
+    return lambda attrs, a, b: apply(op, a, b)
+
+
+def samples(*inputs: Array, **attrs: Any) -> list[Case]:
+    return [Case(inputs, attrs)]
+
+
+def positive(x: Expr) -> Expr:
+    """max(x, 0) that keeps NaN."""
+    return select(apply("lt", x, const(0, x.type)), const(0, x.type), x)
+
+
+def sigmoid(x: Expr) -> Expr:
+    return 1.0 / (1.0 + apply("exp", -x))
+
+
+def softplus(x: Expr) -> Expr:
+    """log(1 + exp(x)) without overflow."""
+    return positive(x) + apply("log1p", apply("exp", -apply("abs", x)))
+
+
+def clip(attrs: Attributes, x: Expr) -> Expr:
+    low, high = const(attrs["min"], x.type), const(attrs["max"], x.type)
+    raised = select(apply("lt", x, low), low, x)
+    return select(apply("gt", raised, high), high, raised)
+
+
+def gelu(attrs: Attributes, x: Expr) -> Expr:
+    """Hendrycks & Gimpel 2016; `approximate` is their tanh form."""
+    if attrs["approximate"]:
+        return 0.5 * x * (1.0 + apply("tanh", 0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1.0 + apply("erf", x * 0.7071067811865476))
+
+
+def gelu_reference(attrs: Attributes, x: Array) -> Array:
+    if attrs["approximate"]:
+        return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
+    return np.asarray(0.5 * x * (1 + erf(x / np.sqrt(2))))
+
+
+def exponential_below_zero(scale: float, alpha: float) -> Formula:
+    return lambda attrs, x: select(apply("gt", x, const(0)), scale * x, (scale * alpha) * apply("expm1", x))
+
+
+SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+ALL = ("float", "int")
+
+elementwise("Identity", lambda attrs, x: x, lambda attrs, x: x, samples(FLOATS), kinds=(*ALL, "bool"))
+elementwise("Neg", unary("neg"), lambda attrs, x: -x, [*samples(FLOATS), *samples(INTS)], kinds=ALL)
+elementwise("Abs", unary("abs"), lambda attrs, x: np.abs(x), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
+elementwise("Sign", unary("sign"), lambda attrs, x: np.sign(x), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
+elementwise("Square", lambda attrs, x: x * x, lambda attrs, x: x * x, samples(FLOATS), kinds=ALL)
+elementwise("Floor", unary("floor"), lambda attrs, x: np.floor(x), samples(FLOATS))
+elementwise("Ceil", unary("ceil"), lambda attrs, x: np.ceil(x), samples(FLOATS))
+elementwise("Round", unary("rint"), lambda attrs, x: np.rint(x), samples(FLOATS))
+elementwise("Sqrt", unary("sqrt"), lambda attrs, x: np.sqrt(x), samples(POSITIVE))
+elementwise("Rsqrt", lambda attrs, x: 1.0 / apply("sqrt", x), lambda attrs, x: 1 / np.sqrt(x), samples(POSITIVE))
+elementwise("Reciprocal", lambda attrs, x: 1.0 / x, lambda attrs, x: 1 / x, samples(POSITIVE))
+elementwise("Exp", unary("exp"), lambda attrs, x: np.exp(x), samples(FLOATS))
+elementwise("Log", unary("log"), lambda attrs, x: np.log(x), samples(POSITIVE))
+elementwise("Log1p", unary("log1p"), lambda attrs, x: np.log1p(x), samples(POSITIVE))
+elementwise("Expm1", unary("expm1"), lambda attrs, x: np.expm1(x), samples(FLOATS))
+elementwise("Sin", unary("sin"), lambda attrs, x: np.sin(x), samples(FLOATS))
+elementwise("Cos", unary("cos"), lambda attrs, x: np.cos(x), samples(FLOATS))
+elementwise("Tanh", unary("tanh"), lambda attrs, x: np.tanh(x), samples(FLOATS))
+elementwise("Erf", unary("erf"), lambda attrs, x: erf(x), samples(FLOATS))
+elementwise("Sigmoid", lambda attrs, x: sigmoid(x), lambda attrs, x: 1 / (1 + np.exp(-x)), samples(FLOATS))
+elementwise("Silu", lambda attrs, x: x * sigmoid(x), lambda attrs, x: x / (1 + np.exp(-x)), samples(FLOATS))
+elementwise("Relu", lambda attrs, x: positive(x), lambda attrs, x: np.maximum(x, 0), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
+elementwise("Relu6", lambda attrs, x: clip({"min": 0, "max": 6}, x), lambda attrs, x: np.clip(x, 0, 6), samples(FLOATS))
+elementwise("Softplus", lambda attrs, x: softplus(x), lambda attrs, x: np.logaddexp(x, 0), samples(FLOATS))
+elementwise("Softsign", lambda attrs, x: x / (1.0 + apply("abs", x)), lambda attrs, x: x / (1 + np.abs(x)), samples(FLOATS))
+elementwise("Gelu", gelu, gelu_reference, [Case((FLOATS,), {"approximate": flag}) for flag in (False, True)], attributes={"approximate": False})
+elementwise(
+    "Elu", lambda attrs, x: exponential_below_zero(1.0, attrs["alpha"])(attrs, x),
+    lambda attrs, x: np.where(x > 0, x, attrs["alpha"] * np.expm1(x)), samples(FLOATS, alpha=0.7), attributes={"alpha": 1.0},
+)  # fmt: skip
+elementwise(
+    "Selu", exponential_below_zero(SELU_SCALE, SELU_ALPHA),
+    lambda attrs, x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)), samples(FLOATS),
+)  # fmt: skip
+elementwise(
+    "LeakyRelu", lambda attrs, x: select(apply("lt", x, const(0)), x * attrs["alpha"], x),
+    lambda attrs, x: np.where(x < 0, attrs["alpha"] * x, x), samples(FLOATS, alpha=0.3), attributes={"alpha": REQUIRED},
+)  # fmt: skip
+elementwise(
+    "HardSigmoid", lambda attrs, x: clip({"min": 0, "max": 1}, x * (1 / 6) + 0.5),
+    lambda attrs, x: np.clip(x / 6 + 0.5, 0, 1), samples(FLOATS),
+)  # fmt: skip
+elementwise(
+    "Clip", clip, lambda attrs, x: np.clip(x, attrs["min"], attrs["max"]),
+    samples(FLOATS, min=-1.0, max=2.0), kinds=ALL, attributes={"min": REQUIRED, "max": REQUIRED},
+)  # fmt: skip
+elementwise("Not", unary("not"), lambda attrs, x: ~x, samples(BOOLS), kinds=("bool",))
+
+FLOAT_PAIR = samples(FLOATS, FLOATS[:, :1] + np.float32(0.75))
+INT_PAIR = samples(INTS, np.array([2, -3, 0], np.int32))
+BOOL_PAIR = samples(BOOLS, np.array([[True], [False]]))
+
+elementwise("Add", lambda attrs, a, b: a + b, lambda attrs, a, b: a + b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Sub", lambda attrs, a, b: a - b, lambda attrs, a, b: a - b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Mul", lambda attrs, a, b: a * b, lambda attrs, a, b: a * b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Div", lambda attrs, a, b: a / b, lambda attrs, a, b: a / b, FLOAT_PAIR, arity=2)
+elementwise("Pow", binary("pow"), lambda attrs, a, b: np.power(a, b), samples(POSITIVE, np.array([2.0, -0.5, 1.5], np.float32)), arity=2)
+elementwise("Max", binary("max"), lambda attrs, a, b: np.maximum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Min", binary("min"), lambda attrs, a, b: np.minimum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+
+
+def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+    return apply("floor", a / b) if a.type == FLOAT else apply("floordiv", a, b)
+
+
+def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+    return a - apply("floor", a / b) * b if a.type == FLOAT else apply("floormod", a, b)
+
+
+def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attributes, Array, Array], Array]:
+    """Integer division by zero gives 0."""
+
+    def compute(attrs: Attributes, a: Array, b: Array) -> Array:
+        if a.dtype.kind == "f":
+            return function(a, b)
+        return np.where(b == 0, 0, function(a, np.where(b == 0, 1, b)))
+
+    return compute
+
+
+elementwise("FloorDiv", floor_quotient, whole_or_zero(np.floor_divide), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+
+for _name, _op, _function in (
+    ("Equal", "eq", np.equal), ("NotEqual", "ne", np.not_equal), ("Less", "lt", np.less),
+    ("LessEqual", "le", np.less_equal), ("Greater", "gt", np.greater), ("GreaterEqual", "ge", np.greater_equal),
+):  # fmt: skip
+    elementwise(
+        _name, binary(_op), lambda attrs, a, b, _function=_function: _function(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2, result="bool"
+    )
+
+elementwise("And", binary("and"), lambda attrs, a, b: a & b, BOOL_PAIR, kinds=("bool",), arity=2)
+elementwise("Or", binary("or"), lambda attrs, a, b: a | b, BOOL_PAIR, kinds=("bool",), arity=2)
+
+
+def _where_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    condition, yes, no = types
+    if condition.dtype != "bool" or yes.dtype != no.dtype:
+        raise ShapeError(f"the condition is {condition}, the choices {yes} and {no}; expected bool and one dtype")
+    return (Type(yes.dtype, broadcast(item.shape for item in types)),)
+
+
+def _lower_where(low: Lowering, attrs: Attributes) -> None:
+    nest = low.nest()
+    index = nest.axes(low.outputs[0].shape)
+    condition, yes, no = (nest.element(view, index) for view in low.inputs)
+    nest.store(low.outputs[0], select(condition, yes, no))
+    nest.done()
+
+
+define(Operator(
+    "Where", _where_types, lambda attrs, c, a, b: (np.where(c, a, b),), _lower_where, arity=(3, 3), elementwise=True,
+    cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
+))  # fmt: skip
+
+
+def _cast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type(attrs["dtype"], types[0].shape),)
+
+
+def _lower_cast(low: Lowering, attrs: Attributes) -> None:
+    nest = low.nest()
+    value = nest.element(low.inputs[0], nest.axes(low.outputs[0].shape))
+    nest.store(low.outputs[0], cast(value, COMPUTE[attrs["dtype"]]))
+    nest.done()
+
+
+def _cast_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    if x.dtype.kind == "f" and is_integer(attrs["dtype"]):
+        limits = np.iinfo(attrs["dtype"])
+        return (np.clip(np.trunc(np.nan_to_num(x.astype(np.float64))), limits.min, limits.max),)
+    return (x != 0 if attrs["dtype"] == "bool" else x,)
+
+
+define(Operator(
+    "Cast", _cast_types, _cast_reference, _lower_cast, {"dtype": REQUIRED}, elementwise=True,
+    cases=lambda: [Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((FLOATS,), {"dtype": BOOL}), Case((BOOLS,), {"dtype": "float32"})],
+))  # fmt: skip

@@ -1,0 +1,100 @@
+"""Pooling windows over any number of spatial axes."""
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Type
+from webkiln.nest.build import Lowering
+from webkiln.nest.expr import FLOAT, INT, Expr, cast, const, select
+from webkiln.ops.linear import all_inside, window_index, window_size
+from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+
+WINDOW = {name: REQUIRED for name in ("axes", "window", "strides", "dilation", "pad_low", "pad_high")}
+
+
+def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    x = types[0]
+    shape = list(x.shape)
+    for name in WINDOW:
+        if len(attrs[name]) != len(attrs["axes"]):
+            raise ShapeError(f"{name} has {len(attrs[name])} entries, there are {len(attrs['axes'])} pooled axes")
+    for axis, window, stride, dilation, low, high in _rows(attrs):
+        shape[axis] = window_size(x.shape[axis], window, stride, dilation, low, high)
+    return (Type(x.dtype, tuple(shape)),)
+
+
+def _rows(attrs: Attributes) -> list[tuple[int, ...]]:
+    return list(zip(*(attrs[name] for name in WINDOW), strict=True))
+
+
+def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
+    """For each tap of the window, the padded input values that it meets, in the output's shape."""
+    widths = [(0, 0)] * x.ndim
+    for axis, _, _, _, low, high in _rows(attrs):
+        widths[axis] = (low, high)
+    padded = np.pad(x.astype(np.float64), widths, constant_values=fill)
+    for tap in product(*(range(window) for window in attrs["window"])):
+        places = [slice(None)] * x.ndim
+        for t, (axis, window, stride, dilation, low, high) in zip(tap, _rows(attrs), strict=True):
+            count = window_size(x.shape[axis], window, stride, dilation, low, high)
+            places[axis] = slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
+        yield padded[tuple(places)]
+
+
+def _max_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    return (np.max(np.stack(list(_windows(attrs, x, -inf))), axis=0),)
+
+
+def _average_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    total = np.sum(np.stack(list(_windows(attrs, x, 0))), axis=0)
+    if attrs["count_include_pad"]:
+        return (total / prod(attrs["window"]),)
+    return (total / np.sum(np.stack(list(_windows(attrs, np.ones_like(x), 0))), axis=0),)
+
+
+def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
+    x, out = low.inputs[0], low.outputs[0]
+    nest = low.nest()
+    index = list(nest.axes(out.shape))
+    taps = [nest.reduce(window) for window in attrs["window"]]
+    checks: list[tuple[Expr, int]] = []
+    for tap, (axis, _, stride, dilation, before, after) in zip(taps, _rows(attrs), strict=True):
+        index[axis] = window_index(nest, index[axis], tap, stride, dilation, before)
+        if before or after:
+            checks.append((index[axis], x[axis]))
+    guard = all_inside(nest, checks)
+    value = nest.accumulate(combiner, nest.load(x, index, guard, -inf if combiner == "max" else 0))
+    if combiner == "sum":
+        if guard is None or attrs["count_include_pad"]:
+            count = const(1, INT)
+            for window in attrs["window"]:
+                count = count * nest.number(window)
+            value = value / cast(count, FLOAT)
+        else:
+            value = value / nest.accumulate("sum", select(guard, const(1.0), const(0.0)))
+    nest.store(out, value)
+    nest.done()
+
+
+def _cases(**extra: bool) -> Iterable[Case]:
+    x = np.random.default_rng(2).standard_normal((2, 7, 6, 5)).astype(np.float32)
+    plain = {"axes": (1, 2), "window": (2, 2), "strides": (2, 2), "dilation": (1, 1), "pad_low": (0, 0), "pad_high": (0, 0)}
+    yield Case((x,), plain | extra)
+    yield Case((x,), plain | {"window": (3, 2), "strides": (1, 2), "pad_low": (1, 0), "pad_high": (1, 1)} | extra, name="padded")
+    yield Case((x,), plain | {"axes": (2, 3), "dilation": (2, 1), "strides": (1, 1)} | extra, name="dilated")
+    yield Case((x[0, 0],), {name: value[:1] for name, value in plain.items()} | {"axes": (0,)} | extra, name="one_d")
+
+
+define(Operator(
+    "MaxPool", _types, _max_reference, lambda low, attrs: _lower("max", low, attrs), WINDOW, cases=_cases,
+))  # fmt: skip
+define(Operator(
+    "AvgPool", lambda attrs, types: _types({name: attrs[name] for name in WINDOW}, types), _average_reference,
+    lambda low, attrs: _lower("sum", low, attrs), WINDOW | {"count_include_pad": False},
+    cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)],
+))  # fmt: skip

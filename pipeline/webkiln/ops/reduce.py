@@ -1,0 +1,204 @@
+"""Reductions over axes, softmax, and batch normalisation in its inference form."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Type
+from webkiln.nest.build import Lowering, NestBuilder
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const
+from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+
+
+def check_axes(axes: Sequence[int], rank: int) -> None:
+    if len(set(axes)) != len(axes) or any(not 0 <= axis < rank for axis in axes):
+        raise ShapeError(f"axes {list(axes)} do not name distinct dimensions of {rank}")
+
+
+def _reduced(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    check_axes(axes, len(shape))
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keepdims or axis not in axes)
+
+
+def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type(types[0].dtype, _reduced(types[0].shape, attrs["axes"], attrs["keepdims"])),)
+
+
+def _open(nest: NestBuilder, shape: Sequence[int], axes: Sequence[int]) -> list[Expr]:
+    """Parallel loops over the kept axes, reduction loops over `axes`; the index of each dimension."""
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    parallel = dict(zip(kept, nest.axes([shape[axis] for axis in kept]), strict=True))
+    inner = {axis: nest.reduce(shape[axis]) for axis in sorted(axes)}
+    return [parallel[axis] if axis in parallel else inner[axis] for axis in range(len(shape))]
+
+
+def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
+    def lower(low: Lowering, attrs: Attributes) -> None:
+        x, axes = low.inputs[0], attrs["axes"]
+        nest = low.nest()
+        index = _open(nest, x.shape, axes)
+        value = nest.accumulate(combiner, nest.load(x, index))
+        if mean:
+            count = const(1, INT)
+            for axis in axes:
+                count = count * nest.number(x[axis])
+            value = value / cast(count, FLOAT)
+        kept = [size for axis, size in enumerate(x.shape) if axis not in axes]
+        nest.store(low.outputs[0].reshaped(kept), value)
+        nest.done()
+
+    return lower
+
+
+def _cases() -> Iterable[Case]:
+    x = np.random.default_rng(3).standard_normal((3, 4, 5)).astype(np.float32)
+    for axes in ((1,), (0, 2), (0, 1, 2), ()):
+        for keepdims in (False, True):
+            yield Case((x,), {"axes": axes, "keepdims": keepdims})
+
+
+def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
+    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+        wide = x.astype(np.float64) if x.dtype.kind == "f" else x
+        return (np.asarray(function(wide, axis=tuple(attrs["axes"]), keepdims=attrs["keepdims"])),)
+
+    return compute
+
+
+for _name, _combiner, _function in (
+    ("ReduceSum", "sum", np.sum), ("ReduceMean", "sum", np.mean), ("ReduceMax", "max", np.max),
+    ("ReduceMin", "min", np.min), ("ReduceProd", "prod", np.prod),
+):  # fmt: skip
+    define(Operator(
+        _name, _types, _reference(_function), _lower(_combiner, _name == "ReduceMean"),
+        {"axes": REQUIRED, "keepdims": False}, cases=_cases,
+    ))  # fmt: skip
+
+
+def _arg_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    return (Type("int32", _reduced(types[0].shape, (attrs["axis"],), attrs["keepdims"])),)
+
+
+def _lower_arg(combiner: str) -> Callable[[Lowering, Attributes], None]:
+    def lower(low: Lowering, attrs: Attributes) -> None:
+        x, axis = low.inputs[0], attrs["axis"]
+        nest = low.nest()
+        value = nest.accumulate(combiner, nest.load(x, _open(nest, x.shape, (axis,))))
+        nest.store(low.outputs[0].reshaped([size for d, size in enumerate(x.shape) if d != axis]), nest.found(value))
+        nest.done()
+
+    return lower
+
+
+def _arg_cases() -> Iterable[Case]:
+    x = np.array([[1, 5, 5, 2], [0, -1, -1, 0], [np.nan, 3, np.nan, 9]], np.float32)
+    for axis in (0, 1):
+        for keepdims in (False, True):
+            yield Case((x,), {"axis": axis, "keepdims": keepdims})
+
+
+def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
+    return lambda attrs, x: (np.asarray(function(x, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
+
+
+for _name, _combiner, _function in (("ArgMax", "argmax", np.argmax), ("ArgMin", "argmin", np.argmin)):
+    define(Operator(
+        _name, _arg_types, _arg_reference(_function), _lower_arg(_combiner), {"axis": REQUIRED, "keepdims": False}, cases=_arg_cases,
+    ))  # fmt: skip
+
+
+def _same_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes((attrs["axis"],), types[0].rank)
+    return (types[0],)
+
+
+def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
+    def lower(low: Lowering, attrs: Attributes) -> None:
+        """Largest element; sum of exp(x - largest); then each element."""
+        x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
+        kept = [size for d, size in enumerate(x.shape) if d != axis]
+        largest, total = low.temporary(x.type.dtype, kept), low.temporary(x.type.dtype, kept)
+
+        nest = low.nest()
+        nest.store(largest, nest.accumulate("max", nest.load(x, _open(nest, x.shape, (axis,)))))
+        nest.done()
+
+        nest = low.nest()
+        index = _open(nest, x.shape, (axis,))
+        rest = [item for d, item in enumerate(index) if d != axis]
+        nest.store(total, nest.accumulate("sum", apply("exp", nest.load(x, index) - nest.load(largest, rest))))
+        nest.done()
+
+        nest = low.nest()
+        index = list(nest.axes(x.shape))
+        rest = [item for d, item in enumerate(index) if d != axis]
+        shifted = nest.load(x, index) - nest.load(largest, rest)
+        sum_ = nest.load(total, rest)
+        nest.store(out, shifted - apply("log", sum_) if logarithm else apply("exp", shifted) / sum_)
+        nest.done()
+
+    return lower
+
+
+def _softmax_reference(logarithm: bool) -> Callable[..., tuple[Array, ...]]:
+    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+        wide = x.astype(np.float64)
+        shifted = wide - wide.max(axis=attrs["axis"], keepdims=True)
+        log = shifted - np.log(np.exp(shifted).sum(axis=attrs["axis"], keepdims=True))
+        return (log if logarithm else np.exp(log),)
+
+    return compute
+
+
+def _softmax_cases() -> Iterable[Case]:
+    x = np.random.default_rng(4).standard_normal((3, 4, 5)).astype(np.float32) * 10
+    yield from (Case((x,), {"axis": axis}) for axis in (0, 1, 2))
+    yield Case((np.array([[1000.0, 1000.0, -1000.0]], np.float32),), {"axis": 1}, name="large")
+
+
+for _name, _logarithm in (("Softmax", False), ("LogSoftmax", True)):
+    define(Operator(
+        _name, _same_types, _softmax_reference(_logarithm), _lower_softmax(_logarithm), {"axis": REQUIRED}, cases=_softmax_cases,
+    ))  # fmt: skip
+
+
+def _norm_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes((attrs["axis"],), types[0].rank)
+    channels = types[0].shape[attrs["axis"]]
+    for name, type_ in zip(("scale", "beta", "mean", "variance"), types[1:], strict=True):
+        if prod(type_.shape) not in (1, channels) or type_.rank > 1:
+            raise ShapeError(f"{name} is {type_}, expected [{channels}] (axis {attrs['axis']} of {types[0]})")
+    return (types[0],)
+
+
+def _norm_reference(attrs: Attributes, x: Array, *parameters: Array) -> tuple[Array, ...]:
+    shape = [-1 if axis == attrs["axis"] else 1 for axis in range(x.ndim)]
+    scale, beta, mean, variance = (p.astype(np.float64).reshape(shape if p.size > 1 else (1,) * x.ndim) for p in parameters)
+    return ((x.astype(np.float64) - mean) / np.sqrt(variance + attrs["epsilon"]) * scale + beta,)
+
+
+def _lower_norm(low: Lowering, attrs: Attributes) -> None:
+    x = low.inputs[0]
+    nest = low.nest()
+    index = nest.axes(x.shape)
+    channel = index[attrs["axis"]]
+    scale, beta, mean, variance = (nest.element(view, (channel,)) if view.shape else nest.load(view, ()) for view in low.inputs[1:])
+    factor = scale / apply("sqrt", variance + attrs["epsilon"])
+    nest.store(low.outputs[0], (nest.load(x, index) - mean) * factor + beta)
+    nest.done()
+
+
+def _norm_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((2, 3, 4, 5)).astype(np.float32)
+    for axis in (1, 3):
+        parameters = [rng.uniform(0.5, 2, x.shape[axis]).astype(np.float32) for _ in range(4)]
+        yield Case((x, *parameters), {"axis": axis, "epsilon": 1e-3})
+
+
+define(Operator(
+    "BatchNorm", _norm_types, _norm_reference, _lower_norm, {"axis": REQUIRED, "epsilon": REQUIRED}, (5, 5), _norm_cases,
+))  # fmt: skip

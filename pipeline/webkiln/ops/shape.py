@@ -1,0 +1,192 @@
+"""Operators that move elements and compute nothing: each is one load at another index."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Type, broadcast
+from webkiln.nest.build import Lowering
+from webkiln.nest.expr import INT, Expr, apply, cast, const, select
+from webkiln.ops.linear import all_inside
+from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def _reshape_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    if prod(attrs["shape"]) != types[0].size:
+        raise ShapeError(f"{types[0]} has {types[0].size} elements, shape {list(attrs['shape'])} has {prod(attrs['shape'])}")
+    return (Type(types[0].dtype, tuple(attrs["shape"])),)
+
+
+def _lower_reshape(low: Lowering, attrs: Attributes) -> None:
+    nest = low.nest()
+    flat = (low.outputs[0].type.size,)
+    index = nest.axes(flat)
+    nest.store(low.outputs[0].reshaped(flat), nest.load(low.inputs[0].reshaped(flat), index))
+    nest.done()
+
+
+define(Operator(
+    "Reshape", _reshape_types, lambda attrs, x: (x.reshape(attrs["shape"]),), _lower_reshape, {"shape": REQUIRED},
+    cases=lambda: [Case((X,), {"shape": (4, 6)}), Case((X,), {"shape": (24,)})],
+))  # fmt: skip
+
+
+def _transpose_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    if sorted(attrs["perm"]) != list(range(types[0].rank)):
+        raise ShapeError(f"perm {list(attrs['perm'])} is not a permutation of the {types[0].rank} dimensions of {types[0]}")
+    return (Type(types[0].dtype, tuple(types[0].shape[axis] for axis in attrs["perm"])),)
+
+
+def _lower_transpose(low: Lowering, attrs: Attributes) -> None:
+    nest = low.nest()
+    index = nest.axes(low.outputs[0].shape)
+    source = [index[attrs["perm"].index(axis)] for axis in range(len(index))]
+    nest.store(low.outputs[0], nest.load(low.inputs[0], source))
+    nest.done()
+
+
+define(Operator(
+    "Transpose", _transpose_types, lambda attrs, x: (x.transpose(attrs["perm"]),), _lower_transpose, {"perm": REQUIRED},
+    cases=lambda: [Case((X,), {"perm": (2, 0, 1)}), Case((X,), {"perm": (1, 0, 2)})],
+))  # fmt: skip
+
+
+def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    if broadcast([types[0].shape, attrs["shape"]]) != tuple(attrs["shape"]):
+        raise ShapeError(f"{types[0]} does not broadcast to {list(attrs['shape'])}")
+    return (Type(types[0].dtype, tuple(attrs["shape"])),)
+
+
+def _lower_broadcast(low: Lowering, attrs: Attributes) -> None:
+    nest = low.nest()
+    nest.store(low.outputs[0], nest.element(low.inputs[0], nest.axes(low.outputs[0].shape)))
+    nest.done()
+
+
+define(Operator(
+    "Broadcast", _broadcast_types, lambda attrs, x: (np.broadcast_to(x, attrs["shape"]),), _lower_broadcast, {"shape": REQUIRED},
+    cases=lambda: [Case((X[:, :1],), {"shape": (5, 2, 3, 4)})],
+))  # fmt: skip
+
+
+def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    axis, first = attrs["axis"], types[0]
+    for type_ in types[1:]:
+        fits = type_.rank == first.rank and all(a == b for d, (a, b) in enumerate(zip(type_.shape, first.shape, strict=True)) if d != axis)
+        if not fits or type_.dtype != first.dtype:
+            raise ShapeError(f"{type_} and {first} cannot be joined on axis {axis}: every other size and the dtype must be equal")
+    shape = list(first.shape)
+    shape[axis] = sum(type_.shape[axis] for type_ in types)
+    return (Type(first.dtype, tuple(shape)),)
+
+
+def _lower_concat(low: Lowering, attrs: Attributes) -> None:
+    """One nest per input, each storing into its slice of the output."""
+    start = 0
+    for view in low.inputs:
+        nest = low.nest()
+        index = list(nest.axes(view.shape))
+        place = list(index)
+        place[attrs["axis"]] = place[attrs["axis"]] + nest.number(start)
+        nest.store(low.outputs[0], nest.load(view, index), place)
+        nest.done()
+        start += view[attrs["axis"]]
+
+
+define(Operator(
+    "Concat", _concat_types, lambda attrs, *xs: (np.concatenate(xs, axis=attrs["axis"]),), _lower_concat, {"axis": REQUIRED}, (1, 1 << 16),
+    cases=lambda: [Case((X, X[:, :1], X), {"axis": 1}), Case((X, X), {"axis": 2}), Case((X,), {"axis": 0})],
+))  # fmt: skip
+
+
+def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    for axis, (size, start, count, step) in enumerate(zip(types[0].shape, attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)):
+        last = start + (count - 1) * step
+        if count and not (0 <= start < size and 0 <= last < size):
+            raise ShapeError(f"the slice reads {start} to {last} of axis {axis}, which has {size}")
+    return (Type(types[0].dtype, tuple(attrs["sizes"])),)
+
+
+def _slice_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    positions = (np.arange(n) * step + start for start, n, step in zip(attrs["starts"], attrs["sizes"], attrs["steps"], strict=True))
+    return (x[np.ix_(*positions)] if x.ndim else x,)
+
+
+def _lower_slice(low: Lowering, attrs: Attributes) -> None:
+    nest = low.nest()
+    index = nest.axes(low.outputs[0].shape)
+    source = [item * nest.number(step) + nest.number(start) for item, start, step in zip(index, attrs["starts"], attrs["steps"], strict=True)]
+    nest.store(low.outputs[0], nest.load(low.inputs[0], source))
+    nest.done()
+
+
+define(Operator(
+    "Slice", _slice_types, _slice_reference, _lower_slice, {"starts": REQUIRED, "sizes": REQUIRED, "steps": REQUIRED},
+    cases=lambda: [Case((X,), {"starts": (0, 2, 1), "sizes": (2, 2, 2), "steps": (1, -1, 2)})],
+))  # fmt: skip
+
+
+def _pad_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    sizes = zip(types[0].shape, attrs["low"], attrs["high"], strict=True)
+    return (Type(types[0].dtype, tuple(size + low + high for size, low, high in sizes)),)
+
+
+def _pad_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    return (np.pad(x, list(zip(attrs["low"], attrs["high"], strict=True)), constant_values=attrs["value"]),)
+
+
+def _lower_pad(low: Lowering, attrs: Attributes) -> None:
+    x = low.inputs[0]
+    nest = low.nest()
+    index = nest.axes(low.outputs[0].shape)
+    source = [item - nest.number(before) for item, before in zip(index, attrs["low"], strict=True)]
+    padded = [(item, size) for item, size, a, b in zip(source, x.shape, attrs["low"], attrs["high"], strict=True) if a or b]
+    nest.store(low.outputs[0], nest.load(x, source, all_inside(nest, padded), attrs["value"]))
+    nest.done()
+
+
+define(Operator(
+    "Pad", _pad_types, _pad_reference, _lower_pad, {"low": REQUIRED, "high": REQUIRED, "value": 0},
+    cases=lambda: [Case((X,), {"low": (1, 0, 2), "high": (0, 0, 1), "value": -1.5}), Case((X,), {"low": (0, 0, 0), "high": (0, 0, 0)})],
+))  # fmt: skip
+
+
+def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    x, indices = types
+    if indices.dtype != "int32":
+        raise ShapeError(f"indices are {indices}, expected int32")
+    return (Type(x.dtype, (*x.shape[: attrs["axis"]], *indices.shape, *x.shape[attrs["axis"] + 1 :])),)
+
+
+def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
+    """Negative indices count from the end; an index outside gives 0."""
+    size = x.shape[attrs["axis"]]
+    wrapped = np.where(indices < 0, indices + size, indices)
+    taken = np.take(x, np.clip(wrapped, 0, size - 1), axis=attrs["axis"])
+    inside = ((wrapped >= 0) & (wrapped < size)).reshape(*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1))
+    return (np.where(inside, taken, 0),)
+
+
+def _lower_gather(low: Lowering, attrs: Attributes) -> None:
+    x, indices = low.inputs
+    axis, size = attrs["axis"], x[attrs["axis"]]
+    nest = low.nest()
+    index: list[Expr] = list(nest.axes(low.outputs[0].shape))
+    after = axis + len(indices.shape)
+    raw = cast(nest.load(indices, index[axis:after]), INT)
+    wrapped = select(apply("lt", raw, const(0, INT)), raw + nest.number(size), raw)
+    nest.store(low.outputs[0], nest.load(x, [*index[:axis], wrapped, *index[after:]], nest.inside(wrapped, size)))
+    nest.done()
+
+
+def _gather_cases() -> Iterable[Case]:
+    yield Case((X, np.array([[2, 0], [-1, 7]], np.int32)), {"axis": 1})
+    yield Case((X[0], np.array([1, 1, 0], np.int32)), {"axis": 0})
+
+
+define(Operator("Gather", _gather_types, _gather_reference, _lower_gather, {"axis": REQUIRED}, (2, 2), _gather_cases))

@@ -1,0 +1,10 @@
+"""The optimisation passes, in order. Each is a module of this package with `run(graph) -> graph`."""
+
+PASSES = (
+    "fold_constants",
+    "remove_identities",
+    "absorb_padding",
+    "fold_batchnorm",
+    "merge_common",
+    "remove_unused",
+)

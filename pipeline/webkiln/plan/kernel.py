@@ -1,0 +1,89 @@
+"""A kernel: a nest with its schedule. Its parameters are sizes, strides and offsets, so that one kernel serves many layers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from webkiln.canonical import key
+from webkiln.nest import nest as nests
+from webkiln.nest import schedule as schedules
+from webkiln.nest.build import View
+from webkiln.nest.expr import walk
+from webkiln.nest.nest import Nest, Operand
+from webkiln.nest.schedule import Panel, Schedule
+
+
+@dataclass(frozen=True)
+class Kernel:
+    nest: Nest
+    schedule: Schedule
+
+    @cached_property
+    def name(self) -> str:
+        return f"k_{key(to_json(self))[:16]}"
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return (*self.nest.inputs, *(out.operand for out in self.nest.outputs))
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        """The nest's own arguments, then the strides `s<operand>_<dim>` that are not fixed by the layout."""
+        extents = [loop.extent for loop in (*self.nest.axes, *self.nest.reduce)]
+        own = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
+        strides = [f"s{position}_{dim}" for position in range(len(self.operands)) for dim in self.strided(position)]
+        return (*sorted(own, key=lambda name: int(name[1:])), *strides)
+
+    def strided(self, position: int) -> tuple[int, ...]:
+        """The dimensions of an operand whose stride is an argument."""
+        rank = self.operands[position].rank
+        panel = self.panel(position)
+        if panel is None:
+            return tuple(range(rank - 1))
+        return (panel.dim, *panel.order[:-1]) if panel.order else ()
+
+    def panel(self, position: int) -> Panel | None:
+        return self.schedule.panel(position) if position < len(self.nest.inputs) else None
+
+
+def strides(view: View, panel: Panel | None) -> dict[int, int]:
+    """Elements between neighbours on each dimension; for the dimension that a panel cuts, between its blocks."""
+    shape = view.shape
+    if panel is None:
+        return {dim: prod(shape[dim + 1 :]) for dim in range(len(shape))}
+    result, size = {}, panel.block
+    for dim in reversed(panel.order):
+        result[dim] = size
+        size *= shape[dim]
+    result[panel.dim] = size
+    return result
+
+
+def elements(view: View, panel: Panel | None) -> int:
+    """The elements that an operand takes in memory, padding included."""
+    if panel is None:
+        return view.type.size
+    blocks = -(-view[panel.dim] // panel.block)
+    return blocks * panel.block * prod(view[dim] for dim in panel.order)
+
+
+def values(kernel: Kernel, views: Sequence[View], args: Mapping[str, int]) -> list[int]:
+    """The value of every argument for operands seen as `views`."""
+    result = []
+    for name in kernel.arguments:
+        if name.startswith("s"):
+            position, dim = map(int, name[1:].split("_"))
+            result.append(strides(views[position], kernel.panel(position))[dim])
+        else:
+            result.append(args[name])
+    return result
+
+
+def to_json(kernel: Kernel) -> dict[str, Any]:
+    return {"nest": nests.to_json(kernel.nest), "schedule": schedules.to_json(kernel.schedule)}
+
+
+def from_json(data: dict[str, Any]) -> Kernel:
+    return Kernel(nests.from_json(data["nest"]), schedules.from_json(data["schedule"]))

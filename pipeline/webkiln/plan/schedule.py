@@ -1,0 +1,169 @@
+"""Choose a schedule for each call: which axis is the vector, which the tile, which constant operands become panels.
+
+A rule that refuses says why; `webkiln explain` shows it.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from webkiln.nest.affine import depends, step
+from webkiln.nest.build import Call
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis, walk
+from webkiln.nest.facts import Facts
+from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.schedule import Panel, Schedule
+
+SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
+VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    schedule: Schedule
+    why: str
+
+
+def plain(call: Call, why: str) -> Choice:
+    return Choice(Schedule(tuple(loop.axis for loop in call.nest.axes)), why)
+
+
+def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
+    """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
+    nest = call.nest
+    if not nest.axes:
+        return plain(call, "there is no parallel axis")
+    if facts.width == 1 and not nest.is_contraction:
+        return plain(call, f"{facts.backend} computes one element at a time outside contractions")
+    refusals = []
+    for loop in reversed(nest.axes):
+        fit = _vector(call, loop, facts, constants)
+        if isinstance(fit, str):
+            refusals.append(f"{loop.axis}: {fit}")
+            continue
+        return Choice(_scheduled(call, loop.axis, fit, facts), f"vector axis {loop.axis}")
+    return plain(call, "no axis can be the vector axis (" + "; ".join(refusals) + ")")
+
+
+def _extent(call: Call, loop: Loop) -> int:
+    return call.args[loop.extent.value]
+
+
+def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
+    """The panels that make `loop` the vector axis, or why it cannot be."""
+    nest, name = call.nest, loop.axis
+    if _extent(call, loop) < max(facts.width, 2):
+        return f"its size {_extent(call, loop)} is below a vector"
+    if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
+        return f"{nest.accumulators[0].combiner} is not vectorised"
+    panels: dict[int, Panel] = {}
+    for expr in nest.loads:
+        index, guard = load_index(expr), load_guard(expr)
+        if guard is not None and depends(guard[0], name):
+            return f"the guard of input {expr.value[0]} depends on it"
+        if not any(depends(item, name) for item in index):
+            continue
+        if facts.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
+            return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
+        panel = _panel(call, expr, name, facts, constants)
+        if panel is not None:
+            panels[expr.value[0]] = panel
+        elif not _contiguous(index, name):
+            return f"input {expr.value[0]} is not contiguous on it"
+    for out in nest.outputs:
+        if facts.width > 1 and (out.operand.dtype != "float32" and depends(out.value, name)):
+            return f"the output is {out.operand.dtype}"
+        if not _contiguous(out.index, name) and not nest.accumulators:
+            return "the output is not contiguous on it"
+    if facts.width > 1:
+        reason = _unvectorised(call, name)
+        if reason:
+            return reason
+    return list(panels.values())
+
+
+def _contiguous(index: tuple[Expr, ...], name: str) -> bool:
+    return bool(index) and step(index[-1], name) == 1 and not any(depends(item, name) for item in index[:-1])
+
+
+def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collection[str]) -> Panel | None:
+    """A constant factor of a contraction, read at plain axes, is repacked with the vector axis innermost."""
+    source, index = expr.value[0], load_index(expr)
+    reads = [e for e in call.nest.loads if e.value[0] == source]
+    if not facts.packs or not call.nest.is_contraction or call.inputs[source].name not in constants or len(reads) > 1 or load_guard(expr):
+        return None
+    if expr not in call.nest.accumulators[0].body.args or any(item.op != "axis" for item in index):
+        return None
+    loops = [loop.axis for loop in (*call.nest.axes, *call.nest.reduce)]
+    reduced = {loop.axis for loop in call.nest.reduce}
+    if not any(item.value in reduced for item in index):
+        return None
+    dim = index.index(axis(name))
+    order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: loops.index(index[d].value))
+    return Panel(source, dim, tuple(order), _lanes(call, name, facts)[0])
+
+
+def _unvectorised(call: Call, name: str) -> str | None:
+    """What in the value expressions has no vector form (indices are scalar anyway)."""
+    vector = set()
+    for expr in _data(call):
+        if expr.op == "axis" and expr.value == name:
+            return "its position is used as a value"
+        if expr.op == "acc" or (expr.op == "load" and any(depends(item, name) for item in load_index(expr))) or vector.intersection(expr.args):
+            vector.add(expr)
+            if expr.op in SCALAR_ONLY:
+                return f"{expr.op} is scalar"
+            if expr.op == "cast" and BOOL in (expr.type, expr.args[0].type):
+                return "a cast of bool is scalar"
+            if expr.type not in (FLOAT, BOOL, INT):
+                return f"{expr.type} is scalar"
+            if expr.op in ("shl", "shr") and expr.args[1].op != "const":
+                return "a shift by a variable is scalar"
+    return None
+
+
+def _data(call: Call) -> list[Expr]:
+    """Every node below the bodies and epilogues, loads as leaves, operands first."""
+    seen: dict[Expr, None] = {}
+    roots = [a.body for a in call.nest.accumulators] + [out.value for out in call.nest.outputs]
+
+    def visit(expr: Expr) -> None:
+        if expr in seen:
+            return
+        for item in () if expr.op == "load" else expr.args:
+            visit(item)
+        seen[expr] = None
+
+    for root in roots:
+        visit(root)
+    return list(seen)
+
+
+def _tile(call: Call, name: str) -> Loop | None:
+    """The innermost other parallel axis, of 8 or the largest size, on which some factor of the contraction does not depend."""
+    candidates = [loop for loop in call.nest.axes if loop.axis != name and _extent(call, loop) > 1]
+    last = [loop for loop in candidates if any(not depends(e, loop.axis) for e in call.nest.accumulators[0].body.args)]
+    pool = last or candidates
+    return max(pool, key=lambda loop: (min(_extent(call, loop), 8), call.nest.axes.index(loop))) if pool else None
+
+
+def _lanes(call: Call, name: str, facts: Facts) -> tuple[int, int]:
+    loop = next(item for item in call.nest.axes if item.axis == name)
+    size = _extent(call, loop)
+    for lanes, count in facts.shapes:
+        if size % lanes == 0 or size >= 4 * lanes:
+            return lanes, count
+    return facts.shapes[-1]
+
+
+def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Schedule:
+    nest = call.nest
+    others = [loop.axis for loop in nest.axes if loop.axis != name]
+    if not nest.is_contraction:
+        lanes = facts.map_lanes if not nest.accumulators else max(facts.map_lanes // 2, facts.width)
+        return Schedule((*others, name), name, lanes)
+    lanes, count = _lanes(call, name, facts)
+    tile = _tile(call, name)
+    if tile is None:
+        return Schedule((name, *others), name, lanes, panels=tuple(panels))
+    order = (name, *(item for item in others if item != tile.axis), tile.axis)
+    return Schedule(order, name, lanes, tile.axis, count, tuple(panels))

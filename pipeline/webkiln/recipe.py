@@ -1,0 +1,153 @@
+"""`models/<name>/recipe.toml`: where a model comes from and what is built of it."""
+
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from webkiln.errors import RecipeError
+
+BACKENDS = ("wasm", "js")
+ENCODINGS = ("float32", "float16", "int8", "eightbit")
+TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1}
+
+
+@dataclass(frozen=True, slots=True)
+class PathSource:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class UrlSource:
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSource:
+    """A Python script whose `function(path)` writes the model file."""
+
+    script: Path
+    function: str
+
+
+Source = PathSource | UrlSource | ExportSource
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What is asked for one model; paths are absolute."""
+
+    name: str
+    source: Source
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    batch_size: int = 1
+    backends: tuple[str, ...] = BACKENDS
+    encodings: tuple[str, ...] = ("float32",)
+    tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
+    labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
+    plugins: tuple[Path, ...] = ()
+    trust_source: bool = False
+
+
+def choose(what: str, values: Collection[str], valid: Collection[str], where: str = "") -> tuple[str, ...]:
+    """Check names against the valid ones and put them in the order of those; raises RecipeError that lists them."""
+    for value in values:
+        if value not in valid:
+            raise RecipeError(f"{where + ': ' if where else ''}unknown {what} {value!r}; valid: {', '.join(valid)}")
+    if not values:
+        raise RecipeError(f"{where + ': ' if where else ''}no {what} given; valid: {', '.join(valid)}")
+    return tuple(value for value in valid if value in values)
+
+
+def read_recipes(folder: Path) -> dict[str, Recipe]:
+    """All recipes below a folder, by name."""
+    if not folder.is_dir():
+        raise RecipeError(f"{folder}: no such folder; it should hold one folder per model, each with a recipe.toml")
+    return {path.parent.name: read_recipe(path) for path in sorted(folder.glob("*/recipe.toml"))}
+
+
+def read_recipe(path: Path) -> Recipe:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RecipeError(f"{path}: {error}") from error
+    return parse_recipe(path.parent.name, data, path)
+
+
+def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
+    """A recipe from its TOML table; `path` is the recipe file that relative paths start from."""
+    where = str(path)
+    folder = path.parent.absolute()
+    choose("key", data.keys() or ["(nothing)"], KEYS, where)
+    if "source" not in data:
+        raise RecipeError(f"{where}: the key source is missing: a path, {{url, sha256}}, or {{script, function}}")
+    for key, value in data.items():
+        if not KEYS[key][1](value):
+            raise RecipeError(f"{where}: {key} is {value!r}, expected {KEYS[key][0]}")
+    tolerances = data.get("tolerances", {})
+    if tolerances:
+        choose("encoding in tolerances", tolerances.keys(), ENCODINGS, where)
+    return Recipe(
+        name=name,
+        source=_source(data["source"], folder, where),
+        input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
+        batch_size=data.get("batch_size", 1),
+        backends=choose("backend", data.get("backends", BACKENDS), BACKENDS, where),
+        encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
+        tolerances=TOLERANCES | {key: float(value) for key, value in tolerances.items()},
+        labels=_labels(data.get("labels", ())),
+        plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
+        trust_source=data.get("trust_source", False),
+    )
+
+
+def _source(value: Any, folder: Path, where: str) -> Source:
+    if isinstance(value, str):
+        return PathSource(folder / value)
+    if set(value) == {"url", "sha256"}:
+        digest = value["sha256"]
+        if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+            raise RecipeError(f"{where}: source.sha256 is {digest!r}, expected 64 lower-case hexadecimal digits")
+        return UrlSource(value["url"], digest)
+    if set(value) == {"script", "function"}:
+        return ExportSource(folder / value["script"], value["function"])
+    raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
+
+
+def _labels(value: Any) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:
+    return {key: tuple(names) for key, names in value.items()} if isinstance(value, dict) else tuple(value)
+
+
+def _size(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _table(value: Any, fits: Any) -> bool:
+    return isinstance(value, dict) and all(map(fits, value.values()))
+
+
+def _shape(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_size, value))
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and value > 0
+
+
+KEYS: dict[str, tuple[str, Any]] = {
+    "source": ("a path or a table of strings", lambda v: isinstance(v, str) or _table(v, lambda item: isinstance(item, str))),
+    "input_shapes": ("a table: input name = [positive sizes]", lambda v: _table(v, _shape)),
+    "batch_size": ("a positive integer", _size),
+    "backends": ("a list of strings", _strings),
+    "encodings": ("a list of strings", _strings),
+    "tolerances": ("a table: encoding = positive number", lambda v: _table(v, _number)),
+    "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
+    "plugins": ("a list of Python files", _strings),
+    "trust_source": ("true or false", lambda v: isinstance(v, bool)),
+}

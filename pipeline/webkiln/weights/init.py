@@ -1,0 +1,89 @@
+"""The init program: one call per piece that decodes it and stores it in the layout that the kernels want."""
+
+from dataclasses import dataclass
+
+from webkiln.ir.types import Type
+from webkiln.lower.tidy import tidy
+from webkiln.nest.build import Call, Lowering, View
+from webkiln.nest.expr import INT, Expr, apply, const
+from webkiln.nest.schedule import Panel
+from webkiln.weights.encoding import BY_NAME, storage_dtype
+from webkiln.weights.shards import Piece
+
+HEADER, ELEMENTS = "header", "elements"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How a weight lies in memory: its shape as the kernels see it, and the panel that they read, if any."""
+
+    shape: tuple[int, ...]
+    panel: Panel | None
+
+
+def decode_call(piece: Piece, target: Target) -> Call:
+    """Read `ELEMENTS` (and the scales, `HEADER`), write the Variable `piece.weight.name`."""
+    weight, code = piece.weight, BY_NAME[piece.encoding]
+    rows = (piece.rows, *weight.shape[1:]) if weight.shape else (1,)
+    source = View(ELEMENTS, Type(storage_dtype(weight, code), rows))
+    out = View(weight.name, Type(weight.dtype, weight.shape or (1,)))
+    low = Lowering([source], [out], weight.name)
+    nest = low.nest()
+    index = nest.axes(rows)
+    scale: Expr | None = None
+    count = code.header(weight)
+    if count:
+        header = View(HEADER, Type("float32", (count,)))
+        scale = nest.load(header, [index[weight.channel_axis] if count > 1 and weight.channel_axis is not None else const(0, INT)])
+        if weight.channel_axis == 0 and count > 1:
+            scale = nest.load(header, [index[0] + nest.number(piece.start)])
+    value = code.decode(nest.load(source, index), scale)
+    place = (index[0] + nest.number(piece.start), *index[1:])
+    if target.panel is None:
+        nest.store(out, value, place)
+    else:
+        view, where = _panelled(out, target, place)
+        nest.store(view, value, where)
+    nest.done()
+    return tidy(low.calls[0])
+
+
+def _panelled(out: View, target: Target, place: tuple[Expr, ...]) -> tuple[View, list[Expr]]:
+    """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of an element in it."""
+    panel = target.panel
+    assert panel is not None
+    seen = _seen_index(place, out.shape, target.shape)
+    blocks = -(-target.shape[panel.dim] // panel.block)
+    shape = (blocks, *(target.shape[dim] for dim in panel.order), panel.block)
+    shift, mask = const(panel.block.bit_length() - 1, INT), const(panel.block - 1, INT)
+    along = seen[panel.dim]
+    index = [apply("shr", along, shift), *(seen[dim] for dim in panel.order), apply("band", along, mask)]
+    return View(out.name, Type(out.type.dtype, shape)), index
+
+
+def _seen_index(place: tuple[Expr, ...], stored: tuple[int, ...], seen: tuple[int, ...]) -> list[Expr]:
+    """An element's index in the shape that the kernels see: they drop sizes of 1, merge neighbours and split groups off."""
+    index: list[Expr] = []
+    rest = list(zip(place, stored, strict=True))
+    wanted = list(seen)
+    while wanted:
+        here, sizes, linear, covered = 1, [], const(0, INT), 1
+        while not sizes or here != covered:
+            if sizes and here < covered or not sizes:
+                sizes.append(wanted.pop(0))
+                here *= sizes[-1]
+            else:
+                item, size = rest.pop(0)
+                linear = linear * size + item
+                covered *= size
+        index += _split(linear, sizes)
+    return index
+
+
+def _split(linear: Expr, sizes: list[int]) -> list[Expr]:
+    """Row-major coordinates of a linear index."""
+    parts = []
+    for size in reversed(sizes[1:]):
+        parts.append(apply("floormod", linear, const(size, INT)))
+        linear = apply("floordiv", linear, const(size, INT))
+    return [linear, *reversed(parts)]

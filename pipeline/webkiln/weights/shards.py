@@ -1,0 +1,103 @@
+"""Which bytes of which shard hold which piece of which weight. Known from names, shapes and encoding, without any bytes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.ir.graph import Graph
+from webkiln.weights.encoding import BY_NAME, Stored, choose
+
+SHARD_BYTES = 24 << 20
+PIECE_ALIGNMENT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows `start` to `start + rows` (of the first axis) of a weight, at `offset` of shard number `shard`; header first."""
+
+    weight: Stored
+    encoding: str
+    start: int
+    rows: int
+    shard: int
+    offset: int
+    bytes: int
+
+
+def stored(graph: Graph) -> tuple[Stored, ...]:
+    """The weights that the browser needs, in the order of first use: what the program reads of slots, constants and the fixed part."""
+    fixed_nodes = graph.fixed_part()
+    fixed = set(graph.slots) | set(graph.constants) | {name for node in fixed_nodes for name in node.outputs}
+    made = {node.name for node in fixed_nodes}
+    channels: dict[str, int | None] = {}
+    for node in graph.nodes:
+        if node.name in made:
+            continue
+        for position, name in enumerate(node.inputs):
+            scalar = name in graph.constants and len(graph.constants[name].values) == 1
+            if name in fixed and not scalar:
+                channels.setdefault(name, _channel_axis(node.op, node.attrs, position, len(graph.type(name).shape)))
+    for name in (*graph.outputs.values(), *(s for state in graph.states for s in (state.initial, state.output))):
+        if name in fixed:
+            channels.setdefault(name, None)
+    return tuple(Stored(name, graph.type(name).dtype, graph.type(name).shape, axis) for name, axis in channels.items())
+
+
+def _channel_axis(op: str, attrs: Mapping[str, Any], position: int, rank: int) -> int | None:
+    if position != 1:
+        return None
+    if op == "Conv":
+        return int(attrs["w_dims"][0])
+    if op == "MatMul":
+        return rank - (2 if attrs.get("transpose_b") else 1)
+    return None
+
+
+def pieces(weights: Sequence[Stored], encoding: str, limit: int = SHARD_BYTES) -> tuple[Piece, ...]:
+    """Cut weights into pieces of whole rows and lay them into shards of at most `limit` bytes."""
+    result: list[Piece] = []
+    shard = offset = 0
+    for weight in weights:
+        name = choose(weight, encoding)
+        code = BY_NAME[name]
+        total = weight.shape[0] if weight.shape else 1
+        start = 0
+        while start < total:
+            rows = total - start
+            room = limit - offset
+            if code.bytes(weight, rows) > room:
+                rows = _rows_that_fit(weight, name, room, rows)
+                if rows == 0:
+                    if offset:
+                        shard, offset = shard + 1, 0
+                        continue
+                    rows = 1
+            size = code.bytes(weight, rows)
+            result.append(Piece(weight, name, start, rows, shard, offset, size))
+            offset += -(-size // PIECE_ALIGNMENT) * PIECE_ALIGNMENT
+            start += rows
+    return tuple(result)
+
+
+def _rows_that_fit(weight: Stored, name: str, room: int, most: int) -> int:
+    empty, one = BY_NAME[name].bytes(weight, 0), BY_NAME[name].bytes(weight, 1)
+    return max(0, min(most, (room - empty) // max(one - empty, 1)))
+
+
+def write(layout: Sequence[Piece], values: Mapping[str, NDArray[Any]]) -> list[bytes]:
+    """The bytes of every shard."""
+    shards: list[bytearray] = []
+    for piece in layout:
+        while len(shards) <= piece.shard:
+            shards.append(bytearray())
+        weight = piece.weight
+        header, elements = BY_NAME[piece.encoding].encode(weight, values[weight.name])
+        rows = elements.reshape(weight.shape or (1,))[piece.start : piece.start + piece.rows]
+        data = np.ascontiguousarray(header.astype("<f4")).tobytes() + np.ascontiguousarray(rows).tobytes()
+        shard = shards[piece.shard]
+        shard.extend(b"\0" * (piece.offset - len(shard)))
+        shard.extend(data)
+    return [bytes(shard) for shard in shards]

@@ -1,0 +1,22 @@
+"""graph.json -> graph.json: one pass."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.ir.serial import from_json, to_json
+from webkiln.ir.verify import verify
+from webkiln.ops.operator import infer
+from webkiln.ops.table import FAMILIES
+
+DATA = ()
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    assert FAMILIES
+    graph = from_json(canonical.read(inputs["graph.json"]))
+    changed = import_module(f"webkiln.passes.{params['pass']}").run(graph)
+    verify(changed, lambda node, types: infer(node, types))
+    canonical.write(outputs["graph.json"], to_json(changed))

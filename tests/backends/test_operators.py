@@ -1,0 +1,33 @@
+"""Every operator, every sample case, every backend, against the numpy references."""
+
+import pytest
+
+from tests.backends.harness import error, expected, node_job, run
+from webkiln.ops.table import OPERATORS
+
+LEGS = [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")]
+
+
+@pytest.fixture(scope="module", params=LEGS, ids=lambda leg: "-".join(filter(None, leg)))
+def results(request, tmp_path_factory):
+    """All cases in one go: one compiler call, one Node process."""
+    backend, variant = request.param
+    keys, jobs = [], []
+    for name, operator in OPERATORS.items():
+        for number, case in enumerate(operator.cases()):
+            for trained in (False, True) if len(case.inputs) > 1 else (False,):
+                keys.append((name, number, trained))
+                jobs.append(node_job(name, case, trained=trained))
+    return dict(zip(keys, run(jobs, backend, tmp_path_factory.mktemp("jobs"), variant), strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_operator_agrees_with_its_reference(results, name):
+    cases = list(OPERATORS[name].cases())
+    assert cases, f"{name} has no sample case"
+    for (op, number, trained), outputs in results.items():
+        if op == name:
+            case = cases[number]
+            reference = expected(name, case)
+            assert outputs["y"].dtype == reference.dtype
+            assert error(outputs["y"], reference) <= case.tolerance, (case.name or number, "trained" if trained else "given", case.attrs)

@@ -1,0 +1,132 @@
+"""Crashes, damage and races cost work, never results."""
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.build.tree import Tree, checkout, executed
+
+
+def _truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [_truncate, _flip, Path.unlink])
+@pytest.mark.parametrize("part", ["actions", "blobs"])
+@pytest.mark.parametrize("wipe", [True, False])
+def test_damaged_cache_entries_are_misses(tree: Tree, damage: Callable[[Path], None], part: str, wipe: bool) -> None:
+    tree.build()
+    before = tree.bytes()
+    files = [path for path in (tree.cache / part).rglob("*") if path.is_file() and path.stat().st_size]
+    for path in files:
+        path.chmod(0o644)
+        damage(path)
+    if wipe:
+        tree.wipe()
+    else:
+        (tree.bundle / "manifest.json").unlink()
+    tree.build()
+    assert tree.bytes() == before
+
+
+def test_one_damaged_blob_reruns_only_what_needs_it(tree: Tree) -> None:
+    tree.build()
+    shard = next(path for path in tree.bundle.iterdir() if path.suffix == ".bin").read_bytes()
+    blob = next(path for path in (tree.cache / "blobs").rglob("*") if path.is_file() and path.read_bytes() == shard)
+    blob.chmod(0o644)
+    _flip(blob)
+    (tree.bundle / "manifest.json").unlink()
+    assert {task.split(":")[0] for task in tree.build()} == {"pack"}
+
+
+def test_kill_at_random_moments_loses_only_what_was_running(tree: Tree, tmp_path: Path) -> None:
+    moments = random.Random(7)
+    kills = 0
+    for _ in range(12):
+        process = subprocess.Popen(
+            tree.command("build", f"model={tree.model}"),
+            cwd=tree.root,
+            env=tree.environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            process.wait(moments.uniform(0.1, 0.6))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+        else:
+            break
+    tree.build()
+    counts = executed(tree.log())
+    workers = 2 * (kills + 1)
+    assert counts.total() - len(counts) <= workers * kills
+    clean = checkout(tmp_path / "clean", tmp_path / "clean-cache", toy=tree.model == "toy")
+    clean.build()
+    assert tree.bytes() == clean.bytes()
+    assert not [path for path in (tree.root / "dist").iterdir() if path.name.startswith(".")]
+
+
+def test_two_builds_of_one_tree_at_once(tree: Tree) -> None:
+    for _ in range(3):
+        command = tree.command("build", f"model={tree.model}")
+        processes = [
+            subprocess.Popen(command, cwd=tree.root, env=tree.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for _ in range(2)
+        ]
+        for process in processes:
+            output, _ = process.communicate(timeout=120)
+            assert process.returncode == 0, output
+        assert not tree.build()
+        tree.wipe()
+    tree.build()
+    assert tree.bytes()
+
+
+def test_failures_are_not_cached_and_tell_one_thing(toy: Tree) -> None:
+    model = toy.root / "models" / "toy" / "model.json"
+    good = model.read_text()
+    model.write_text(good[:20])
+    for _ in range(2):
+        output = toy.doit("build", "model=toy", status=2)
+        assert "model: not a toy model" in output
+        assert "Traceback" not in output
+    assert not toy.bundle.exists()
+    model.write_text(good)
+    assert toy.build()["load:toy"] == 1
+
+
+def test_a_defect_of_a_stage_shows_its_traceback(toy: Tree) -> None:
+    toy.edit("stages/lower.py", "layers = ", "layers = 1 / 0 + ")
+    output = toy.doit("build", "model=toy", status=1)
+    assert "ZeroDivisionError" in output
+    assert "please report" in output
+
+
+def test_a_stage_must_write_what_it_declares(toy: Tree) -> None:
+    toy.edit("stages/link.py", 'outputs["model.wasm"].write_bytes', '(outputs["model.wasm"].parent / "other").write_bytes')
+    assert "did not write its output model.wasm" in toy.doit("build", "model=toy", status=1)
+
+
+def test_a_result_made_from_changing_inputs_is_not_kept(toy: Tree) -> None:
+    toy.edit("stages/fetch.py", 'shutil.copyfile(inputs["source"]', 'import time; time.sleep(1); shutil.copyfile(inputs["source"]')
+    process = subprocess.Popen(toy.command("build", "model=toy"), cwd=toy.root, env=toy.environment(), stdout=subprocess.DEVNULL)
+    while not executed(toy.log()):
+        time.sleep(0.02)
+    time.sleep(0.5)
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    assert process.wait(60) == 0
+    assert executed(toy.log())["fetch:toy"] == 2
+    assert b"0.75" in b"".join(toy.bytes().values())

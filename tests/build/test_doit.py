@@ -1,0 +1,127 @@
+"""The command line of doit over the DAG."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.build.tree import Tree
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("model=digit", "unknown model 'digit'; valid: toy"),
+        ("backend=wasn", "unknown backend 'wasn'; valid: wasm, js"),
+        ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
+        ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
+        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers"),
+        ("backend=", "no backend given; valid: wasm, js"),
+    ],
+)
+def test_unknown_variables_and_values_list_the_valid_ones(toy: Tree, argument: str, message: str) -> None:
+    assert toy.doit("build", argument, status=2) == f"error: {message}\n"
+
+
+def test_list_shows_groups_and_all_shows_every_task(toy: Tree) -> None:
+    assert {"build", "verify", "report"} <= {line.split()[0] for line in toy.doit("list").splitlines()}
+    names = {line.split()[0] for line in toy.doit("list", "--all").splitlines()}
+    assert {"optimize:toy:drop_noop", "compile:toy:wasm:simd", "verify:toy:wasm:chromium", "bundle:toy"} <= names
+
+
+def test_info_forget_and_clean(toy: Tree) -> None:
+    toy.build()
+    assert "up-to-date" in toy.doit("info", "lower:toy:wasm")
+    toy.doit("forget", "--all")
+    assert not toy.build()
+    toy.doit("clean")
+    assert not toy.bundle.exists()
+    assert not toy.build()
+    assert toy.bundle.exists()
+
+
+def test_why_prints_the_difference_between_two_keys(toy: Tree) -> None:
+    assert "never ran" in toy.doit("why", "fetch:toy") or "one key" in toy.doit("why", "fetch:toy")
+    toy.build()
+    toy.edit("kernels/relu.c.jinja", "relu", "relu6")
+    expected = toy.doit("why", "generate:toy:wasm")
+    assert expected.startswith("code kernels/relu.c.jinja: ")
+    toy.build()
+    assert toy.doit("why", "generate:toy:wasm") == expected
+    assert "unknown task" in toy.doit("why", "generate:tox:wasm", status=2)
+
+
+def test_graph_prints_dot(toy: Tree) -> None:
+    assert '"load:toy" -> "convert:toy";' in toy.doit("graph")
+    assert "bundle" not in toy.doit("graph", "lower:toy:js")
+
+
+def test_cache_commands(toy: Tree) -> None:
+    toy.build()
+    assert "actions: " in toy.doit("cache", "stat")
+    blob = next((toy.cache / "blobs").glob("??/*"))
+    blob.chmod(0o644)
+    blob.write_bytes(b"damaged")
+    assert f"blob {blob.name}" in toy.doit("cache", "verify")
+    assert "stat, gc, verify" in toy.doit("cache", "empty", status=2)
+
+
+def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
+    toy.build()
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    toy.build()
+    for path in toy.cache.rglob("*"):
+        if path.is_file():
+            os.utime(path, (0, 0))
+    assert "blobs: 0" not in toy.doit("cache", "gc")
+    assert "blobs: 0" in toy.doit("cache", "gc")
+    toy.bundle.rename(toy.root / "elsewhere")
+    assert not toy.build()
+    toy.edit("models/toy/model.json", "0.75", "0.5")
+    assert toy.build()["load:toy"] == 1
+
+
+def test_report_stands_beside_the_bundle_until_the_bundle_changes(toy: Tree) -> None:
+    output = toy.doit("report", "model=toy")
+    assert "toy wasm: error 0" in output
+    assert (toy.bundle / "report.html").exists()
+    toy.build()
+    assert (toy.bundle / "report.html").exists()
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    toy.build()
+    assert not (toy.bundle / "report.html").exists()
+
+
+def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
+    toy.build()
+    (toy.bundle / "index.html").write_text("mine")
+    (toy.bundle / "pages").mkdir()
+    (toy.bundle / "pages" / "about.html").write_text("mine too")
+    (toy.bundle / "js.js").write_text("damaged")
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    toy.build()
+    assert (toy.bundle / "index.html").read_text() == "mine"
+    assert (toy.bundle / "pages" / "about.html").read_text() == "mine too"
+    assert (toy.bundle / "js.js").read_text() != "damaged"
+    assert len(list(toy.bundle.glob("*.bin"))) == 1
+    toy.doit("clean")
+    assert {path.name for path in toy.bundle.iterdir()} == {"index.html", "pages"}
+
+
+def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
+    (toy.root / "dist").write_text("a file where a folder should be")
+    output = toy.doit("build", "model=toy", status=2)
+    assert output.count("error: ") == 1
+    assert "cannot be written" in output
+    assert "Traceback" not in output
+
+
+def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
+    own = Tree(tmp_path / "own", toy.cache, "mine")
+    shutil.copytree(toy.root / "models" / "toy", own.root / "recipes" / "mine")
+    (own.root / "dodo.py").write_text(
+        "from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return tasks('recipes')\n",
+    )
+    own.doit("build", PYTHONPATH=str(toy.root / "pipeline"))
+    assert (own.bundle / "manifest.json").exists()

@@ -1,0 +1,110 @@
+"""What runs again after which change, by counting executed actions."""
+
+import os
+import time
+from pathlib import Path
+
+from tests.build.models import Model
+from tests.build.tree import Tree, checkout
+
+
+def test_a_second_run_executes_nothing(tree: Tree) -> None:
+    assert tree.build().total() > 0
+    assert not tree.build()
+
+
+def test_touching_every_file_executes_nothing(tree: Tree) -> None:
+    tree.build()
+    later = time.time() + 60
+    for path in tree.root.rglob("*"):
+        if path.is_file() and tree.state not in path.parents:
+            os.utime(path, (later, later))
+    assert not tree.build()
+
+
+def test_an_edited_template_recompiles_only_its_kernel(tree: Tree, model: Model) -> None:
+    tree.build()
+    before = len(tree.log())
+    tree.edit(*model.template)
+    counts = tree.build()
+    stages = {task.split(":")[0] for task in counts}
+    assert stages == {"generate", "compile", "link", "bundle"}
+    compiled = [line["objects"] for line in tree.log()[before:] if line["event"] == "execute" and line["stage"] == "compile"]
+    assert [len(objects) for objects in compiled] == [1, 1], "one kernel, once per variant"
+
+
+def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: Model) -> None:
+    tree.build()
+    path = tree.root / "pipeline" / "webkiln" / "passes" / f"{model.quiet}.py"
+    path.write_text(path.read_text() + "\nEDITED = True\n")
+    assert tree.build() == {f"optimize:{tree.model}:{model.quiet}": 1}
+
+
+def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
+    tree.build()
+    tree.doit("report", f"model={tree.model}", "browser=node")
+    before = tree.bytes()
+    count = len(tree.log())
+    model.retrain(tree)
+    tree.doit("report", f"model={tree.model}", "browser=node")
+    stages = {str(line["task"]).split(":")[0] for line in tree.log()[count:] if line["event"] == "execute"}
+    assert stages == {"fetch", "load", "convert", "reference", "pack", "bundle", "verify", "report"}
+    tree.build()
+    assert tree.bytes() != before
+
+
+def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers(tree: Tree, tmp_path: Path) -> None:
+    tree.build()
+    before = tree.bytes()
+    tree.wipe()
+    blocked = tmp_path / "blocked"
+    for name in ("keras", "tensorflow", "h5py"):
+        (blocked / name).mkdir(parents=True)
+        (blocked / name / "__init__.py").write_text("raise ImportError('not installed here')\n")
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    python_path = os.pathsep.join((str(blocked), str(tree.root / "pipeline")))
+    start = time.monotonic()
+    counts = tree.build(PATH=str(empty), PYTHONPATH=python_path)
+    assert time.monotonic() - start < 2
+    assert not counts
+    assert tree.bytes() == before
+
+
+def test_two_checkouts_give_identical_bytes(model: Model, tmp_path: Path) -> None:
+    found = []
+    for folder, seed in (("one", "1"), ("somewhere/else", "2")):
+        tree = checkout(tmp_path / folder, tmp_path / f"cache{seed}", toy=model.toy)
+        tree.build(PYTHONHASHSEED=seed)
+        found.append(tree.bytes())
+    assert found[0] == found[1]
+
+
+def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
+    first, second = (checkout(tmp_path / name, tmp_path / "cache", toy=model.toy) for name in ("one", "two"))
+    first.build()
+    assert not second.build()
+    assert second.bytes() == first.bytes()
+
+
+def test_a_no_op_build_takes_less_than_half_a_second(tree: Tree) -> None:
+    tree.build()
+    tree.build()
+    times = []
+    for _ in range(3):
+        start = time.monotonic()
+        tree.doit("build", f"model={tree.model}")
+        times.append(time.monotonic() - start)
+    assert min(times) < 0.5
+
+
+def test_backends_and_encodings_are_built_apart(tree: Tree) -> None:
+    tree.build()
+    counts = tree.build("encoding=float16")
+    assert {task.split(":")[0] for task in counts} >= {"lower", "pack", "bundle"}
+    assert not {"fetch", "load", "convert", "optimize"} & {task.split(":")[0] for task in counts}
+    assert (tree.root / "dist" / f"{tree.model}-float16" / "manifest.json").exists()
+    assert tree.build("backend=js") == {f"bundle:{tree.model}": 1}
+    assert not list(tree.bundle.glob("*.wasm"))
+    assert not tree.build()
+    assert list(tree.bundle.glob("*.wasm"))

@@ -1,0 +1,1 @@
+PASSES: tuple[str, ...] = ("drop_noop", "sort_nothing")

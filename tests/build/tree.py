@@ -1,0 +1,113 @@
+"""Throw-away checkouts to build in: the repository's own, or one with tiny stages that follow the same contract."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TOY = Path(__file__).parent / "toy"
+IGNORED = shutil.ignore_patterns("__pycache__", "node_modules")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checkout with a cache of its own; `model` is the model it builds."""
+
+    root: Path
+    cache: Path
+    model: str
+
+    @property
+    def state(self) -> Path:
+        return self.root / ".webkiln"
+
+    @property
+    def bundle(self) -> Path:
+        return self.root / "dist" / self.model
+
+    def environment(self, **more: str) -> dict[str, str]:
+        keep = {name: value for name, value in os.environ.items() if not name.startswith(("WEBKILN", "PYTEST", "PYTHONPATH"))}
+        return keep | {"PYTHONPATH": str(self.root / "pipeline"), "WEBKILN_CACHE": str(self.cache), **more}
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "doit", *arguments]
+
+    def doit(self, *arguments: str, status: int = 0, **environment: str) -> str:
+        """Run doit here; returns stdout and stderr together."""
+        process = subprocess.run(
+            self.command(*arguments),
+            cwd=self.root,
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert process.returncode == status, process.stdout
+        return process.stdout
+
+    def build(self, *arguments: str, **environment: str) -> Counter[str]:
+        """Build the model; returns how often each task executed (cache hits do not count)."""
+        before = len(self.log())
+        self.doit("build", f"model={self.model}", *arguments, **environment)
+        return executed(self.log()[before:])
+
+    def log(self) -> list[dict[str, object]]:
+        path = self.state / "log.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        file = self.root / path
+        text = file.read_text()
+        assert old in text, f"{path} does not hold {old!r}"
+        file.write_text(text.replace(old, new))
+
+    def wipe(self) -> None:
+        shutil.rmtree(self.state, ignore_errors=True)
+        shutil.rmtree(self.root / "dist", ignore_errors=True)
+
+    def bytes(self) -> dict[str, bytes]:
+        return {path.relative_to(self.bundle).as_posix(): path.read_bytes() for path in self.bundle.rglob("*") if path.is_file()}
+
+
+def executed(log: list[dict[str, object]]) -> Counter[str]:
+    return Counter(str(line["task"]) for line in log if line["event"] == "execute")
+
+
+def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
+    """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of the real ones."""
+    shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=IGNORED)
+    for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
+        shutil.copyfile(REPOSITORY / name, root / name)
+    _register(root / "pipeline")
+    if not toy:
+        for name in ("stages", "kernels", "runtime", "models"):
+            shutil.copytree(REPOSITORY / name, root / name, ignore=IGNORED)
+        return Tree(root, cache, "digits")
+    for name in ("stages", "kernels"):
+        shutil.copytree(TOY / name, root / name, ignore=IGNORED)
+    for name in ("passes", "backends"):
+        shutil.rmtree(root / "pipeline" / "webkiln" / name)
+        shutil.copytree(TOY / name, root / "pipeline" / "webkiln" / name, ignore=IGNORED)
+    (root / "models" / "toy").mkdir(parents=True)
+    (root / "runtime").mkdir()
+    (root / "runtime" / "runtime.js").write_text("export const runtime = 1;\n")
+    for name in ("recipe.toml", "model.json"):
+        shutil.copyfile(TOY / name, root / "models" / "toy" / name)
+    return Tree(root, cache, "toy")
+
+
+def _register(pipeline: Path) -> None:
+    """Make the entry points of this checkout known to doit without installing it."""
+    entry_points = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["entry-points"]
+    info = pipeline / "webkiln-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: webkiln\nVersion: 0\n")
+    lines = [f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in table.items()) for group, table in entry_points.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines))
