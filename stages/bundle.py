@@ -166,9 +166,7 @@ def literal(value: Any) -> str:
 
 
 def index_types(manifest: dict[str, Any]) -> str:
-    inputs = "".join(
-        field(t, ARRAYS[t["dtype"]] + (" | readonly number[]" if t["dtype"] == "float32" else "")) for t in manifest["inputs"]
-    )
+    inputs = "".join(field(t, ARRAYS[t["dtype"]] + (" | readonly number[]" if t["dtype"] == "float32" else "")) for t in manifest["inputs"])
     outputs = "".join(field(t, ARRAYS[t["dtype"]]) for t in manifest["outputs"])
     backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})

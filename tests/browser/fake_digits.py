@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import fake_bundle
 import numpy as np
 
+from tests.runtime import fake_bundle
 from webkiln import canonical
 
 HERE = Path(__file__).resolve().parent
@@ -51,7 +51,12 @@ def build(work: Path) -> Path:
     data = np.array([example["picture"] for example in examples()], np.float32).tobytes()
     digest = canonical.digest(data)
     shard = {"file": f"weights-{digest[:8]}.bin", "bytes": len(data), "sha256": digest}
-    inputs = {"shards/": work / "shards", "shards.json": work / "shards.json", "code.js/": work / "code", "program.js.json": work / "p.json"}
+    inputs = {
+        "shards/": work / "shards",
+        "shards.json": work / "shards.json",
+        "code.js/": work / "code",
+        "program.js.json": work / "p.json",
+    }
     inputs["shards/"].mkdir(parents=True)
     inputs["code.js/"].mkdir()
     (inputs["shards/"] / str(shard["file"])).write_bytes(data)

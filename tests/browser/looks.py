@@ -22,5 +22,10 @@ def has_content(pixels: np.ndarray) -> bool:
     colours, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
     different = np.abs(pixels.astype(int) - colours[counts.argmax()].astype(int)).sum(axis=2) > 30
     middle_y, middle_x = (length // 2 for length in different.shape)
-    quarters = (different[:middle_y, :middle_x], different[:middle_y, middle_x:], different[middle_y:, :middle_x], different[middle_y:, middle_x:])
+    quarters = (
+        different[:middle_y, :middle_x],
+        different[:middle_y, middle_x:],
+        different[middle_y:, :middle_x],
+        different[middle_y:, middle_x:],
+    )
     return len(counts) > 20 and sum(quarter.mean() > 0.01 for quarter in quarters) >= 3

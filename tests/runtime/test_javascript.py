@@ -3,7 +3,8 @@
 import subprocess
 
 import pytest
-from fake_bundle import ROOT
+
+from tests.runtime.fake_bundle import ROOT
 
 RUNTIME = ROOT / "runtime"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import brotli
-import fake_bundle
 import pytest
 
+from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.errors import RecipeError
 
@@ -51,7 +51,11 @@ def test_package_and_labels(bundle: Path) -> None:
 
 @pytest.mark.parametrize(
     ("labels", "part"),
-    [(["a", "b"], "2 labels fit the last axis of no output (y [1, 4])"), ({"z": ["a"]}, "the outputs are y"), ({"y": ["a"]}, "1 labels for")],
+    [
+        (["a", "b"], "2 labels fit the last axis of no output (y [1, 4])"),
+        ({"z": ["a"]}, "the outputs are y"),
+        ({"y": ["a"]}, "1 labels for"),
+    ],
 )
 def test_labels_that_do_not_fit(labels: Any, part: str, tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match=re.escape(part)):
@@ -83,7 +87,18 @@ def test_types_are_literal(tmp_path: Path) -> None:
         pytest.fail("TypeScript is missing: run `npm ci` in runtime/")
     bundle = fake_bundle.build(tmp_path)
     (bundle / "user.ts").write_text(USER)
-    options = ["--strict", "--noEmit", "--target", "es2022", "--module", "es2022", "--moduleResolution", "bundler", "--skipLibCheck", "false"]
+    options = [
+        "--strict",
+        "--noEmit",
+        "--target",
+        "es2022",
+        "--module",
+        "es2022",
+        "--moduleResolution",
+        "bundler",
+        "--skipLibCheck",
+        "false",
+    ]
     done = subprocess.run([str(TSC), *options, str(bundle / "user.ts")], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
 

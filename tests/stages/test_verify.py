@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import fake_bundle
-import looks
 import numpy as np
 import pytest
 
+from tests.browser import looks
+from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import chromium
 from webkiln.errors import VerificationError
@@ -108,7 +108,13 @@ def reported(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     files = write_reference(folder)
     inputs = {"bundle/": bundle}
-    cases = [("wasm", "simd", "chromium"), ("wasm", "relaxed", "chromium"), ("js", None, "chromium"), ("wasm", "simd", "node"), ("js", None, "node")]
+    cases = [
+        ("wasm", "simd", "chromium"),
+        ("wasm", "relaxed", "chromium"),
+        ("js", None, "chromium"),
+        ("wasm", "simd", "node"),
+        ("js", None, "node"),
+    ]
     for index, (backend, variant, browser) in enumerate(cases):
         (folder / str(index)).mkdir()
         run(bundle, folder / str(index), files, backend=backend, variant=variant, browser=browser)
@@ -145,7 +151,15 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
 
 def test_report_shows_a_failure() -> None:
     row = {"set": "a", "output": "y", "max_abs": None, "relative": None, "cosine": None, "noise": 0.0, "bound": 1e-4, "passed": False}
-    result = {"backend": "js", "variant": None, "browser": "node", "browser_version": "20", "load_ms": 1.0, "ms": {"a": 1.0}, "outputs": [row]}
-    page = report.page("<m>", False, [result], {})
+    result = {
+        "backend": "js",
+        "variant": None,
+        "browser": "node",
+        "browser_version": "20",
+        "load_ms": 1.0,
+        "ms": {"a": 1.0},
+        "outputs": [row],
+    }
+    page = report.page("<m>", passed=False, results=[result], sizes={})
     assert "differs" in page
     assert "<m>" not in page

@@ -1,7 +1,6 @@
 """`webkiln run`: run a bundle on the arrays of an .npz file."""
 
 import argparse
-import os
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -60,7 +59,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
             temporary = Path(file.name)
             np.savez(file, **dict(arrays))  # type: ignore[arg-type]
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -77,9 +76,7 @@ def run(args: argparse.Namespace) -> None:
     if args.variant is not None and args.variant not in variants:
         raise RecipeError(f"the backend {backend} has no variant '{args.variant}'; it has {', '.join(variants) or 'none'}")
     inputs = fit(read_arrays(args.inputs), manifest["inputs"])
-    (result,) = host.run_bundle(
-        args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout
-    )
+    (result,) = host.run_bundle(args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout)
     write_arrays(args.outputs, result.outputs)
     used = f"{backend} ({result.variant})" if result.variant else backend
     print(f"{args.bundle}: {used} in {args.browser}, {result.ms:.2f} ms, outputs in {args.outputs}")
