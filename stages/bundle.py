@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
+from webkiln.build import stage
 from webkiln.errors import InternalError, RecipeError
 
 DATA = ("runtime/src/*.js",)
@@ -288,3 +289,7 @@ if __name__ == "__main__":
         {role: Path(path) for role, path in spec["outputs"].items()},
         spec["params"],
     )
+
+
+if __name__ == "__main__":
+    stage.main()

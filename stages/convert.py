@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
+from webkiln.build import stage
 from webkiln.frontends.keras import facts
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import load_plugins
@@ -29,3 +30,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     }  # fmt: skip
     canonical.write(outputs["graph.json"], to_json(graph))
     canonical.write(outputs["weights.json"], {"schema": "webkiln.weights/1", "slots": slots})
+
+
+if __name__ == "__main__":
+    stage.main()

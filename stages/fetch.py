@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.keras.plugins import import_file
@@ -71,3 +72,7 @@ def _export(script: Path, function: str, target: Path) -> None:
         path.replace(target)
     finally:
         path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    stage.main()

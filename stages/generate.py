@@ -4,13 +4,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from webkiln.build import stage
 from webkiln import canonical
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 
-DATA = ("kernels/*",)
+DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     kernels = Path(__file__).resolve().parent.parent / "kernels"
     write_code(canonical.read(inputs["program.json"]), Templates(kernels), outputs["code/"])
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
+from webkiln.build import stage
 from webkiln.frontends.keras.facts import to_json
 from webkiln.frontends.keras.load import load_model
 
@@ -19,3 +20,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     folder.mkdir(parents=True, exist_ok=True)
     for digest, array in sorted(blobs.items()):
         (folder / digest).write_bytes(array.tobytes())
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from webkiln.build import stage
 from webkiln import canonical
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.verify import verify
@@ -20,3 +21,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     changed = import_module(f"webkiln.passes.{params['pass']}").run(graph)
     verify(changed, lambda node, types: infer(node, types))
     canonical.write(outputs["graph.json"], to_json(changed))
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from webkiln.build import stage
 from webkiln import canonical
 from webkiln.errors import SourceError
 from webkiln.ir.graph import Graph
@@ -51,3 +52,7 @@ def _blob(folder: Path, name: str, slot: Mapping[str, Any]) -> Array:
     if value.size != int(np.prod(slot["shape"], dtype=np.int64)):
         raise SourceError(f"{name}: the weight blob has {value.size} elements, its shape is {slot['shape']}")
     return value.reshape(slot["shape"])
+
+
+if __name__ == "__main__":
+    stage.main()

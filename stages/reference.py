@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from webkiln.build import stage
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras
 from webkiln.frontends.keras.reference import compute_reference, input_table
@@ -24,3 +25,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         with outputs[role].open("wb") as file:
             np.savez_compressed(file, **dict(sorted(arrays.items())))
+
+
+if __name__ == "__main__":
+    stage.main()

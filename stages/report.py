@@ -11,6 +11,7 @@ from typing import Any
 import brotli
 
 from webkiln import canonical
+from webkiln.build import stage
 
 DATA = ()
 
@@ -250,3 +251,7 @@ if __name__ == "__main__":
         {role: Path(path) for role, path in spec["outputs"].items()},
         spec["params"],
     )
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -10,6 +10,7 @@ import numpy as np
 from webkiln import canonical
 from webkiln.backends import host
 from webkiln.backends.frame import Layer
+from webkiln.build import stage
 from webkiln.errors import VerificationError
 
 DATA = ()
@@ -160,3 +161,7 @@ if __name__ == "__main__":
         {role: Path(path) for role, path in spec["outputs"].items()},
         spec["params"],
     )
+
+
+if __name__ == "__main__":
+    stage.main()

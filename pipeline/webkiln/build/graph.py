@@ -15,7 +15,10 @@ BROWSERS = ("chromium", "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
 BROWSER_TOOLS = {"chromium": ("chromium",), "node": ("node",)}
-TEMPLATES = {"wasm": "kernels/**/*.c.jinja", "js": "kernels/**/*.js.jinja"}
+TEMPLATES = {
+    "wasm": ("kernels/*.c.jinja", "kernels/vocabulary.c", "kernels/program.wasm.js.jinja"),
+    "js": ("kernels/program.js.jinja", "kernels/vocabulary.js"),
+}
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,7 @@ class ModelGraph:
     def generate(self, backend: str, choice: Choice) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
         detail, params = f":{backend}{choice.suffix}", {"backend": backend}
-        data = (TEMPLATES[backend],)
-        return self._add("generate", detail, inputs, ("code/",), params, code=self._backend(backend), data=data)
+        return self._add("generate", detail, inputs, ("code/",), params, data=TEMPLATES[backend])
 
     def compile(self, variant: str, choice: Choice) -> Action:
         """One object per C file, each cached on its own and shared between models."""
@@ -103,7 +105,8 @@ class ModelGraph:
         return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
 
     def link(self, variant: str, choice: Choice) -> Action:
-        inputs = {"objects/": Product(self.compile(variant, choice), "objects/")}
+        program = Product(self.lower("wasm", choice), "program.json")
+        inputs = {"objects/": Product(self.compile(variant, choice), "objects/"), "program.json": program}
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Choice) -> Action:
