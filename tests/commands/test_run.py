@@ -18,20 +18,29 @@ X = np.array([[1, 2, 3, 4]], np.float32)
 @pytest.fixture
 def call(bundle: Path, tmp_path: Path) -> Callable[..., dict[str, np.ndarray]]:
     parser = argparse.ArgumentParser()
-    run.add_parser(parser.add_subparsers())
+    run.add_arguments(parser)
 
     def call(*options: str, folder: Path = bundle, **arrays: np.ndarray) -> dict[str, np.ndarray]:
         np.savez(tmp_path / "in.npz", **(arrays or {"x": X}))  # type: ignore[arg-type]
         files = ["--inputs", str(tmp_path / "in.npz"), "--outputs", str(tmp_path / "out.npz")]
-        args = parser.parse_args(["run", str(folder), *files, *options])
-        args.run(args)
+        args = parser.parse_args([str(folder), *files, *options])
+        assert run.run(args) == 0
         with np.load(tmp_path / "out.npz") as archive:
             return {name: archive[name] for name in archive.files}
 
     return call
 
 
-@pytest.mark.parametrize("options", [(), ("--backend", "js"), ("--backend", "wasm", "--variant", "simd"), ("--browser", "chromium")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--backend", "js"),
+        ("--backend", "wasm", "--variant", "simd"),
+        ("--backend", "wasm", "--variant", "relaxed"),
+        ("--browser", "chromium"),
+    ],
+)
 def test_outputs(call: Any, options: tuple[str, ...]) -> None:
     outputs = call(*options)
     assert list(outputs) == ["y"]

@@ -19,6 +19,8 @@ from selenium.common.exceptions import WebDriverException
 from webkiln.backends.server import Answer, Server
 from webkiln.errors import ToolError
 
+DATA = ("webkiln/backends/harness*.js",)
+
 HARNESS = Path(__file__).with_name("harness.js")
 INSTALL = "on Debian or Ubuntu: apt-get install chromium chromium-driver"
 BINARIES = ("/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
