@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 
 from webkiln import canonical
 from webkiln.build import stage
@@ -40,7 +40,8 @@ h2 { font-size: 17px; margin: 0; }
 section { padding: 18px 20px 10px; margin-top: 14px; overflow-x: auto; }
 .note { margin: 2px 0 12px; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 500; font-size: 12.5px; color: var(--soft); padding: 4px 12px 6px 0; white-space: nowrap; vertical-align: bottom; }
+th { text-align: left; font-weight: 500; font-size: 12.5px; color: var(--soft); }
+th { padding: 4px 12px 6px 0; white-space: nowrap; vertical-align: bottom; }
 td { padding: 6px 12px 6px 0; border-top: 1px solid var(--line); white-space: nowrap; }
 td.n, th.n { text-align: right; }
 td:last-child, th:last-child { padding-right: 0; }

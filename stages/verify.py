@@ -107,7 +107,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         backend,
         [given[name] for name in names],
         host=browser,
-        variant=params.get("variant"),
+        variant=params["variant"] or None,
         layers=bool(params.get("layers")),
         timeout=float(params.get("timeout", 600)),
     )

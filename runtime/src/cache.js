@@ -49,14 +49,31 @@ export class Reader {
       throw new WebkilnError('MissingFile', `${entry.file} is not in the cache and the cache strategy is 'cacheOnly'`);
     }
     try {
-      const { ignoreCache, signal } = this.policy;
-      const bytes = await download(entry, url, { ignoreCache, signal, feed: begin() });
+      const bytes = await this.fetch(entry, url, begin);
       await this.store(url, bytes);
       return bytes;
     } catch (error) {
       const fallback = strategy === 'networkFirst' && !this.policy.signal?.aborted ? await this.restore(entry, url, begin) : null;
       if (fallback) return fallback;
       throw error;
+    }
+  }
+
+  /**
+   * Code keeps its name from build to build, so the HTTP cache may hold that of an earlier one: then the server is asked once more.
+   * @param {FileEntry} entry
+   * @param {string} url
+   * @param {() => Feed} begin
+   * @returns {Promise<Uint8Array>}
+   */
+  async fetch(entry, url, begin) {
+    const { ignoreCache, signal } = this.policy;
+    try {
+      return await download(entry, url, { ignoreCache, signal, feed: begin() });
+    } catch (error) {
+      const stale = error instanceof WebkilnError && (error.code === 'Altered' || error.code === 'Truncated');
+      if (!stale || ignoreCache || entry.file.endsWith('.bin')) throw error;
+      return download(entry, url, { ignoreCache: true, signal, feed: begin() });
     }
   }
 

@@ -1,12 +1,9 @@
 /** @import { Dtype, Tensor, TypedArray, TypedArrayConstructor } from './types.ts' */
 import { WebkilnError } from './errors.js';
 
-/** @type {any} */
-const half = /** @type {any} */ (globalThis).Float16Array ?? Uint16Array;
-
-/** @type {Record<Dtype, any>} */
+/** float16 travels as its 16 bits, because Node 20 has no Float16Array. @type {Record<Dtype, any>} */
 export const ARRAYS = {
-  float32: Float32Array, float16: half, float64: Float64Array, bool: Uint8Array,
+  float32: Float32Array, float16: Uint16Array, float64: Float64Array, bool: Uint8Array,
   int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
   uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
 };

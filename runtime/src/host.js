@@ -4,6 +4,22 @@ import { instantiate } from './instantiate.js';
 import { importNode, isNode } from './platform.js';
 import { Session } from './session.js';
 
+/**
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<T>}
+ */
+function withSignal(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(abortedError('the load'));
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
 /** A model in this thread. @implements {Host} */
 export class Local {
   remote = false;
@@ -28,7 +44,7 @@ export class Local {
    * @returns {Promise<LoadReply>}
    */
   async load(request, onProgress, signal) {
-    const { session, ...reply } = await instantiate(request, this.modules, onProgress, signal);
+    const { session, ...reply } = await withSignal(instantiate(request, this.modules, onProgress, signal), signal);
     this.session = session;
     return reply;
   }
@@ -191,22 +207,6 @@ export class Remote {
     this.lost ??= new WebkilnError('Disposed', 'the model was disposed of');
     this.worker.terminate();
   }
-}
-
-/**
- * @template T
- * @param {Promise<T>} promise
- * @param {AbortSignal} [signal]
- * @returns {Promise<T>}
- */
-function withSignal(promise, signal) {
-  if (!signal) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(abortedError('the load'));
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 /**

@@ -5,9 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import fake_bundle
 import numpy as np
 
+from tests.runtime import fake_bundle
 from webkiln import canonical
 
 HERE = Path(__file__).resolve().parent

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import fake_digits
-import looks
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.browser import fake_digits, looks
 from webkiln.backends import chromium
 from webkiln.backends.server import Server
 
 DEMO = fake_digits.HERE.parents[1] / "models" / "digits" / "demo"
+NOTHING = "\N{EN DASH}"
 POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
 
 
@@ -49,7 +49,7 @@ def read(browser: Any) -> str:
 @pytest.mark.parametrize("digit", range(10))
 def test_reads_what_is_drawn(page: Any, digit: int) -> None:
     page.find_element(By.ID, "clear").click()
-    WebDriverWait(page, 5).until(lambda page: read(page) == "–")
+    WebDriverWait(page, 5).until(lambda page: read(page) == NOTHING)
     draw(page, fake_digits.examples()[digit]["strokes"])
     WebDriverWait(page, 5).until(lambda page: read(page) == str(digit))
     best = page.find_element(By.CSS_SELECTOR, "#bars .best")

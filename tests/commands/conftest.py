@@ -1,13 +1,10 @@
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "runtime"))
+from tests.runtime import fake_bundle
 
 
 @pytest.fixture(scope="session")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import fake_bundle
-
     return fake_bundle.build(tmp_path_factory.mktemp("fake"))

@@ -1,7 +1,8 @@
 from pathlib import Path
 
-import fake_bundle
 import pytest
+
+from tests.runtime import fake_bundle
 
 
 @pytest.fixture(scope="session")

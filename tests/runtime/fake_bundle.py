@@ -77,7 +77,8 @@ __attribute__((export_name("run"))) void run(void) {{
 
 def stage(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(f"stage_{name}", ROOT / "stages" / f"{name}.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -34,62 +34,71 @@ class Site:
     url: str = ""
 
 
-def handler(site: Site) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            site.answer = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self.reply("text/plain", b"")
-            site.answered.set()
+class SiteServer(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
 
-        def do_GET(self) -> None:
-            path = urlsplit(self.path).path
-            site.asked.append(path)
-            if path == "/request":
-                return self.reply("application/json", json.dumps(site.request).encode())
-            if path in site.pages:
-                return self.reply("text/html", site.pages[path].encode())
-            _, prefix, name = path.split("/", 2) if path.count("/") > 1 else ("", "", "")
-            folder = {"bundle": site.bundle, "weights": site.bundle, "tests": HERE}.get(prefix)
-            file = folder / name if folder else None
-            if file is None or not file.is_file() or site.faults.get(name) == "missing":
-                return self.reply("text/plain", b"not found", status=404)
-            data, kind = file.read_bytes(), TYPES.get(file.suffix, "application/octet-stream")
-            fault = site.faults.get(name, "")
-            if fault == "page":
-                return self.reply("text/html", b"<!doctype html><title>not found</title>")
-            if fault.startswith("type:"):
-                return self.reply(fault.removeprefix("type:"), data)
-            if fault == "broken":
-                return self.reply(kind, data[: len(data) // 2], length=len(data))
-            if fault == "stalled":
-                return self.reply(kind, data[: len(data) // 2], length=len(data), linger=5.0)
-            return self.reply(kind, data)
+    def __init__(self, site: Site) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.site = site
 
-        def reply(self, kind: str, data: bytes, *, status: int = 200, length: int | None = None, linger: float = 0) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(data) if length is None else length))
-            for name, value in site.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(data)
-            self.wfile.flush()
-            if linger:
-                time.sleep(linger)
-            if length is not None:
-                self.close_connection = True
 
-        def log_message(self, format: str, *args: Any) -> None:
-            return
+class Handler(BaseHTTPRequestHandler):
+    server: "SiteServer"
 
-    return Handler
+    def do_POST(self) -> None:
+        self.server.site.answer = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.reply("text/plain", b"")
+        self.server.site.answered.set()
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        self.server.site.asked.append(path)
+        if path == "/request":
+            return self.reply("application/json", json.dumps(self.server.site.request).encode())
+        if path in self.server.site.pages:
+            return self.reply("text/html", self.server.site.pages[path].encode())
+        return self.serve_file(path)
+
+    def serve_file(self, path: str) -> None:
+        _, prefix, name = path.split("/", 2) if path.count("/") > 1 else ("", "", "")
+        folder = {"bundle": self.server.site.bundle, "weights": self.server.site.bundle, "tests": HERE}.get(prefix)
+        file = folder / name if folder else None
+        fault = self.server.site.faults.get(name, "")
+        if file is None or not file.is_file() or fault == "missing":
+            return self.reply("text/plain", b"not found", status=404)
+        data, kind = file.read_bytes(), TYPES.get(file.suffix, "application/octet-stream")
+        if fault == "stale" and "no-cache" not in self.headers.get("Cache-Control", ""):
+            return self.reply(kind, data[:-1] + b"?")
+        if fault == "page":
+            return self.reply("text/html", b"<!doctype html><title>not found</title>")
+        if fault.startswith("type:"):
+            return self.reply(fault.removeprefix("type:"), data)
+        if fault in ("broken", "stalled"):
+            return self.reply(kind, data[: len(data) // 2], length=len(data), linger=5.0 if fault == "stalled" else 0)
+        return self.reply(kind, data)
+
+    def reply(self, kind: str, data: bytes, *, status: int = 200, length: int | None = None, linger: float = 0) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data) if length is None else length))
+        for name, value in self.server.site.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+        self.wfile.flush()
+        if linger:
+            time.sleep(linger)
+        if length is not None:
+            self.close_connection = True
+
+    def log_message(self, *_: Any) -> None:
+        return
 
 
 @contextmanager
 def serve(site: Site) -> Iterator[Site]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(site))
-    server.daemon_threads = True
-    server.block_on_close = False
+    server = SiteServer(site)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     site.url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tampering import Site, in_chromium, in_node, perform, serve
 
+from tests.runtime.tampering import Site, in_chromium, in_node, perform, serve
 from webkiln import canonical
 
 Y = [11.5, 6.0, 10.75, 42.0]
@@ -52,9 +52,10 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
 
 @hosts
 @places
-@pytest.mark.parametrize(("damage", "code"), DAMAGES, ids=["truncated", "longer", "altered", "missing"])
+@pytest.mark.parametrize("damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"])
 @pytest.mark.parametrize("which", ["weights", "wasm", "wasm.js", "js.js"])
-def test_damaged_files(host: str, worker: bool, damage: Callable[[Path], None], code: str, which: str, copied: Path) -> None:
+def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[[Path], None], str], which: str, copied: Path) -> None:
+    damage, code = damage_and_code
     variant = "relaxed" if host == "chromium" else "simd"
     name = {"weights": shard(copied), "wasm": f"{variant}.wasm"}.get(which, which)
     damage(copied / name)
@@ -105,7 +106,7 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
 @hosts
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 @pytest.mark.parametrize(
-    ("which", "fault", "code"),
+    "case",
     [
         ("weights", "page", "WrongType"),
         ("weights", "broken", "Truncated"),
@@ -115,7 +116,8 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
         ("wasm", "broken", "Truncated"),
     ],
 )
-def test_misbehaving_server(host: str, worker: bool, which: str, fault: str, code: str, bundle: Path) -> None:
+def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
+    which, fault, code = case
     name = shard(bundle) if which == "weights" else f"{'relaxed' if host == 'chromium' else 'simd'}.wasm"
     options: dict[str, Any] = {"worker": worker, "backends": ["wasm"]}
     site = Site(bundle, {name: fault})
@@ -132,6 +134,18 @@ def test_misbehaving_server(host: str, worker: bool, which: str, fault: str, cod
 def test_misserved_module(fault: str, code: str, bundle: Path) -> None:
     got = in_chromium(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]})
     assert got["code"] == code, got
+
+
+@hosts
+def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
+    """The faulty server stands for an HTTP cache: it answers with an earlier build unless it is told to revalidate."""
+    site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), "stale"))
+    if host == "chromium":
+        got = in_chromium(site, "run", {"backends": ["wasm"]})
+    else:
+        with serve(site):
+            got = in_node(bundle, "run", {"backends": ["wasm"], "baseURL": site.url + "/bundle/"})
+    assert got["y"] == Y
 
 
 @hosts

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tampering import perform
+
+from tests.runtime.tampering import perform
 
 Y = [11.5, 6.0, 10.75, 42.0]
 Z = [21.5, 16.0, 20.75, 52.0]

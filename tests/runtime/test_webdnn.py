@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tampering import Site, in_chromium, in_node, serve
 
+from tests.runtime.tampering import Site, in_chromium, in_node, serve
 from webkiln import canonical
 from webkiln.backends import chromium
 
@@ -66,7 +66,7 @@ def page(bundle: Path) -> Iterator[tuple[Site, Any]]:
     site = Site(bundle, pages={"/empty": EMPTY})
     with serve(site):
         chromium.browser().get(site.url + "/empty")
-        yield site, lambda body: evaluate(body)
+        yield site, evaluate
         chromium.browser().get("about:blank")
 
 
@@ -80,7 +80,14 @@ def evaluate(body: str) -> Any:
     return answer["value"] if "value" in answer else answer.get("code") or answer
 
 
-LOAD = "const load = async options => { const runner = await WebDNN.load('/bundle', options); await runner.run(); runner.dispose(); return 1; };"
+LOAD = """
+const load = async options => {
+  const runner = await WebDNN.load('/bundle', options);
+  await runner.run();
+  runner.dispose();
+  return 1;
+};
+"""
 
 
 def test_cache_strategies(page: tuple[Site, Any], bundle: Path) -> None:

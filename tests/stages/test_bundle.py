@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import brotli
-import fake_bundle
 import pytest
 
+from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.errors import RecipeError
 

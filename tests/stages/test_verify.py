@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import fake_bundle
-import looks
 import numpy as np
 import pytest
 
+from tests.browser import looks
+from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import chromium
 from webkiln.errors import VerificationError
@@ -40,7 +40,7 @@ def run(bundle: Path, folder: Path, files: dict[str, Path], **changes: Any) -> d
 @pytest.mark.parametrize("browser", ["node", "chromium"])
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_right_bundle_passes(browser: str, backend: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    variant = "simd" if backend == "wasm" else None
+    variant = "relaxed" if backend == "wasm" else None
     result = run(bundle, tmp_path, write_reference(tmp_path), backend=backend, browser=browser, variant=variant)
     assert [row["set"] for row in result["outputs"]] == list(SETS)
     assert all(row["passed"] and row["relative"] < 1e-6 and row["cosine"] > 0.999999 for row in result["outputs"])
@@ -160,6 +160,6 @@ def test_report_shows_a_failure() -> None:
         "ms": {"a": 1.0},
         "outputs": [row],
     }
-    page = report.page("<m>", False, [result], {})
+    page = report.page("<m>", passed=False, results=[result], sizes={})
     assert "differs" in page
     assert "<m>" not in page

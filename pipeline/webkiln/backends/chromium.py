@@ -1,6 +1,7 @@
 """Runs bundles and pages in headless Chromium through Selenium."""
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -17,6 +18,8 @@ from selenium.common.exceptions import WebDriverException
 
 from webkiln.backends.server import Answer, Server
 from webkiln.errors import ToolError
+
+DATA = ("webkiln/backends/harness*.js",)
 
 HARNESS = Path(__file__).with_name("harness.js")
 INSTALL = "on Debian or Ubuntu: apt-get install chromium chromium-driver"
@@ -68,7 +71,8 @@ def browser() -> webdriver.Chrome:
         raise ToolError(f"chromium: {binary} did not start ({error.msg}); {INSTALL}") from error
 
     def end() -> None:
-        session.quit()
+        with contextlib.suppress(WebDriverException, OSError):
+            session.quit()
         shutil.rmtree(profile, ignore_errors=True)
 
     atexit.register(end)

@@ -3,7 +3,7 @@
  * its `tensors` ({name, dtype, shape, bytes}) one after another.
  */
 const ARRAYS = {
-  float32: Float32Array, float64: Float64Array, bool: Uint8Array, float16: globalThis.Float16Array ?? Uint16Array,
+  float32: Float32Array, float64: Float64Array, bool: Uint8Array, float16: Uint16Array,
   int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
   uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
 };

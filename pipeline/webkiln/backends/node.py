@@ -10,8 +10,11 @@ from typing import Any
 
 from webkiln.errors import ToolError
 
+DATA = ("webkiln/backends/harness*.js",)
+
 HARNESS = Path(__file__).with_name("harness_node.js")
 OLDEST = 20
+RELAXED_BY_DEFAULT = 21
 
 
 def find() -> tuple[str, str]:
@@ -32,7 +35,9 @@ def find() -> tuple[str, str]:
 
 def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
     """Run the harness on one frame per input set; the answers are frames too."""
-    node, _ = find()
+    node, version = find()
+    early = int(version.split(".")[0]) < RELAXED_BY_DEFAULT
+    flags = ["--experimental-wasm-relaxed-simd"] if early and request["variant"] == "relaxed" else []
     with tempfile.TemporaryDirectory(prefix="webkiln-node-") as name:
         folder = Path(name)
         (folder / "package.json").write_text('{"type":"module"}')
@@ -42,7 +47,7 @@ def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], t
         (folder / "request.json").write_text(json.dumps({**request, "bundle": url}))
         for index, frame in enumerate(frames):
             (folder / f"in.{index}").write_bytes(frame)
-        command = [node, str(folder / "harness_node.js"), str(folder)]
+        command = [node, *flags, str(folder / "harness_node.js"), str(folder)]
         try:
             process = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired as error:

@@ -1,7 +1,6 @@
 """`webkiln run`: run a bundle on the arrays of an .npz file."""
 
 import argparse
-import os
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -14,8 +13,7 @@ from webkiln.backends import host
 from webkiln.errors import OutputError, RecipeError, SourceError
 
 
-def add_parser(subparsers: Any) -> None:
-    parser: argparse.ArgumentParser = subparsers.add_parser("run", help="run a bundle on the arrays of an .npz file")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
     parser.add_argument("--backend", help="default: the bundle's first")
     parser.add_argument("--variant", help="one variant of the wasm backend, instead of the best that the engine runs")
@@ -23,7 +21,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--outputs", type=Path, required=True, metavar="NPZ", help="gets one array for each output, by name")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
-    parser.set_defaults(run=run)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -60,14 +57,14 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
             temporary = Path(file.name)
             np.savez(file, **dict(arrays))  # type: ignore[arg-type]
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> int:
     manifest: dict[str, Any] = host.read_manifest(args.bundle)
     backends = list(manifest["backends"])
     backend = args.backend or backends[0]
@@ -81,3 +78,4 @@ def run(args: argparse.Namespace) -> None:
     write_arrays(args.outputs, result.outputs)
     used = f"{backend} ({result.variant})" if result.variant else backend
     print(f"{args.bundle}: {used} in {args.browser}, {result.ms:.2f} ms, outputs in {args.outputs}")
+    return 0
