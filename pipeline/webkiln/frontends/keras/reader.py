@@ -69,6 +69,11 @@ class _Reader:
         layers = [self._layer(entry, group, scope, depth) for entry, group in zip(entries, groups, strict=True)]
         if len({layer.name for layer in layers}) != len(layers):
             raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
+        names = {layer.name for layer in layers}
+        refs = [ref for layer in layers for call in layer.calls for ref in call.refs()]
+        for ref in (*refs, *(ref for _, ref in (*inputs, *outputs))):
+            if ref.layer not in names:
+                raise SourceError(f"{self.source.path}: model {config.get('name')} reads the output of {ref.layer!r}, which is not in it")
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs])
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
         return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
