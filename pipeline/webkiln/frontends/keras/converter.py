@@ -201,7 +201,7 @@ class KerasConverter:
                 raise SourceError(f"{layer.path} ({facts.class_name}): its config is not one that Keras writes ({what})") from error
         for ref in self.get_output_tensor(layer):
             if not self.has_variable(ref):
-                raise InternalError(f"{layer.path} ({facts.class_name}): its handler did not set output {ref.index}; call set_variable")
+                raise SourceError(f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set")
         self.builder.layer = before
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:
