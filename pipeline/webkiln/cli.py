@@ -11,6 +11,7 @@ from webkiln.errors import UserError
 
 COMMANDS = {
     "build": "compile a model file to a bundle",
+    "run": "run a bundle on the arrays of an .npz file",
     "tools": "show which tools are here and how to get the others",
 }
 

@@ -89,7 +89,11 @@ class _Writer:
         for weight in stored(graph):
             target = self.planned.targets.get(weight.name)
             panel = target.panel if target else None
-            count = kernels.elements(View(weight.name, graph.type(weight.name)).reshaped(target.shape), panel) if target else graph.type(weight.name).size
+            count = (
+                kernels.elements(View(weight.name, graph.type(weight.name)).reshaped(target.shape), panel)
+                if target
+                else graph.type(weight.name).size
+            )
             self.reserve(weight.name, count * itemsize(weight.dtype))
         lasting = {self.roots[name] for name in graph.outputs.values()} | {self.roots[state.output] for state in graph.states}
         for name in sorted(lasting - set(self.offsets)):
@@ -133,7 +137,13 @@ class _Writer:
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
         order = str(value.order) if value.order is not None else None
-        return {"name": name, "dtype": value.dtype, "shape": list(value.shape), "order": order, "offset": self.offsets[self.roots[variable]]}
+        return {
+            "name": name,
+            "dtype": value.dtype,
+            "shape": list(value.shape),
+            "order": order,
+            "offset": self.offsets[self.roots[variable]],
+        }
 
     def layer(self, layer: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]

@@ -15,7 +15,17 @@ from tempfile import TemporaryDirectory
 
 from webkiln.errors import ToolError
 
-FLAGS = ("-O3", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-fwrapv", "-ffp-contract=off", "-fno-math-errno", "-mllvm", "-disable-lsr=false")
+FLAGS = (
+    "-O3",
+    "-msimd128",
+    "-mbulk-memory",
+    "-mnontrapping-fptoint",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-mllvm",
+    "-disable-lsr=false",
+)
 VARIANT_FLAGS = {"simd": (), "relaxed": ("-mrelaxed-simd", "-DRELAXED")}
 STACK_BYTES = 65536
 PAGE = 65536
@@ -75,7 +85,15 @@ def link(objects: Sequence[Path], module: Path, memory: int) -> None:
         pages = -(-(STACK_BYTES + data + memory) // PAGE)
         if pages > 65536:
             raise ToolError(f"the program needs {memory} bytes, WebAssembly has at most 4 GiB")
-        options = ["--no-entry", "--strip-all", "--gc-sections", "--stack-first", "-z", f"stack-size={STACK_BYTES}", f"--initial-memory={pages * PAGE}"]
+        options = [
+            "--no-entry",
+            "--strip-all",
+            "--gc-sections",
+            "--stack-first",
+            "-z",
+            f"stack-size={STACK_BYTES}",
+            f"--initial-memory={pages * PAGE}",
+        ]
         _run([find().linker, *options, *map(str, objects), "-o", str(trial)], Path(folder))
         shutil.copyfile(trial, module)
 

@@ -1,3 +1,10 @@
-"""The neutral pipeline: passes in the order they run."""
+"""The optimisation passes, in order. Each is a module of this package with `run(graph) -> graph`."""
 
-PASSES: tuple[str, ...] = ("identities",)
+PASSES = (
+    "fold_constants",
+    "remove_identities",
+    "absorb_padding",
+    "fold_batchnorm",
+    "merge_common",
+    "remove_unused",
+)

@@ -1,0 +1,54 @@
+"""Frames carry tensors between Python and a JavaScript engine, as bytes; `harness.js` is the other end."""
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An intermediate value that the bundle kept."""
+
+    layer: str
+    variable: str
+    value: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept layers in program order."""
+
+    outputs: dict[str, np.ndarray]
+    ms: float
+    load_ms: float
+    variant: str | None
+    layers: tuple[Layer, ...]
+
+
+def encode(values: Mapping[str, np.ndarray]) -> bytes:
+    arrays = {name: np.ascontiguousarray(value) for name, value in values.items()}
+    tensors = [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape), "bytes": a.nbytes} for n, a in arrays.items()]
+    header = json.dumps({"tensors": tensors}).encode()
+    return struct.pack("<I", len(header)) + header + b"".join(array.tobytes() for array in arrays.values())
+
+
+def decode(frame: bytes) -> Result:
+    (length,) = struct.unpack_from("<I", frame)
+    header: dict[str, Any] = json.loads(frame[4 : 4 + length])
+    offset = 4 + length
+    outputs: dict[str, np.ndarray] = {}
+    layers: list[Layer] = []
+    for tensor in header["tensors"]:
+        dtype = np.dtype(tensor["dtype"])
+        count = tensor["bytes"] // dtype.itemsize
+        value = np.frombuffer(frame, dtype, count, offset).reshape(tensor["shape"]).copy()
+        offset += tensor["bytes"]
+        if "layer" in tensor:
+            layers.append(Layer(tensor["layer"], tensor["name"], value))
+        else:
+            outputs[tensor["name"]] = value
+    return Result(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))

@@ -1,0 +1,19 @@
+import { runSets } from '/harness.js';
+
+async function call(path, options) {
+  const response = await fetch(path, options);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response;
+}
+
+try {
+  const request = await (await call('/request')).json();
+  await runSets(
+    request,
+    async set => (await call(`/in/${set}`)).arrayBuffer(),
+    (set, frame) => call(`/out/${set}`, { method: 'POST', body: frame }),
+  );
+  await call('/done', { method: 'POST', body: '{}' });
+} catch (error) {
+  await call('/done', { method: 'POST', body: JSON.stringify({ code: error.code ?? null, message: String(error.message ?? error) }) });
+}

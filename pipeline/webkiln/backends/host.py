@@ -1,0 +1,60 @@
+"""Runs a bundle on input sets in a JavaScript engine."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webkiln import canonical
+from webkiln.backends import frame, node
+from webkiln.backends.frame import Result
+from webkiln.errors import RecipeError, SourceError
+
+HOSTS = ("node", "chromium")
+
+
+def read_manifest(bundle: Path) -> dict[str, Any]:
+    try:
+        manifest = canonical.read(bundle / "manifest.json")
+    except FileNotFoundError as error:
+        raise SourceError(f"{bundle}: there is no manifest.json; give the folder of a bundle") from error
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{bundle}/manifest.json cannot be read ({error}); build the bundle again") from error
+    if not isinstance(manifest, dict) or manifest.get("schema") != "webkiln.bundle/1":
+        raise SourceError(f"{bundle}/manifest.json is not of schema webkiln.bundle/1; build the bundle again")
+    return manifest
+
+
+def run_bundle(
+    bundle: Path,
+    backend: str,
+    inputs: Sequence[Mapping[str, np.ndarray]],
+    *,
+    host: str = "node",
+    variant: str | None = None,
+    layers: bool = False,
+    worker: bool = True,
+    timeout: float = 600.0,
+) -> list[Result]:
+    """Run the bundle once on each input set, each from the initial states, in one session of the host."""
+    if host not in HOSTS:
+        raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
+    request = {"backend": backend, "variant": variant, "layers": layers, "worker": worker, "count": len(inputs)}
+    frames = [frame.encode(values) for values in inputs]
+    if host == "node":
+        answers = node.run_frames(bundle, request, frames, timeout)
+    else:
+        from webkiln.backends import chromium
+
+        answers = chromium.run_frames(bundle, request, frames, timeout)
+    return [frame.decode(answer) for answer in answers]
+
+
+def version(host: str) -> str:
+    """The version of the engine behind a host."""
+    if host == "node":
+        return node.find()[1]
+    from webkiln.backends import chromium
+
+    return chromium.version()

@@ -1,0 +1,87 @@
+"""A local HTTP server for one folder, with the headers that a test asks for."""
+
+import mimetypes
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".wasm": "application/wasm",
+    ".bin": "application/octet-stream",
+}
+
+Answer = tuple[int, str, bytes]
+Route = Callable[[str, bytes], Answer | None]
+
+
+class Server:
+    """Serves `folders` (URL prefix -> folder) on 127.0.0.1. `route` answers a path first, unless it returns None."""
+
+    def __init__(self, folders: Mapping[str, Path], *, headers: Mapping[str, str] | None = None, route: Route | None = None) -> None:
+        self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
+        self.headers = dict(headers or {})
+        self.route = route
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http.daemon_threads = True
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def answer(self, path: str, body: bytes) -> Answer:
+        if self.route and (routed := self.route(path, body)) is not None:
+            return routed
+        for prefix, folder in sorted(self.folders.items(), key=lambda item: -len(item[0])):
+            if not path.startswith(prefix):
+                continue
+            file = (folder / path[len(prefix) :].lstrip("/")).resolve()
+            if file.is_dir():
+                file = file / "index.html"
+            if file.is_relative_to(folder) and file.is_file():
+                kind = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+                return HTTPStatus.OK, kind, file.read_bytes()
+        return HTTPStatus.NOT_FOUND, "text/plain", b"not found"
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.respond(b"")
+
+            def do_POST(self) -> None:
+                self.respond(self.rfile.read(int(self.headers.get("content-length", 0))))
+
+            def respond(self, body: bytes) -> None:
+                status, kind, data = server.answer(unquote(urlsplit(self.path).path), body)
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(data)))
+                self.send_header("Cache-Control", "no-store")
+                for name, value in server.headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: Any) -> None:
+                return
+
+        return Handler

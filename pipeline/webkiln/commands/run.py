@@ -1,0 +1,81 @@
+"""`webkiln run`: run a bundle on the arrays of an .npz file."""
+
+import argparse
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webkiln.backends import host
+from webkiln.errors import OutputError, RecipeError, SourceError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
+    parser.add_argument("--backend", help="default: the bundle's first")
+    parser.add_argument("--variant", help="one variant of the wasm backend, instead of the best that the engine runs")
+    parser.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="one array for each input, by name")
+    parser.add_argument("--outputs", type=Path, required=True, metavar="NPZ", help="gets one array for each output, by name")
+    parser.add_argument("--browser", choices=host.HOSTS, default="node")
+    parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError as error:
+        raise SourceError(f"{path}: no such file; --inputs takes an .npz file") from error
+    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise SourceError(f"{path} is not an .npz file ({error}); write it with numpy.savez") from error
+
+
+def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Check arrays against the bundle's inputs; numbers are cast where numpy calls that the same kind or safe."""
+    names = [tensor["name"] for tensor in tensors]
+    if unknown := sorted(set(inputs) - set(names)):
+        raise RecipeError(f"there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
+    if missing := [name for name in names if name not in inputs]:
+        raise RecipeError(f"input {', '.join(missing)} is missing; the inputs are {', '.join(names)}")
+    fitted = {}
+    for tensor in tensors:
+        name, value, dtype = tensor["name"], inputs[tensor["name"]], np.dtype(tensor["dtype"])
+        if list(value.shape) != tensor["shape"]:
+            raise RecipeError(f"input {name}: expected shape {tensor['shape']}, got {list(value.shape)}")
+        if not np.can_cast(value.dtype, dtype, "same_kind"):
+            raise RecipeError(f"input {name}: expected {dtype}, got {value.dtype}; convert it with numpy's astype")
+        fitted[name] = value.astype(dtype)
+    return fitted
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
+            temporary = Path(file.name)
+            np.savez(file, **dict(arrays))  # type: ignore[arg-type]
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
+
+
+def run(args: argparse.Namespace) -> int:
+    manifest: dict[str, Any] = host.read_manifest(args.bundle)
+    backends = list(manifest["backends"])
+    backend = args.backend or backends[0]
+    if backend not in backends:
+        raise RecipeError(f"{args.bundle} has no backend '{backend}'; it has {', '.join(backends)}")
+    variants = [variant["name"] for variant in manifest["backends"][backend].get("variants", ())]
+    if args.variant is not None and args.variant not in variants:
+        raise RecipeError(f"the backend {backend} has no variant '{args.variant}'; it has {', '.join(variants) or 'none'}")
+    inputs = fit(read_arrays(args.inputs), manifest["inputs"])
+    (result,) = host.run_bundle(args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout)
+    write_arrays(args.outputs, result.outputs)
+    used = f"{backend} ({result.variant})" if result.variant else backend
+    print(f"{args.bundle}: {used} in {args.browser}, {result.ms:.2f} ms, outputs in {args.outputs}")
+    return 0

@@ -1,0 +1,147 @@
+"""Opens `.keras` archives and `.h5` files as data: nothing in them is executed, no size is believed before it is checked."""
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.errors import SourceError, WebkilnError
+
+MAX_BYTES = 16 << 30
+MAX_JSON_BYTES = 64 << 20
+MAX_MEMBERS = 10_000
+RATIO_FREE_BYTES = 1 << 20
+MAX_RATIO = 200
+DTYPES = frozenset({"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A model file that is open: its config, and its weights (`paths`: groups by class name, as Keras 3 writes; else groups by layer name)."""
+
+    path: str
+    config: dict[str, Any]
+    weights: h5py.Group
+    paths: bool
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever goes wrong while untrusted bytes are parsed is a SourceError that names the file."""
+    try:
+        yield
+    except WebkilnError:
+        raise
+    except Exception as error:
+        what = " ".join(str(error).split()) or type(error).__name__
+        raise SourceError(
+            f"{path.name}: not a readable Keras model ({what}); it may be truncated or damaged; save it again with model.save()"
+        ) from None
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """Open a model file; SourceError where it is not a Keras model, is damaged, or is larger than it may be."""
+    if not path.is_file():
+        raise SourceError(f"{path}: there is no such file; give a .keras or .h5 file")
+    with reading(path):
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                _check_members(path.name, archive)
+                config = _json(path.name, archive.read("config.json"))
+                weights = io.BytesIO(_member(path.name, archive, "model.weights.h5"))
+            with h5py.File(weights, "r") as file:
+                yield Source(path.name, config, file, paths=True)
+        elif h5py.is_hdf5(path):
+            with h5py.File(path, "r") as file:
+                if "model_config" not in file.attrs:
+                    raise SourceError(f"{path.name}: holds weights but no model; save it with model.save(), not save_weights()")
+                config = _json(path.name, file.attrs["model_config"])
+                yield Source(path.name, config, _group(path.name, file, "model_weights"), paths=False)
+        else:
+            raise SourceError(f"{path.name}: neither a .keras archive nor an HDF5 file; give a file that model.save() wrote")
+
+
+def _check_members(source: str, archive: zipfile.ZipFile) -> None:
+    members = archive.infolist()
+    names = [member.filename for member in members]
+    if len(members) > MAX_MEMBERS or len(set(names)) != len(names):
+        raise SourceError(f"{source}: {len(members)} members (at most {MAX_MEMBERS}, no name twice): not an archive that Keras wrote")
+    for member in members:
+        path = PurePosixPath(member.filename)
+        if path.is_absolute() or ".." in path.parts or "\\" in member.filename or ":" in member.filename:
+            raise SourceError(f"{source}: member {member.filename!r} points out of the archive; refused")
+        limit = MAX_JSON_BYTES if member.filename.endswith(".json") else MAX_BYTES
+        ratio = member.file_size / max(member.compress_size, 1)
+        if member.file_size > limit or (member.file_size > RATIO_FREE_BYTES and ratio > MAX_RATIO):
+            raise SourceError(
+                f"{source}: member {member.filename} claims {member.file_size} bytes from {member.compress_size} "
+                f"(at most {limit}, and {MAX_RATIO} times); refused as a zip bomb"
+            )
+    for needed in ("config.json", "model.weights.h5"):
+        if needed not in names:
+            raise SourceError(f"{source}: a zip file without {needed}, not a .keras model; give a file that model.save() wrote")
+
+
+def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as file:
+        data = file.read(size + 1)
+    if len(data) != size:
+        raise SourceError(f"{source}: member {name} has {len(data)} bytes, the archive says {size}")
+    return data
+
+
+def _json(source: str, text: str | bytes) -> dict[str, Any]:
+    if len(text) > MAX_JSON_BYTES:
+        raise SourceError(f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused")
+    config = json.loads(text)
+    if not isinstance(config, dict) or not isinstance(config.get("config"), dict) or "class_name" not in config:
+        raise SourceError(f"{source}: its config is not that of a Keras model; save it again with model.save()")
+    return config
+
+
+def member(source: str, group: h5py.Group, name: str) -> h5py.Group | h5py.Dataset | None:
+    """A child of an HDF5 group, or None; links that leave the file or the tree are refused."""
+    node: Any = group
+    for part in name.split("/"):
+        if not isinstance(node, h5py.Group) or part in ("", ".", "..") or node.get(part, getlink=True) is None:
+            return None
+        if not isinstance(node.get(part, getlink=True), h5py.HardLink):
+            raise SourceError(f"{source}: {node.name}/{part} links elsewhere; refused")
+        node = node[part]
+    return node
+
+
+def _group(source: str, parent: h5py.Group, name: str) -> h5py.Group:
+    node = member(source, parent, name)
+    if not isinstance(node, h5py.Group):
+        raise SourceError(f"{source}: has no group {name}; save it again with model.save()")
+    return node
+
+
+def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | None) -> NDArray[Any]:
+    """The array of a dataset in native little-endian layout; refuses external, virtual and lying datasets, foreign dtypes and NaN."""
+    if not isinstance(dataset, h5py.Dataset):
+        raise SourceError(f"{source}: {where} is missing; save the model again with model.save()")
+    if dataset.external or dataset.is_virtual:
+        raise SourceError(f"{source}: {where} keeps its data outside the file; refused")
+    dtype = dataset.dtype.newbyteorder("<")
+    if dtype.name not in DTYPES:
+        raise SourceError(f"{source}: {where} has dtype {dataset.dtype}; expected one of {', '.join(sorted(DTYPES))}")
+    size, stored = dataset.size * dataset.dtype.itemsize, dataset.id.get_storage_size()
+    packed = dataset.compression is not None
+    if size > MAX_BYTES or stored > MAX_BYTES or size > stored * (MAX_RATIO if packed else 1):
+        raise SourceError(f"{source}: {where} claims shape {list(dataset.shape)}, {size} bytes, but {stored} bytes are stored; refused")
+    array = np.ascontiguousarray(dataset[()], dtype=dtype).reshape(dataset.shape)
+    if dtype.kind == "f" and np.isnan(array).any():
+        raise SourceError(f"{source}: {where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
+    return array

@@ -1,0 +1,109 @@
+"""Keras's configs, canonical: what matters to inference, in one spelling for Keras 2 and 3."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from webkiln.frontends.keras.facts import Call, Literal, Ref
+
+DROPPED = frozenset({
+    "name", "trainable", "build_config", "compile_config", "quantization_config", "registered_name", "module", "seed", "momentum",
+    "synchronized", "renorm", "renorm_clipping", "renorm_momentum", "autocast", "sparse", "ragged", "optional", "shared_object_id",
+    "inbound_nodes", "dynamic", "stateful", "build_input_shape", "noise_shape",
+})  # fmt: skip
+DROPPED_ENDINGS = ("_initializer", "_regularizer", "_constraint")
+RENAMED = {"batch_input_shape": "batch_shape"}
+
+
+def is_own(layer: Mapping[str, Any]) -> bool:
+    """Whether a layer's class is Keras's own; old files name no module, and registered classes carry their package in the class name."""
+    module = layer.get("module")
+    if module is None:
+        return ">" not in str(layer["class_name"]) and layer.get("registered_name") in (None, layer["class_name"])
+    return str(module).split(".")[0] == "keras" and layer.get("registered_name") in (None, layer["class_name"])
+
+
+def is_operation(layer: Mapping[str, Any]) -> bool:
+    """Whether a node of a Functional model is a keras.ops operation: those have no `trainable`."""
+    if "module" in layer:
+        return str(layer["module"]).startswith("keras.src.ops")
+    return "trainable" not in layer["config"] and layer["class_name"] != "InputLayer"
+
+
+def clean(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer's config without initialisers, training options, dates and object ids; policies and functions become names."""
+    result = {}
+    for key, value in config.items():
+        if key not in DROPPED and not key.endswith(DROPPED_ENDINGS):
+            result[RENAMED.get(key, key)] = _plain(value, key)
+    return result
+
+
+def _plain(value: Any, key: str = "") -> Any:
+    if isinstance(value, Mapping):
+        inner = value.get("config")
+        if key == "dtype" and isinstance(inner, Mapping):
+            return inner.get("name", "float32")
+        if set(value) <= {"class_name", "items"} and value.get("class_name") == "__tuple__":
+            return [_plain(item) for item in value["items"]]
+        if "class_name" in value and isinstance(inner, str):
+            return inner
+        if "class_name" in value and isinstance(inner, Mapping):
+            return {"class_name": value["class_name"], "config": clean(inner)}
+        return {str(name): _plain(item) for name, item in value.items() if name != "shared_object_id"}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def read_calls(nodes: list[Any]) -> tuple[Call, ...]:
+    """The calls of a layer, from Keras 3's {args, kwargs} or Keras 2's [[layer, node, tensor, kwargs], ...]."""
+    return tuple(_read_call(node) for node in nodes)
+
+
+def _read_call(node: Any) -> Call:
+    if isinstance(node, Mapping):
+        return Call(tuple(_argument(arg) for arg in node["args"]), {key: _argument(value) for key, value in node["kwargs"].items()})
+    if len(node) == 4 and isinstance(node[0], str):
+        node = [node]
+    refs = [Ref(*entry[:3]) for entry in node]
+    kwargs = {key: _argument(value) for entry in node for key, value in (entry[3] if len(entry) > 3 else {}).items()}
+    return Call((refs[0],) if len(refs) == 1 else (refs,), kwargs)
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        inner = value.get("config")
+        match value.get("class_name"):
+            case "__keras_tensor__":
+                return Ref(*value["config"]["keras_history"])
+            case "__slice__" if isinstance(inner, Mapping):
+                return slice(inner.get("start"), inner.get("stop"), inner.get("step"))
+            case "__ellipsis__":
+                return Ellipsis
+            case "__tuple__":
+                return [_argument(item) for item in value["items"]]
+            case "__numpy__" | "__tensor__" if isinstance(inner, Mapping):
+                array = np.asarray(inner["value"], dtype=str(inner["dtype"]))
+                return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
+        return {key: _argument(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        if len(value) in (3, 4) and isinstance(value[0], str) and all(isinstance(item, int) for item in value[1:3]):
+            return Ref(*value[:3])
+        return [_argument(item) for item in value]
+    return value
+
+
+def named_refs(structure: Any) -> list[tuple[str, Ref]]:
+    """The inputs or outputs of a model with their names: the keys of a dict, else the layers' names, made unique."""
+    if isinstance(structure, Mapping):
+        return [(f"{key}", ref) for key, value in structure.items() for _, ref in named_refs(value)]
+    if len(structure) == 3 and isinstance(structure[0], str):
+        return [(structure[0], Ref(*structure))]
+    result: list[tuple[str, Ref]] = []
+    for item in structure:
+        for name, ref in named_refs(item):
+            count = sum(1 for other, _ in result if other == name or (other.startswith(f"{name}_") and other[len(name) + 1 :].isdigit()))
+            result.append((f"{name}_{count}" if count else name, ref))
+    return result

@@ -1,0 +1,251 @@
+"""KerasConverter: facts of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.keras.facts import LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
+from webkiln.frontends.keras.layer import Handler, Layer
+from webkiln.frontends.keras.layers.table import LAYERS
+from webkiln.frontends.keras.operations.table import OPERATIONS
+from webkiln.frontends.keras.reader import Blobs, read_model
+from webkiln.frontends.keras.supported import find_unsupported
+from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
+from webkiln.ir.graph import INLINE_ELEMENTS, Graph
+from webkiln.ir.types import Type
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+Array = NDArray[Any]
+CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
+CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
+
+
+class Frame:
+    """A model while its layers run: the tensors known so far. `owner` is the traced layer whose inside it is."""
+
+    def __init__(self, model: ModelFacts, owner: Layer | None, inputs: Sequence[Tensor]) -> None:
+        self.owner = owner
+        self.values: dict[Ref, Tensor] = dict(zip((ref for _, ref in model.inputs), inputs, strict=True))
+        self.outputs: dict[str, int] = {}
+        calls = [ref for layer in model.layers for call in layer.calls for ref in call.refs()]
+        for ref in calls + [ref for _, ref in (*model.outputs, *model.states)]:
+            self.outputs[ref.layer] = max(self.outputs.get(ref.layer, 1), ref.index + 1)
+
+
+class KerasConverter:
+    """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
+    every open axis."""
+
+    handlers: ClassVar[dict[tuple[str, str | None], Handler]] = {}
+
+    def __init__(self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int]] | None = None) -> None:
+        if batch_size < 1:
+            raise ShapeError(f"batch_size is {batch_size}; give 1 or more")
+        self.batch_size = batch_size
+        self.input_shapes = dict(input_shapes or {})
+        self.builder = GraphBuilder("model")
+        self.digests: dict[str, Weight] = {}
+        self._blobs: Blobs = {}
+        self._frames: list[Frame] = []
+        self._states: dict[str, Tensor] = {}
+        self._orders: Mapping[int, Order] = CHANNELS_LAST
+
+    @classmethod
+    def register_handler(cls, class_name: str, layer_name: str | None = None) -> Callable[[Handler], Handler]:
+        """Decorator: convert layers of this class (or the one called `layer_name`) by a function of converter and layer. It precedes
+        built-in handlers and tracing."""
+
+        def register(handler: Handler) -> Handler:
+            cls.handlers[class_name, layer_name] = handler
+            return handler
+
+        return register
+
+    @classmethod
+    def find_handler(cls, facts: LayerFacts) -> Handler | None:
+        """The user's handler for a layer, else the built-in one, else None."""
+        for key in ((facts.class_name, facts.name), (facts.class_name, None)):
+            if key in cls.handlers:
+                return cls.handlers[key]
+        return LAYERS.get(facts.class_name) if facts.own and facts.kind == "layer" else None
+
+    def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of facts (then `blobs` gives the slots' values, if any).
+
+        UnsupportedError lists every layer without a handler, before anything is converted.
+        """
+        if isinstance(source, str | Path):
+            source, blobs = read_model(Path(source))
+        elif not isinstance(source, ModelFacts):
+            from webkiln.frontends.keras.memory import model_facts
+
+            source, blobs = model_facts(source, batch_size=self.batch_size, handled=self.is_handled)
+        unsupported = find_unsupported(source, self.is_handled)
+        if unsupported:
+            raise UnsupportedError(source.name, unsupported)
+        self.builder = GraphBuilder(name or source.name)
+        self._blobs, self._frames, self._states, self.digests = blobs or {}, [], {}, {}
+        self._orders = CHANNELS_FIRST if _is_channels_first(source) else CHANNELS_LAST
+        layers = {layer.name: layer for layer in source.layers}
+        unknown = sorted(set(self.input_shapes) - {name for name, _ in source.inputs})
+        if unknown:
+            raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(name for name, _ in source.inputs)}")
+        inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
+        outputs = self._run(source, "", inputs)
+        return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
+
+    @classmethod
+    def is_handled(cls, facts: LayerFacts) -> bool:
+        """Whether a layer or operation has a handler, the user's or a built-in one."""
+        return (
+            facts.kind == "input" or (facts.kind == "operation" and facts.class_name in OPERATIONS) or cls.find_handler(facts) is not None
+        )
+
+    def get_input_tensor(self, layer: Layer) -> list[Ref]:
+        """The tensors that this call of a layer takes, in the order of its arguments."""
+        return layer.arguments.refs()
+
+    def get_output_tensor(self, layer: Layer) -> list[Ref]:
+        """The tensors that this call of a layer gives, as many as the model reads of it."""
+        return [Ref(layer.name, layer.call, index) for index in range(self._frames[-1].outputs.get(layer.name, 1))]
+
+    def get_variable(self, tensor: Ref) -> Tensor:
+        if not self.has_variable(tensor):
+            raise InternalError(f"output {tensor.index} of call {tensor.call} of layer {tensor.layer} was not set by its handler")
+        return self._frames[-1].values[tensor]
+
+    def set_variable(self, tensor: Ref, variable: Tensor) -> None:
+        self._frames[-1].values[tensor] = variable
+
+    def has_variable(self, tensor: Ref) -> bool:
+        return tensor in self._frames[-1].values
+
+    def convert_to_constant_variable(self, weight: Weight | Array | float, order: Order | None = None) -> Tensor:
+        """A trained weight of a layer as a slot; an array or number written in a handler as a literal of the structure."""
+        if not isinstance(weight, Weight):
+            array = np.asarray(weight, dtype=None if isinstance(weight, np.ndarray) else "float32")
+            if array.size <= INLINE_ELEMENTS:
+                return self.builder.constant(array, order=order)
+            raise ShapeError(
+                f"{self.builder.layer}: a handler's literal has {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight of the layer"
+            )
+        if weight.slot in self._states:
+            return self._states[weight.slot]
+        type_ = Type(weight.dtype, weight.shape)
+        if order is not None and len(order) != type_.rank:
+            raise ShapeError(f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}")
+        self.digests[weight.slot] = weight
+        return self.builder.slot(weight.slot, self._blobs.get(weight.digest, type_), order)
+
+    def order(self, rank: int) -> Order | None:
+        """What the axes of a Keras tensor of this rank mean by convention."""
+        return self._orders.get(rank)
+
+    def _input(self, name: str, facts: LayerFacts) -> Tensor:
+        declared = facts.config.get("batch_shape")
+        if not isinstance(declared, list):
+            raise SourceError(f"input {name}: the model does not say its shape; call the model once before it is saved")
+        given = self.input_shapes.get(name)
+        shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
+        fits = len(shape) == len(declared) and all(
+            isinstance(size, int) and size > 0 and known in (None, size) for size, known in zip(shape, declared, strict=True)
+        )
+        if not fits:
+            raise ShapeError(f"input {name}: its shape is {declared} (null is open), got {shape}; give every size with --input-shape")
+        return self.builder.input(name, str(facts.config.get("dtype") or "float32"), shape, self.order(len(shape)))
+
+    def _run(self, model: ModelFacts, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None) -> list[Tensor]:
+        if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
+            raise ShapeError(
+                f"{scope.rstrip('/')}: its call works for a fixed batch size only and was traced for {model.batch}, not {inputs[0].shape[0]}; "
+                "use -1 instead of the batch size in reshapes, or write a handler"
+            )
+        self._frames.append(Frame(model, owner, inputs))
+        pending = [(layer, call) for layer in model.layers for call in range(len(layer.calls))]
+        while pending:
+            waiting = []
+            for layer, call in pending:
+                if all(self.has_variable(ref) for ref in layer.calls[call].refs()):
+                    self._call(Layer(scope + layer.name, layer, call))
+                else:
+                    waiting.append((layer, call))
+            if len(waiting) == len(pending):
+                names = ", ".join(sorted({scope + layer.name for layer, _ in waiting}))
+                raise SourceError(f"{model.name}: the calls of {names} wait for each other or for layers that do not exist")
+            pending = waiting
+        outputs = [self.get_variable(ref) for _, ref in model.outputs]
+        for slot, ref in model.states:
+            self._states[slot] = self.get_variable(ref)
+            self.builder.set_state(slot, self._states[slot])
+        self._frames.pop()
+        return outputs
+
+    def _call(self, layer: Layer) -> None:
+        facts, before = layer.facts, self.builder.layer
+        owner = self._frames[-1].owner
+        self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
+        handler = self.find_handler(facts)
+        if facts.model is not None and (handler is None or not facts.traced):
+            self._nested(layer, facts.model)
+        elif handler is not None and handler is not LAYERS.get(facts.class_name):
+            handler(self, layer)
+        else:
+            try:
+                self._operation(layer) if handler is None else handler(self, layer)
+            except WebkilnError:
+                raise
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise SourceError(f"{layer.path} ({facts.class_name}): its config is not one that Keras writes ({what})") from error
+        for ref in self.get_output_tensor(layer):
+            if not self.has_variable(ref):
+                raise SourceError(f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set")
+        self.builder.layer = before
+
+    def _nested(self, layer: Layer, model: ModelFacts) -> None:
+        for slot, _ in model.states:
+            if slot not in self._states:
+                initial = self.convert_to_constant_variable(next(w for w in layer.weights.values() if w.slot == slot))
+                self._states[slot] = self.builder.state(slot, initial)
+        args = layer.arguments.args
+        by_name = isinstance(args[0], dict) and not layer.facts.traced if args else False
+        refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
+        if len(refs) != len(model.inputs):
+            raise layer.error(f"takes {len(model.inputs)} tensors, is called with {len(refs)}")
+        owner = layer if layer.facts.traced else None
+        results = self._run(model, f"{layer.path}/", [self.get_variable(ref) for ref in refs], owner)
+        for index, tensor in enumerate(results):
+            self.set_variable(Ref(layer.name, layer.call, index), tensor)
+
+    def _operation(self, layer: Layer) -> None:
+        arguments = layer.arguments
+        args = [self._argument(arg) for arg in arguments.args]
+        kwargs = {key: self._argument(value) for key, value in arguments.kwargs.items()}
+        results = OPERATIONS[layer.class_name](self.builder, *args, **kwargs, **layer.config)
+        for index, tensor in enumerate(results if isinstance(results, list) else [results]):
+            self.set_variable(Ref(layer.name, layer.call, index), tensor)
+
+    def _argument(self, value: Any) -> Any:
+        owner = self._frames[-1].owner
+        if isinstance(value, Ref):
+            return self.get_variable(value)
+        if isinstance(value, WeightRef) and owner is not None:
+            return self.convert_to_constant_variable(owner.weights[value.name])
+        if isinstance(value, Literal):
+            return np.array(value.values, dtype=value.dtype).reshape(value.shape)
+        if isinstance(value, list | tuple):
+            return [self._argument(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self._argument(item) for key, item in value.items()}
+        return value
+
+
+def _is_channels_first(model: ModelFacts) -> bool:
+    return any(
+        layer.config.get("data_format") == "channels_first" or (layer.model is not None and _is_channels_first(layer.model))
+        for layer in model.layers
+    )

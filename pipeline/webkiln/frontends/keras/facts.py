@@ -1,0 +1,204 @@
+"""What webkiln knows of a Keras model: canonical, framework-free values, written to `facts.json`.
+
+A Sequential is stated as the chain of calls that it is, a traced custom layer as the model of operations inside its `call`.
+Nothing in the facts depends on dates, object ids or the order of a dictionary.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webkiln.errors import InternalError
+
+SCHEMA = "webkiln.keras/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Output `index` of call number `call` of a layer."""
+
+    layer: str
+    call: int = 0
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A trained array: its slot (the path of the layer that owns it, and its name there; layers that share it share the slot), and the
+    digest of its row-major little-endian bytes."""
+
+    slot: str
+    digest: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightRef:
+    """A weight read by an operation of a traced layer, by its name within that layer."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A small array written in a layer's code."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    values: tuple[bool | int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of one call: plain values, Ref, WeightRef, Literal, slice, Ellipsis, lists and dicts of these."""
+
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def refs(self) -> list[Ref]:
+        return list(_refs([list(self.args), dict(self.kwargs)]))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFacts:
+    """A layer, or a keras.ops operation (`kind` is then "operation"). `own` tells a class of Keras from a user's class of that name."""
+
+    name: str
+    class_name: str
+    config: Mapping[str, Any]
+    kind: str = "layer"
+    own: bool = True
+    calls: tuple[Call, ...] = ()
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    model: "ModelFacts | None" = None
+    traced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Layers with their calls. `states` maps a weight of a traced layer to its next value; `batch` is set where the trace holds for one
+    batch size only."""
+
+    name: str
+    layers: tuple[LayerFacts, ...]
+    inputs: tuple[tuple[str, Ref], ...]
+    outputs: tuple[tuple[str, Ref], ...]
+    states: tuple[tuple[str, Ref], ...] = ()
+    batch: int | None = None
+
+
+def to_json(model: ModelFacts) -> dict[str, Any]:
+    return {"schema": SCHEMA, "model": _model(model)}
+
+
+def from_json(data: Mapping[str, Any]) -> ModelFacts:
+    if data.get("schema") != SCHEMA:
+        raise InternalError(f"facts.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
+    return _read_model(data["model"])
+
+
+def encode(value: Any) -> Any:
+    """A call's argument or a config value as JSON; what is no plain value becomes a dict with one key that starts with `$`."""
+    match value:
+        case Ref(layer, call, index):
+            return {"$ref": [layer, call, index]}
+        case WeightRef(name):
+            return {"$weight": name}
+        case Literal(dtype, shape, values):
+            return {"$literal": [dtype, list(shape), [encode(v) for v in values]]}
+        case slice():
+            return {"$slice": [encode(value.start), encode(value.stop), encode(value.step)]}
+        case float() if value != value or value in (float("inf"), float("-inf")):
+            return {"$float": repr(value)}
+        case list() | tuple():
+            return [encode(item) for item in value]
+        case dict():
+            return {str(key): encode(item) for key, item in value.items()}
+    return {"$ellipsis": True} if value is Ellipsis else value
+
+
+def decode(value: Any) -> Any:
+    """The inverse of `encode`; tuples come back as lists."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"$ref": [layer, call, index]}:
+            return Ref(layer, call, index)
+        case {"$weight": name}:
+            return WeightRef(name)
+        case {"$literal": [dtype, shape, values]}:
+            return Literal(dtype, tuple(shape), tuple(decode(v) for v in values))
+        case {"$slice": [start, stop, step]}:
+            return slice(decode(start), decode(stop), decode(step))
+        case {"$float": text}:
+            return float(text)
+        case {"$ellipsis": True}:
+            return Ellipsis
+    return {key: decode(item) for key, item in value.items()}
+
+
+def _refs(value: Any) -> Iterator[Ref]:
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _refs(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _refs(item)
+
+
+def _model(model: ModelFacts) -> dict[str, Any]:
+    data = {
+        "name": model.name,
+        "layers": [_layer(layer) for layer in model.layers],
+        "inputs": [[name, encode(ref)] for name, ref in model.inputs],
+        "outputs": [[name, encode(ref)] for name, ref in model.outputs],
+    }
+    if model.states:
+        data["states"] = [[name, encode(ref)] for name, ref in model.states]
+    if model.batch is not None:
+        data["batch"] = model.batch
+    return data
+
+
+def _layer(layer: LayerFacts) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "name": layer.name,
+        "class_name": layer.class_name,
+        "kind": layer.kind,
+        "own": layer.own,
+        "config": encode(dict(layer.config)),
+        "calls": [{"args": encode(call.args), "kwargs": encode(dict(call.kwargs))} for call in layer.calls],
+        "weights": [[name, w.slot, w.digest, w.dtype, list(w.shape)] for name, w in layer.weights.items()],
+    }
+    if layer.model is not None:
+        data |= {"model": _model(layer.model), "traced": layer.traced}
+    return data
+
+
+def _read_model(data: Mapping[str, Any]) -> ModelFacts:
+    def named(pairs: Any) -> tuple[tuple[str, Ref], ...]:
+        return tuple((name, decode(ref)) for name, ref in pairs)
+
+    layers = tuple(_read_layer(layer) for layer in data["layers"])
+    return ModelFacts(
+        data["name"], layers, named(data["inputs"]), named(data["outputs"]), named(data.get("states", ())), data.get("batch")
+    )  # fmt: skip
+
+
+def _read_layer(data: Mapping[str, Any]) -> LayerFacts:
+    return LayerFacts(
+        name=data["name"],
+        class_name=data["class_name"],
+        config=decode(data["config"]),
+        kind=data["kind"],
+        own=data["own"],
+        calls=tuple(Call(tuple(decode(call["args"])), decode(call["kwargs"])) for call in data["calls"]),
+        weights={name: Weight(slot, digest, dtype, tuple(shape)) for name, slot, digest, dtype, shape in data["weights"]},
+        model=_read_model(data["model"]) if "model" in data else None,
+        traced=data.get("traced", False),
+    )

@@ -1,0 +1,22 @@
+"""Keras itself, imported only where facts alone do not do."""
+
+import os
+from typing import Any
+
+from webkiln.errors import ToolError
+
+
+def import_keras(why: str) -> Any:
+    """The keras module; ToolError says why it is needed where it is missing."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        import keras
+    except ImportError:
+        raise ToolError(f"{why}; this needs Keras, which is not installed: pip install keras tensorflow-cpu") from None
+    return keras
+
+
+def first_sentence(error: Exception) -> str:
+    """What a framework's error says before it explains itself."""
+    text = " ".join(str(error).split())
+    return text.split(". ")[0].rstrip(".") or type(error).__name__

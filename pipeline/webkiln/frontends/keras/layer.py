@@ -1,0 +1,77 @@
+"""What a converter handler sees of a layer."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
+from webkiln.frontends.keras.facts import Call, LayerFacts, Weight
+
+if TYPE_CHECKING:
+    from webkiln.frontends.keras.converter import KerasConverter
+
+Handler = Callable[["KerasConverter", "Layer"], None]
+
+
+class LayerAttributeError(UserError, AttributeError):
+    """A handler asks a layer for a weight or config value that it does not have."""
+
+
+class Layer:
+    """One call of a layer: `name`, `class_name`, `config`, and its weights and config values as attributes (`layer.bias`, `layer.units`).
+
+    `path` is the name with those of the models around it, as messages and slots spell it.
+    """
+
+    def __init__(self, path: str, facts: LayerFacts, call: int) -> None:
+        self.path = path
+        self.facts = facts
+        self.call = call
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def class_name(self) -> str:
+        return self.facts.class_name
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.facts.config
+
+    @property
+    def weights(self) -> Mapping[str, Weight]:
+        return self.facts.weights
+
+    @property
+    def arguments(self) -> Call:
+        """The arguments of this call; tensors are references that `get_variable` takes."""
+        return self.facts.calls[self.call]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        facts = self.facts
+        if name in facts.weights:
+            return facts.weights[name]
+        if name in facts.config:
+            return facts.config[name]
+        raise LayerAttributeError(
+            f"{self.path} ({facts.class_name}) has no weight or config value {name!r}; "
+            f"weights: {', '.join(facts.weights) or 'none'}; config: {', '.join(facts.config) or 'none'}"
+        )
+
+    def weight(self, name: str) -> Weight:
+        """The weight `name`; SourceError where the file does not hold it."""
+        if name not in self.weights:
+            raise SourceError(
+                f"{self.path} ({self.class_name}): the file holds no weight {name!r}, it holds {', '.join(self.weights) or 'none'}; "
+                "save the model again with model.save()"
+            )
+        return self.weights[name]
+
+    def error(self, message: str) -> ShapeError:
+        return ShapeError(f"{self.path} ({self.class_name}): {message}")
+
+    def unsupported(self, what: str, hint: str) -> UnsupportedError:
+        return UnsupportedError(self.path, [(f"{self.path} ({self.class_name})", what, hint)])

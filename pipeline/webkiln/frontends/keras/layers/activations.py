@@ -1,0 +1,133 @@
+"""Activations by name: what a layer's `activation` argument and the Activation layer say."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from webkiln.frontends.keras.layer import Layer
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+Activation = Callable[..., Tensor]
+
+
+def unary(op: str, **attrs: Any) -> Activation:
+    """An activation that is one operator."""
+
+    def apply(b: GraphBuilder, x: Tensor) -> Tensor:
+        return b.op(op, [x], attrs)
+
+    return apply
+
+
+def linear(b: GraphBuilder, x: Tensor) -> Tensor:
+    return x
+
+
+def softmax(b: GraphBuilder, x: Tensor, axis: int | list[int] = -1) -> Tensor:
+    if isinstance(axis, int):
+        return b.op("Softmax", [x], {"axis": axis % x.type.rank})
+    return b.op("Exp", [log_softmax(b, x, axis)])
+
+
+def log_softmax(b: GraphBuilder, x: Tensor, axis: int | list[int] = -1) -> Tensor:
+    if isinstance(axis, int):
+        return b.op("LogSoftmax", [x], {"axis": axis % x.type.rank})
+    axes = tuple(sorted(a % x.type.rank for a in axis))
+    shifted = b.op("Sub", [x, b.op("ReduceMax", [x], {"axes": axes, "keepdims": True})])
+    total = b.op("ReduceSum", [b.op("Exp", [shifted])], {"axes": axes, "keepdims": True})
+    return b.op("Sub", [shifted, b.op("Log", [total])])
+
+
+def gelu(b: GraphBuilder, x: Tensor, approximate: bool = False) -> Tensor:
+    return b.op("Gelu", [x], {"approximate": approximate})
+
+
+def elu(b: GraphBuilder, x: Tensor, alpha: float = 1.0) -> Tensor:
+    return b.op("Elu", [x], {"alpha": float(alpha)})
+
+
+def leaky_relu(b: GraphBuilder, x: Tensor, negative_slope: float = 0.2) -> Tensor:
+    return b.op("LeakyRelu", [x], {"alpha": float(negative_slope)})
+
+
+def relu(
+    b: GraphBuilder, x: Tensor, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
+) -> Tensor:  # fmt: skip
+    """max_value above it, x from `threshold` on, negative_slope * (x - threshold) below."""
+    if threshold == 0 and negative_slope == 0 and max_value is not None:
+        return b.op("Clip", [x], {"min": 0.0, "max": float(max_value)})
+    if threshold == 0:
+        result = b.op("LeakyRelu", [x], {"alpha": float(negative_slope)}) if negative_slope else b.op("Relu", [x])
+    else:
+        below = (x - threshold) * negative_slope if negative_slope else b.constant(0.0, x.dtype)
+        result = b.op("Where", [b.binary("GreaterEqual", x, threshold), x, below], order=x.order)
+    return result if max_value is None else b.binary("Min", result, float(max_value))
+
+
+def mish(b: GraphBuilder, x: Tensor) -> Tensor:
+    return x * b.op("Tanh", [b.op("Softplus", [x])])
+
+
+def hard_silu(b: GraphBuilder, x: Tensor) -> Tensor:
+    return x * b.op("HardSigmoid", [x])
+
+
+def log_sigmoid(b: GraphBuilder, x: Tensor) -> Tensor:
+    return -b.op("Softplus", [-x])
+
+
+def tanh_shrink(b: GraphBuilder, x: Tensor) -> Tensor:
+    return x - b.op("Tanh", [x])
+
+
+def celu(b: GraphBuilder, x: Tensor, alpha: float = 1.0) -> Tensor:
+    return b.op("Elu", [x / alpha], {"alpha": 1.0}) * alpha
+
+
+def squareplus(b: GraphBuilder, x: Tensor, b_: float = 4) -> Tensor:
+    return (x + b.op("Sqrt", [b.op("Square", [x]) + b_])) / 2
+
+
+ACTIVATIONS: Mapping[str, Activation] = {
+    "linear": linear,
+    "relu": relu,
+    "relu6": unary("Relu6"),
+    "sigmoid": unary("Sigmoid"),
+    "tanh": unary("Tanh"),
+    "softmax": softmax,
+    "log_softmax": log_softmax,
+    "elu": elu,
+    "selu": unary("Selu"),
+    "gelu": gelu,
+    "softplus": unary("Softplus"),
+    "softsign": unary("Softsign"),
+    "exponential": unary("Exp"),
+    "hard_sigmoid": unary("HardSigmoid"),
+    "silu": unary("Silu"),
+    "swish": unary("Silu"),
+    "leaky_relu": leaky_relu,
+    "mish": mish,
+    "hard_silu": hard_silu,
+    "hard_swish": hard_silu,
+    "hard_tanh": unary("Clip", min=-1.0, max=1.0),
+    "log_sigmoid": log_sigmoid,
+    "tanh_shrink": tanh_shrink,
+    "celu": celu,
+    "squareplus": squareplus,
+    "ReLU": relu,
+    "LeakyReLU": leaky_relu,
+    "ELU": elu,
+    "Softmax": softmax,
+}
+
+
+def activate(b: GraphBuilder, layer: Layer, x: Tensor) -> Tensor:
+    """Apply the activation that a layer's config names, or the activation layer that it holds."""
+    activation = layer.config.get("activation") or "linear"
+    if not isinstance(activation, dict):
+        return ACTIVATIONS[activation](b, x)
+    return ACTIVATIONS[activation["class_name"]](b, x, **options(activation["config"]))
+
+
+def options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an activation function in an activation layer's config; Keras 2 calls the slope `alpha` in LeakyReLU."""
+    return {key: value for key, value in config.items() if key not in ("dtype", "activation")}

@@ -1,0 +1,50 @@
+"""Layers that move data."""
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layers.linear import dims
+from webkiln.ir.axis import OrderNC
+
+if TYPE_CHECKING:
+    from webkiln.frontends.keras.converter import KerasConverter
+
+
+def flatten(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    b = converter.builder
+    if layer.config.get("data_format") == "channels_first" and x.type.rank > 2:
+        x = b.op("Transpose", [x], {"perm": (0, *range(2, x.type.rank), 1)})
+    y = b.op("Reshape", [x], {"shape": (x.shape[0], prod(x.shape[1:]))}, OrderNC)
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def reshape(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    target = list(layer.config["target_shape"])
+    size, known = prod(x.shape[1:]), prod(n for n in target if n != -1)
+    if target.count(-1) > 1 or known == 0 or size % known or (-1 not in target and size != known):
+        raise layer.error(f"{size} elements do not fit shape {target}")
+    shape = (x.shape[0], *(size // known if n == -1 else n for n in target))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], converter.builder.op("Reshape", [x], {"shape": shape}, converter.order(len(shape)))
+    )
+
+
+def permute(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    y = converter.builder.op("Transpose", [x], {"perm": (0, *layer.config["dims"])}, converter.order(x.type.rank))
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def zero_padding(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    _, _, *spatial = dims(layer, x.type.rank)
+    amounts = layer.config["padding"]
+    pairs = [amounts] if len(spatial) == 1 else amounts
+    low, high = [0] * x.type.rank, [0] * x.type.rank
+    for axis, (before, after) in zip(spatial, pairs, strict=True):
+        low[axis], high[axis] = before, after
+    y = converter.builder.op("Pad", [x], {"low": tuple(low), "high": tuple(high), "value": 0.0})
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)

@@ -1,0 +1,117 @@
+"""Loads a model file: as data where every class is Keras's own, through Keras where a class of the user's has to be traced."""
+
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.keras.archive import open_source, reading
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.facts import ModelFacts
+from webkiln.frontends.keras.framework import first_sentence, import_keras
+from webkiln.frontends.keras.plugins import import_files
+from webkiln.frontends.keras.reader import Blobs, read_model
+from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported
+
+
+def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelFacts, Blobs]:
+    """The facts and weight blobs of a model file.
+
+    `plugins` are Python files of the user that register Keras classes or handlers. Without `trust_source` no class, function or bytecode
+    that the file names is executed unless a plugin registered it; UnsupportedError lists them.
+    """
+    import_files(plugins)
+    model, blobs = read_model(path)
+    unsupported = find_unsupported(model, KerasConverter.is_handled)
+    if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
+        return model, blobs
+    loaded = load_with_keras(path, trust_source=trust_source, unsupported=unsupported)
+    from webkiln.frontends.keras.memory import model_facts
+
+    model, blobs = model_facts(loaded, handled=KerasConverter.is_handled)
+    unsupported = find_unsupported(model, KerasConverter.is_handled)
+    if unsupported:
+        raise UnsupportedError(path.name, unsupported)
+    return model, blobs
+
+
+def load_with_keras(path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()) -> Any:
+    """The model as Keras loads it, with names that do not depend on what was loaded before.
+
+    UnsupportedError lists what would be imported or executed without `trust_source`, with the other `unsupported` parts; SourceError where
+    Keras cannot load the file.
+    """
+    keras = import_keras(f"{path.name}: " + ("; ".join(f"{where}: {what}" for where, what, _ in unsupported) or "its outputs are needed"))
+    if not trust_source:
+        with open_source(path) as source, reading(path):
+            refused = list(_refused(source.config, keras))
+        if refused:
+            known = {where for where, _, _ in refused}
+            others = [item for item in unsupported if item[0].split("/")[-1] not in known and item[1] != NO_HANDLER]
+            raise UnsupportedError(path.name, [*refused, *others])
+    keras.utils.clear_session(free_memory=False)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            named = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
+            named.symlink_to(path.resolve())
+            return keras.saving.load_model(named, compile=False, safe_mode=not trust_source)
+    except Exception as error:
+        older = "; a Lambda layer only loads on the Python version that wrote it" if trust_source else ""
+        raise SourceError(f"{path.name}: Keras cannot load it: {first_sentence(error)}{older}") from error
+
+
+def _foreign_classes(model: ModelFacts) -> Iterator[str]:
+    for layer in model.layers:
+        if not layer.own:
+            yield layer.class_name
+        if layer.model is not None:
+            yield from _foreign_classes(layer.model)
+
+
+def _is_registered(class_name: str) -> bool:
+    keras = sys.modules.get("keras")
+    if keras is None:
+        return False
+    names = [name.split(">")[-1] for name in keras.saving.get_custom_objects()]
+    return class_name.rsplit(">", maxsplit=1)[-1] in names
+
+
+def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, str, str]]:
+    """(where, what, hint) of every class and function in a config that Keras would import or execute."""
+    if isinstance(config, list):
+        for item in config:
+            yield from _refused(item, keras, layer)
+    if not isinstance(config, Mapping):
+        return
+    class_name = config.get("class_name")
+    inner = config.get("config")
+    if isinstance(class_name, str):
+        name = inner.get("name") if isinstance(inner, Mapping) else None
+        where = f"{name} ({class_name})" if isinstance(name, str) else layer
+        if class_name == "Lambda":
+            yield where, LAMBDA, LAMBDA_HINT
+            return
+        if class_name == "__lambda__" or not _is_known(config, keras, is_layer=isinstance(name, str)):
+            what = inner if class_name == "function" else class_name
+            yield (
+                where,
+                UNKNOWN if what in where else f"{what} is not of Keras and never imported",
+                f"Pass --plugin FILE.py that registers {what!r}",
+            )
+            return
+        layer = where
+    for value in config.values():
+        yield from _refused(value, keras, layer)
+
+
+def _is_known(config: Mapping[str, Any], keras: Any, *, is_layer: bool) -> bool:
+    registered = (config.get("registered_name"), config["class_name"], config["config"] if isinstance(config.get("config"), str) else None)
+    if any(isinstance(name, str) and keras.saving.get_registered_object(name) is not None for name in registered):
+        return True
+    module = config.get("module")
+    if module is None:
+        return not is_layer or any(hasattr(place, config["class_name"]) for place in (keras.layers, keras.models, keras.ops))
+    return str(module).split(".")[0] == "keras"

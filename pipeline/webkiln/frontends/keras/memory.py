@@ -1,0 +1,211 @@
+"""Facts of a Keras model in memory. Layers without a handler are traced on the way."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import keras
+import numpy as np
+from keras.src.models.functional import Functional, make_node_key
+
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.keras import config as configs
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.reader import Blobs, add_blob, weight_names
+from webkiln.frontends.keras.trace import trace_layer
+from webkiln.ir.types import DTYPES
+
+Handled = Callable[[LayerFacts], bool]
+
+
+def model_facts(model: Any, *, handled: Handled, batch_size: int = 1) -> tuple[ModelFacts, Blobs]:
+    """The facts of a built `keras.Model`, and its weights by digest.
+
+    `handled` says which layers have a handler; `batch_size` is what a layer is traced with whose call fails for an open batch size.
+    UnsupportedError lists all layers that can be neither handled nor traced.
+    """
+    if not isinstance(model, keras.Model):
+        raise SourceError(f"expected a keras.Model or the path of a .keras or .h5 file, got {type(model).__name__}")
+    walker = Walker(handled, batch_size)
+    facts = walker.top(model)
+    if walker.unsupported:
+        raise UnsupportedError(model.name, walker.unsupported)
+    return facts, walker.blobs
+
+
+class Walker:
+    """Collects facts, blobs and what cannot be traced, over a model and the models and layers in it."""
+
+    def __init__(self, handled: Handled, batch_size: int) -> None:
+        self.handled = handled
+        self.batch_size = batch_size
+        self.blobs: Blobs = {}
+        self.unsupported: list[tuple[str, str, str]] = []
+        self._weights: dict[int, Weight] = {}
+        self._names: dict[int, str] = {}
+
+    def top(self, model: Any) -> ModelFacts:
+        self.register(model, "")
+        if _graph_of(model) is not None:
+            return self.model(model, "")
+        self._names[id(model)] = model.name
+        self._weights.clear()
+        self.register(model, model.name)
+        inputs = _opaque_inputs(model)
+        tensors = [keras.KerasTensor(shape, dtype) for _, shape, dtype in inputs]
+        layers = [
+            LayerFacts(name, "InputLayer", {"batch_shape": list(shape), "dtype": dtype}, kind="input")
+            for name, shape, dtype in inputs
+        ]  # fmt: skip
+        refs = [Ref(name) for name, _, _ in inputs]
+        layer = self.layer(model, model.name, [Call(tuple(refs))], [(tuple(tensors), {})])
+        count = len(layer.model.outputs) if layer.model is not None else 1
+        outputs = [(f"output_{index}" if count > 1 else "output", Ref(model.name, 0, index)) for index in range(count)]
+        named = tuple((name, ref) for (name, _, _), ref in zip(inputs, refs, strict=True))
+        return ModelFacts(model.name, (*layers, layer), named, tuple(outputs))
+
+    def model(self, model: Any, scope: str) -> ModelFacts:
+        """The facts of a Functional or Sequential model."""
+        graph = _graph_of(model)
+        calls = {
+            id(operation): [i for i in range(len(operation._inbound_nodes)) if make_node_key(operation, i) in graph._nodes]
+            for operation in graph.operations
+        }  # fmt: skip
+
+        def ref(tensor: Any) -> Ref:
+            operation, node, index = tensor._keras_history
+            return Ref(operation.name, calls[id(operation)].index(node), index)
+
+        layers = []
+        for operation in graph.operations:
+            nodes = [operation._inbound_nodes[index] for index in calls[id(operation)]]
+            if isinstance(operation, keras.layers.InputLayer):
+                layers.append(LayerFacts(operation.name, "InputLayer", _config(operation), kind="input"))
+                continue
+            arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
+            converted = [Call(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
+            layers.append(self.layer(operation, scope + operation.name, converted, arguments))
+        outputs = configs.named_refs(_structure(graph._outputs_struct, ref))
+        inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
+        return ModelFacts(model.name, tuple(layers), tuple(inputs), tuple(outputs))
+
+    def layer(self, layer: Any, path: str, calls: list[Call], arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> LayerFacts:
+        """The facts of a layer or operation; `arguments` are those of its calls, as Keras has them."""
+        kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
+        own = type(layer).__module__.split(".")[0] == "keras"
+        name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__
+        facts = LayerFacts(name, class_name, {}, kind=kind, own=own, calls=tuple(calls))
+        if kind == "operation":
+            return replace(facts, config=_config(layer))
+        if self.handled(facts):
+            return replace(facts, config=_config(layer), weights=self.own_weights(layer))
+        if _graph_of(layer) is not None:
+            return replace(facts, model=self.model(layer, f"{path}/"))
+        try:
+            model, weights = trace_layer(self, layer, path, arguments)
+        except UnsupportedError as error:
+            self.unsupported += error.items
+            return facts
+        return replace(facts, model=model, weights=weights, traced=True)
+
+    def register(self, layer: Any, path: str) -> None:
+        """Give every variable below `layer` its slot, by the path of the first layer that owns it."""
+        own = [v for v in (*layer._trainable_variables, *layer._non_trainable_variables) if id(v) not in self._weights]
+        names = _variable_names(layer)
+        for variable in own:
+            self._weights[id(variable)] = self._weight(f"{path}/{names[id(variable)]}", variable, layer)
+        taken: set[str] = set()
+        for child in layer._layers:
+            name, count = child.name, 1
+            while name in taken:
+                count += 1
+                name = f"{child.name}_{count}"
+            taken.add(name)
+            self._names.setdefault(id(child), name)
+            self.register(child, f"{path}/{self._names[id(child)]}" if path else self._names[id(child)])
+
+    def name_of(self, layer: Any) -> str:
+        return self._names.get(id(layer), layer.name)
+
+    def weight_of(self, variable: Any) -> Weight | None:
+        return self._weights.get(id(variable))
+
+    def own_weights(self, layer: Any) -> dict[str, Weight]:
+        """The weights of one layer by name."""
+        names = _variable_names(layer)
+        variables = (*layer._trainable_variables, *layer._non_trainable_variables)
+        return {names[id(variable)]: self._weights[id(variable)] for variable in variables}
+
+    def _weight(self, slot: str, variable: Any, layer: Any) -> Weight:
+        array = np.asarray(variable)
+        where = f"{slot} ({type(layer).__name__})"
+        if str(array.dtype) not in DTYPES:
+            raise SourceError(f"{where}: dtype {array.dtype} is not supported; there are {', '.join(DTYPES)}")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise SourceError(f"{where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
+        return Weight(slot, add_blob(self.blobs, array), str(array.dtype), array.shape)
+
+
+def _graph_of(layer: Any) -> Any:
+    """The Functional graph of a model whose call is that of Keras, else None."""
+    if isinstance(layer, keras.Sequential) and type(layer).call is keras.Sequential.call:
+        return layer._functional
+    return layer if isinstance(layer, Functional) and type(layer).call is Functional.call else None
+
+
+def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
+    shapes = getattr(model, "_build_shapes_dict", None)
+    if not model.built or not shapes:
+        raise SourceError(f"{model.name}: the shapes of its inputs are not known; call the model once, or model.build(input_shape)")
+    single = len(shapes) == 1
+    return [("input" if single else name.removesuffix("_shape"), tuple(shape), "float32") for name, shape in shapes.items()]
+
+
+def _variable_names(layer: Any) -> Mapping[int, str]:
+    variables = (*layer._trainable_variables, *layer._non_trainable_variables)
+    known = weight_names(type(layer).__name__, _config(layer)) if type(layer).__module__.split(".")[0] == "keras" else ()
+    public = {id(value): name for name, value in vars(layer).items() if not name.startswith("_")}
+    names: dict[int, str] = {}
+    for index, variable in enumerate(variables):
+        stem = known[index] if index < len(known) else public.get(id(variable), variable.name)
+        name, count = stem, 1
+        while name in names.values():
+            count += 1
+            name = f"{stem}_{count}"
+        names[id(variable)] = name
+    return names
+
+
+def _config(operation: Any) -> dict[str, Any]:
+    """What JSON can say of a config; a class of the user without get_config has none."""
+    try:
+        config = keras.saving.serialize_keras_object(operation)["config"]
+    except (NotImplementedError, TypeError, ValueError, AttributeError):
+        return {}
+    result = {}
+    for key, value in configs.clean(config).items():
+        try:
+            result[key] = json.loads(json.dumps(value))
+        except (TypeError, ValueError):
+            continue
+    return result
+
+
+def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:
+    if isinstance(value, keras.KerasTensor):
+        return ref(value)
+    if isinstance(value, list | tuple):
+        return [_map(item, ref) for item in value]
+    if isinstance(value, dict):
+        return {key: _map(item, ref) for key, item in value.items()}
+    return value
+
+
+def _structure(value: Any, ref: Callable[[Any], Ref]) -> Any:
+    if isinstance(value, keras.KerasTensor):
+        found = ref(value)
+        return [found.layer, found.call, found.index]
+    if isinstance(value, dict):
+        return {key: _structure(item, ref) for key, item in value.items()}
+    return [_structure(item, ref) for item in value]

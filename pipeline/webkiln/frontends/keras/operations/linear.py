@@ -1,0 +1,157 @@
+"""keras.ops operations that contract, reduce or normalise."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from webkiln.errors import ShapeError
+from webkiln.frontends.keras.operations.arguments import Operand, axes_of, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.elementwise import Operation
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+Axis = int | Sequence[int] | None
+
+
+def matmul(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
+    """numpy's rule: a vector is a row on the left and a column on the right, and its axis disappears."""
+    a, c = operands(b, x1, x2)
+    row, column = a.type.rank == 1, c.type.rank == 1
+    a = b.op("Reshape", [a], {"shape": (1, *a.shape)}) if row else a
+    c = b.op("Reshape", [c], {"shape": (*c.shape, 1)}) if column else c
+    y = b.op("MatMul", [a, c])
+    shape = y.shape[:-1] if column else y.shape
+    shape = (*shape[: -1 if column else -2], *shape[len(shape) - (0 if column else 1) :]) if row else shape
+    return y if shape == y.shape else b.op("Reshape", [y], {"shape": shape})
+
+
+def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
+    if tensor(b, x1).type.rank == 0 or tensor(b, x2).type.rank == 0:
+        return b.op("Mul", operands(b, x1, x2))
+    if tensor(b, x2).type.rank > 2:
+        raise ShapeError(f"{b.layer}: dot with a second operand of rank {tensor(b, x2).type.rank} is not supported; use einsum or matmul")
+    return matmul(b, x1, x2)
+
+
+def reduction(op: str, *, real: bool = False) -> Operation:
+    def apply(
+        b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, dtype: str | None = None, initial: Any = None
+    ) -> Tensor:
+        x = floating(b, x) if real else tensor(b, x)
+        x = cast(b, x, dtype or ("int32" if x.dtype == "bool" else x.dtype))
+        if initial is not None:
+            raise ShapeError(f"{b.layer}: a reduction with an initial value is not supported; combine with it afterwards")
+        return b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims})
+
+    return apply
+
+
+def truth(op: str) -> Operation:
+    """any, all."""
+
+    def apply(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        x = cast(b, cast(b, tensor(b, x), "bool"), "int32")
+        return cast(b, b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}), "bool")
+
+    return apply
+
+
+def index_of(op: str) -> Operation:
+    """argmax, argmin; without an axis of the flattened operand."""
+
+    def apply(b: GraphBuilder, x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        x = tensor(b, x)
+        if axis is None:
+            rank = x.type.rank
+            y = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0, "keepdims": False})
+            return b.op("Reshape", [y], {"shape": (1,) * rank}) if keepdims else y
+        return b.op(op, [x], {"axis": axis % x.type.rank, "keepdims": keepdims})
+
+    return apply
+
+
+def variance(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    x = floating(b, x)
+    axes = axes_of(axis, x.type.rank)
+    centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
+    return b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": keepdims})
+
+
+def deviation(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    return b.op("Sqrt", [variance(b, x, axis, keepdims)])
+
+
+def moments(b: GraphBuilder, x: Operand, axes: Axis, keepdims: bool = False, synchronized: bool = False) -> list[Tensor]:
+    return [reduction("ReduceMean", real=True)(b, x, axes, keepdims), variance(b, x, axes, keepdims)]
+
+
+def norm(b: GraphBuilder, x: Operand, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    x = floating(b, x)
+    attrs = {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}
+    if ord == 1 and len(attrs["axes"]) == 1:
+        return b.op("ReduceSum", [b.op("Abs", [x])], attrs)
+    if ord not in (None, 2, "euclidean", "fro") or (ord == 2 and len(attrs["axes"]) != 1):
+        raise ShapeError(f"{b.layer}: norm of order {ord!r} is not supported; orders are 1 and 2 of one axis, and None")
+    return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
+
+
+def logsumexp(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    x = floating(b, x)
+    axes = axes_of(axis, x.type.rank)
+    peak = b.op("ReduceMax", [x], {"axes": axes, "keepdims": True})
+    total = b.op("ReduceSum", [b.op("Exp", [b.op("Sub", [x, peak])])], {"axes": axes, "keepdims": True})
+    y = b.op("Add", [b.op("Log", [total]), peak])
+    return y if keepdims else b.op("Reshape", [y], {"shape": tuple(n for axis, n in enumerate(x.shape) if axis not in axes)})
+
+
+def batch_norm(
+    b: GraphBuilder, x: Operand, mean: Operand, variance: Operand, offset: Operand = None, scale: Operand = None, *, axis: int, epsilon: float = 1e-3
+) -> Tensor:  # fmt: skip
+    x = tensor(b, x)
+    channels = x.shape[axis]
+
+    def filled(value: Operand, otherwise: float) -> Tensor:
+        return b.op("Broadcast", [b.constant(otherwise, x.dtype)], {"shape": (channels,)}) if value is None else tensor(b, value)
+
+    inputs = [x, filled(scale, 1.0), filled(offset, 0.0), tensor(b, mean), tensor(b, variance)]
+    return b.op("BatchNorm", inputs, {"axis": axis % x.type.rank, "epsilon": epsilon})
+
+
+def layer_norm(
+    b: GraphBuilder, x: Operand, gamma: Operand = None, beta: Operand = None, axis: Axis = -1, epsilon: float | None = None, rms_scaling: bool = False
+) -> Tensor:  # fmt: skip
+    x = floating(b, x)
+    axes = axes_of(axis, x.type.rank)
+    eps = 1e-7 if epsilon is None else epsilon
+    shape = tuple(n if axis in axes else 1 for axis, n in enumerate(x.shape))
+    centred = x if rms_scaling else b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
+    spread = (
+        b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": True}) if not rms_scaling else variance(b, x, axes, True)
+    )
+    y = b.op("Mul", [centred, b.op("Rsqrt", [spread + eps])])
+    if gamma is not None:
+        y = b.op("Mul", [y, b.op("Reshape", [tensor(b, gamma)], {"shape": shape})])
+    return y if beta is None or rms_scaling else b.op("Add", [y, b.op("Reshape", [tensor(b, beta)], {"shape": shape})])
+
+
+def rms_norm(b: GraphBuilder, x: Operand, scale: Operand = None, axis: Axis = -1, epsilon: float | None = None) -> Tensor:
+    x = floating(b, x)
+    axes = axes_of(axis, x.type.rank)
+    spread = b.op("ReduceMean", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
+    y = b.op("Mul", [x, b.op("Rsqrt", [spread + (1e-7 if epsilon is None else epsilon)])])
+    return y if scale is None else b.op("Mul", operands(b, y, scale))
+
+
+def softmax(op: str) -> Operation:
+    def apply(b: GraphBuilder, x: Operand, axis: int | None = -1) -> Tensor:
+        x = floating(b, x)
+        if axis is None:
+            flat = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0})
+            return b.op("Reshape", [flat], {"shape": x.shape})
+        return b.op(op, [x], {"axis": axis % x.type.rank})
+
+    return apply
+
+
+def is_nan(b: GraphBuilder, x: Operand) -> Tensor:
+    x = tensor(b, x)
+    return b.op("NotEqual", [x, x]) if is_float(x.dtype) else b.op("Broadcast", [b.constant(False)], {"shape": x.shape})

@@ -1,0 +1,41 @@
+"""Plugins: Python files of the user that define Keras classes, converter handlers, or both."""
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from webkiln.canonical import file_digest
+from webkiln.errors import SourceError, WebkilnError
+
+
+def load_plugins(folder: Path, names: Sequence[str]) -> None:
+    """Run the plugins `names` of a folder, in order."""
+    import_files(folder / name for name in names)
+
+
+def import_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        import_file(path)
+
+
+def import_file(path: Path) -> ModuleType:
+    """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails."""
+    if not path.is_file():
+        raise SourceError(f"plugin {path}: there is no such file")
+    name = f"webkiln_plugin_{file_digest(path)[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except WebkilnError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        raise SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,200 @@
+"""Reads a model file into facts and weight blobs, without importing Keras."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.canonical import digest
+from webkiln.errors import SourceError
+from webkiln.frontends.keras import config as configs
+from webkiln.frontends.keras.archive import Source, member, open_source, read_array, reading
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+
+Array = NDArray[Any]
+Blobs = dict[str, Array]
+
+CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
+KERNEL_AND_BIAS = frozenset({"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"})
+MAX_DEPTH = 50
+MAX_OUTPUTS = 1024
+
+
+def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
+    """The facts of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
+    with open_source(path) as source, reading(path):
+        reader = _Reader(source)
+        return reader.model(source.config, source.weights, "", 0), reader.blobs
+
+
+def add_blob(blobs: Blobs, array: Array) -> str:
+    """Keep an array by the digest of its little-endian bytes; equal arrays are kept once."""
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+    key = digest(array.tobytes())
+    blobs[key] = array
+    return key
+
+
+def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of a built-in layer's weights in the order in which Keras keeps them; none where they are not known."""
+    if class_name == "BatchNormalization":
+        scaled = ("gamma",) if config.get("scale", True) else ()
+        centred = ("beta",) if config.get("center", True) else ()
+        return (*scaled, *centred, "moving_mean", "moving_variance")
+    return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
+
+
+class _Reader:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.blobs: Blobs = {}
+
+    def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelFacts:
+        config = data["config"]
+        if depth > MAX_DEPTH:
+            raise SourceError(f"{self.source.path}: models nested more than {MAX_DEPTH} deep; refused")
+        if data["class_name"] == "Sequential":
+            entries, inputs, outputs = _chain(config)
+        elif "layers" in config and "input_layers" in config:
+            entries = config["layers"]
+            inputs, outputs = configs.named_refs(config["input_layers"]), configs.named_refs(config["output_layers"])
+        else:
+            return self._opaque(data)
+        groups = self._groups(entries, weights, inputs_counted=data["class_name"] != "Sequential")
+        layers = [self._layer(entry, group, scope, depth) for entry, group in zip(entries, groups, strict=True)]
+        if len({layer.name for layer in layers}) != len(layers):
+            raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
+        layers, offsets = _without_offsets(layers, [ref for _, ref in outputs])
+        shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
+        self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
+        return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
+
+    def _check_refs(self, model: str, layers: list[LayerFacts], ends: list[Ref]) -> None:
+        calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
+        for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + ends:
+            counted = type(ref.call) is int and type(ref.index) is int and 0 <= ref.call and 0 <= ref.index < MAX_OUTPUTS
+            if not isinstance(ref.layer, str) or not counted or ref.call >= calls.get(ref.layer, 0):
+                where = f"output {ref.index} of call {ref.call} of {ref.layer!r}"
+                raise SourceError(f"{self.source.path}: model {model} reads {where}, which is not in it; save it again with model.save()")
+
+    def _opaque(self, data: Mapping[str, Any]) -> ModelFacts:
+        name = str(data["config"].get("name", "model"))
+        layer = LayerFacts(name, str(data["class_name"]), {}, own=False)
+        return ModelFacts(name, (layer,), (), ((name, Ref(name)),))
+
+    def _groups(self, entries: list[Any], weights: h5py.Group, *, inputs_counted: bool) -> list[tuple[h5py.Group, str] | None]:
+        if not self.source.paths:
+            return [(weights, str(_name(entry))) for entry in entries]
+        counts: dict[str, int] = {}
+        groups: list[tuple[h5py.Group, str] | None] = []
+        for entry in entries:
+            if configs.is_operation(entry) or (entry["class_name"] == "InputLayer" and not inputs_counted):
+                groups.append(None)
+                continue
+            stem = _snake_case(str(entry["class_name"]))
+            count = counts.get(stem, -1) + 1
+            counts[stem] = count
+            groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
+        return groups
+
+    def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerFacts:
+        name, class_name = str(_name(entry)), str(entry["class_name"])
+        path = f"{scope}{name}"
+        own = configs.is_own(entry)
+        facts = LayerFacts(
+            name=name,
+            class_name=class_name,
+            config=configs.clean(entry["config"]),
+            kind="operation" if configs.is_operation(entry) else "input" if class_name == "InputLayer" else "layer",
+            own=own,
+            calls=configs.read_calls(entry.get("inbound_nodes", [])),
+        )
+        if group is None or facts.kind != "layer":
+            return facts
+        inside = self._container_group(*group)
+        if own and class_name in CONTAINERS:
+            return replace(facts, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
+        return replace(facts, weights=dict(self._weights(path, facts, *group)))
+
+    def _container_group(self, parent: h5py.Group, name: str) -> h5py.Group:
+        node = member(self.source.path, parent, name) if self.source.paths else parent
+        return node if isinstance(node, h5py.Group) else parent
+
+    def _weights(self, path: str, facts: LayerFacts, parent: h5py.Group, name: str) -> Iterable[tuple[str, Weight]]:
+        found = self._arrays_by_path(path, facts, parent, name) if self.source.paths else self._arrays_by_name(path, facts, parent)
+        for weight, array in found:
+            yield weight, Weight(f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape)
+
+    def _arrays_by_path(self, path: str, facts: LayerFacts, parent: h5py.Group, group: str) -> Iterable[tuple[str, Array]]:
+        store = member(self.source.path, parent, f"{group}/vars")
+        if not isinstance(store, h5py.Group):
+            return
+        saved_as = store.attrs.get("name", facts.name)
+        if saved_as != facts.name:
+            raise SourceError(f"{self.source.path}: the weights at {store.name} are of layer {saved_as!r}, expected {path!r}")
+        names = weight_names(facts.class_name, facts.config) if facts.own else ()
+        for index in range(len(store)):
+            name = names[index] if index < len(names) else f"var{index}"
+            yield name, read_array(self.source.path, f"{path} ({facts.class_name}) {name}", member(self.source.path, store, str(index)))
+
+    def _arrays_by_name(self, path: str, facts: LayerFacts, weights: h5py.Group) -> Iterable[tuple[str, Array]]:
+        outer = path.split("/", maxsplit=1)[0]
+        group = member(self.source.path, weights, outer)
+        if not isinstance(group, h5py.Group):
+            return
+        for entry in group.attrs.get("weight_names", ()):
+            full = entry.decode() if isinstance(entry, bytes) else str(entry)
+            parts = full.removesuffix(":0").split("/")
+            if outer == path or parts[:-1][-1:] == [facts.name]:
+                yield (
+                    parts[-1],
+                    read_array(self.source.path, f"{path} ({facts.class_name}) {parts[-1]}", member(self.source.path, group, full)),
+                )
+
+
+def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:
+    layers = [dict(layer) for layer in config["layers"]]
+    if not layers or layers[0]["class_name"] != "InputLayer":
+        first = layers[0]["config"] if layers else {}
+        shape = first.get("batch_shape") or first.get("batch_input_shape") or config.get("build_input_shape")
+        layers.insert(0, {"class_name": "InputLayer", "config": {"name": "input", "batch_shape": shape, "dtype": "float32"}})
+    names = [str(_name(layer)) for layer in layers]
+    for layer, before in zip(layers[1:], names[:-1], strict=True):
+        layer["inbound_nodes"] = [{"args": [[before, 0, 0]], "kwargs": {}}]
+    return layers, [(names[0], Ref(names[0]))], [(names[-1], Ref(names[-1]))]
+
+
+def _without_offsets(layers: list[LayerFacts], outputs: list[Ref]) -> tuple[list[LayerFacts], dict[str, int]]:
+    """Keras counts the node that a nested Functional is born with as its first call; count real calls only."""
+    latest: dict[Any, int] = {}
+    for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + outputs:
+        latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
+    offsets = {layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1) for layer in layers if layer.model is not None}
+    shifted = [replace(layer, calls=tuple(_shift(call, offsets) for call in layer.calls)) for layer in layers]
+    return shifted, offsets
+
+
+def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
+    if isinstance(value, Ref):
+        return Ref(value.layer, value.call - offsets.get(value.layer, 0), value.index)
+    if isinstance(value, Call):
+        return Call(tuple(_shift(list(value.args), offsets)), _shift(dict(value.kwargs), offsets))
+    if isinstance(value, list | tuple):
+        return [_shift(item, offsets) for item in value]
+    if isinstance(value, dict):
+        return {key: _shift(item, offsets) for key, item in value.items()}
+    return value
+
+
+def _name(entry: Mapping[str, Any]) -> Any:
+    return entry["name"] if "name" in entry else entry["config"]["name"]
+
+
+def _snake_case(name: str) -> str:
+    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()

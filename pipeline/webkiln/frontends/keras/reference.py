@@ -1,0 +1,181 @@
+"""Reference outputs: what Keras computes for made-up inputs, how noisy its own float32 is, and what each layer gives."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.errors import ShapeError, VerificationError
+from webkiln.frontends.keras.facts import ModelFacts
+from webkiln.ops.builder import clean
+
+Array = NDArray[Any]
+Inputs = dict[str, tuple[str, tuple[int, ...]]]
+
+NATURAL = ("natural0", "natural1")
+SCALES = (1.0, 16.0, 255.0)
+LARGE = 1000.0
+LEAST_DIFFERENCE = 0.01
+
+
+def make_inputs(inputs: Inputs, scale: float = 1.0) -> dict[str, dict[str, Array]]:
+    """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine."""
+    sets: dict[str, dict[str, Array]] = {}
+    for seed, name in enumerate(NATURAL):
+        sets[name] = {key: _natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
+    sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in inputs.items()}
+    return sets
+
+
+def _natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
+    """Smooth waves along every axis with some noise, in 0..scale; small integers for integer inputs."""
+    generator = np.random.default_rng(seed)
+    smooth = np.zeros(shape)
+    for axis, size in enumerate(shape):
+        place = np.arange(size).reshape([-1 if a == axis else 1 for a in range(len(shape))])
+        smooth = smooth + np.cos(2 * np.pi * (place * generator.uniform(0.5, 2.5) / max(size, 2) + generator.uniform()))
+    field = smooth + 0.2 * generator.standard_normal(shape)
+    span = field.max() - field.min() if field.size > 1 else 0.0
+    unit = (field - field.min()) / span if span > 0 else generator.uniform(size=shape)
+    if dtype == "bool":
+        return np.asarray(unit > 0.5)
+    return np.asarray(unit * (8 if np.dtype(dtype).kind in "iu" else scale)).astype(dtype)
+
+
+def _extreme(dtype: str, shape: tuple[int, ...]) -> Array:
+    """A third zeros, a third large, a third negative; of unsigned and boolean inputs zeros and ones."""
+    count = int(np.prod(shape))
+    values = np.array([0.0, LARGE, -LARGE])[np.arange(count) * 3 // max(count, 1)] * (1 + np.arange(count) % 7 / 8)
+    if np.dtype(dtype).kind != "f":
+        values = np.arange(count) % 2
+    return values.reshape(shape).astype(dtype)
+
+
+def input_table(model: ModelFacts, batch_size: int, input_shapes: Mapping[str, Sequence[int]]) -> Inputs:
+    """Name -> (dtype, shape) of every input, with open axes filled in."""
+    layers = {layer.name: layer for layer in model.layers}
+    table = {}
+    for name, ref in model.inputs:
+        config = layers[ref.layer].config
+        declared = config["batch_shape"]
+        shape = tuple(input_shapes.get(name) or [batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)])
+        if None in shape:
+            raise ShapeError(f"input {name}: its shape is {declared} (null is open); give every size with --input-shape")
+        table[name] = (str(config.get("dtype") or "float32"), shape)
+    return table
+
+
+def compute_reference(keras: Any, model: Any, facts: ModelFacts, table: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The arrays of reference.npz and of layers.npz.
+
+    Natural inputs are in 0..1, or in a wider range where the model hardly reacts to that; VerificationError where it never does.
+    """
+    run = _Runner(keras, model, facts)
+    sets = _natural_sets(facts, table, run)
+    double = _in_float64(keras, model, facts)
+    reference: dict[str, Array] = {}
+    layers: dict[str, Array] = {}
+    for name, values in sets.items():
+        outputs, inside = run(values)
+        reference |= {f"{name}/in/{key}": value for key, value in values.items()}
+        reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
+        layers |= {f"{name}/{key}": value for key, value in inside.items()}
+        others = [run({key: _moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
+        if double is not None:
+            others.append(double({key: _widened(value) for key, value in values.items()})[0])
+        for key, value in outputs.items():
+            reference[f"{name}/noise/{key}"] = np.float64(max(difference(value, other[key]) for other in others))
+    return reference, layers
+
+
+def difference(reference: Array, other: Array) -> float:
+    """max|other - reference| / max(max|reference|, 1e-6) over the elements that are finite in both."""
+    a, b = reference.astype(np.float64), other.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not finite.any():
+        return 0.0
+    return float(np.abs(b[finite] - a[finite]).max() / max(np.abs(a[finite]).max(), 1e-6))
+
+
+def _natural_sets(facts: ModelFacts, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
+    flat: list[tuple[str, float]] = []
+    for scale in SCALES:
+        sets = make_inputs(table, scale)
+        first, second = (run(sets[name])[0] for name in NATURAL)
+        checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)
+        spreads = {key: max(difference(first[key], second[key]), difference(second[key], first[key])) for key in checked}
+        flat = [(key, spread) for key, spread in spreads.items() if spread < LEAST_DIFFERENCE]
+        if not flat:
+            return sets
+    key, spread = flat[0]
+    raise VerificationError(
+        f"{facts.name}: output {key} differs by {spread:.2g} of its largest value between two natural inputs (at least {LEAST_DIFFERENCE}): "
+        "comparing it would verify nothing; train the model, or give it weights that are not all alike"
+    )
+
+
+def _moved(value: Array, way: float) -> Array:
+    return np.nextafter(value, value.dtype.type(way)) if value.dtype.kind == "f" else value
+
+
+def _widened(value: Array) -> Array:
+    return value.astype(np.float64) if value.dtype.kind == "f" else value
+
+
+class _Runner:
+    """A model as a function of named inputs; its states start anew on each run."""
+
+    def __init__(self, keras: Any, model: Any, facts: ModelFacts) -> None:
+        self.model = model
+        self.inputs = [name for name, _ in facts.inputs]
+        self.outputs = [name for name, _ in facts.outputs]
+        self.layers: list[str] = []
+        self.function = None
+        if len(facts.layers) > 1 and not any(layer.traced and layer.name == model.name for layer in facts.layers):
+            tensors = _tensors(model)
+            single = [layer for layer in facts.layers if len(layer.calls) == 1 and layer.name in tensors]
+            self.layers = [layer.name for layer in single]
+            ordered = [tensors[ref.layer] for _, ref in facts.inputs]
+            self.function = keras.Function(ordered, [*keras.tree.flatten(model.outputs), *(tensors[name] for name in self.layers)])
+
+    def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        before = [np.array(variable) for variable in self.model.variables]
+        given = [values[name] for name in self.inputs]
+        results = self.function(given) if self.function is not None else self.model(*given, training=False)
+        for variable, value in zip(self.model.variables, before, strict=True):
+            variable.assign(value)
+        if isinstance(results, dict):
+            results = list(results.values())
+        arrays = [np.array(result) for result in (results if isinstance(results, list | tuple) else [results])]
+        count = len(self.outputs)
+        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(map(clean, self.layers), arrays[count:], strict=True))
+
+
+def _tensors(model: Any) -> dict[str, Any]:
+    """The output of every operation of a Functional or Sequential model that has a single one."""
+    graph = getattr(model, "_functional", None) or model
+    tensors = {}
+    for operation in getattr(graph, "operations", ()):
+        nodes = [node for node in operation._inbound_nodes if f"{id(operation)}_ib-{operation._inbound_nodes.index(node)}" in graph._nodes]
+        if len(nodes) == 1 and len(nodes[0].outputs) == 1:
+            tensors[operation.name] = nodes[0].outputs[0]
+    return tensors
+
+
+def _in_float64(keras: Any, model: Any, facts: ModelFacts) -> _Runner | None:
+    """The same model in float64, or None where Keras cannot make one."""
+
+    def widened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: widened(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(widened(item) for item in value)
+        return "float64" if isinstance(value, str) and value == "float32" else value
+
+    try:
+        double = type(model).from_config(widened(model.get_config()))
+        double.set_weights(model.get_weights())
+        return _Runner(keras, double, facts)
+    except Exception:
+        return None

@@ -1,0 +1,46 @@
+"""Finds everything in a model that has no handler, before anything is converted."""
+
+from collections.abc import Callable, Iterator
+
+from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
+from webkiln.frontends.keras.layers.activations import ACTIVATIONS
+
+Item = tuple[str, str, str]
+
+NO_HANDLER = "no handler"
+UNKNOWN = "unknown class, which is never imported"
+LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
+LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
+
+
+def find_unsupported(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: str = "") -> list[Item]:
+    """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
+    return list(_find(model, is_handled, scope))
+
+
+def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: str) -> Iterator[Item]:
+    for layer in model.layers:
+        where = f"{scope}{layer.name} ({layer.class_name})"
+        if is_handled(layer):
+            activation = layer.config.get("activation")
+            name = activation["class_name"] if isinstance(activation, dict) else activation
+            if layer.own and layer.kind == "layer" and name is not None and name not in ACTIVATIONS:
+                yield where, f"activation {name!r} is not supported", f"There are {', '.join(sorted(ACTIVATIONS))}"
+        elif layer.model is not None:
+            yield from _find(layer.model, is_handled, f"{scope}{layer.name}/")
+        else:
+            yield where, *_reason(layer)
+
+
+def _reason(layer: LayerFacts) -> tuple[str, str]:
+    if layer.kind == "operation":
+        return (
+            f"keras.ops operation {layer.class_name} is not supported",
+            "Write it with other operations, or convert the layer around it by a handler",
+        )
+    if layer.class_name == "Lambda" and layer.own:
+        return LAMBDA, LAMBDA_HINT
+    handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
+    if layer.own:
+        return NO_HANDLER, f"Express it with supported layers, or {handler}"
+    return UNKNOWN, f"Pass --plugin FILE.py that defines it, or {handler} in such a file"

@@ -1,0 +1,301 @@
+"""Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a model of its own."""
+
+import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import keras
+import numpy as np
+from keras.src import backend, tree
+from keras.src.ops.node import Node
+
+from webkiln.canonical import key
+from webkiln.errors import UnsupportedError
+from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
+from webkiln.frontends.keras.framework import first_sentence
+from webkiln.ir.graph import INLINE_ELEMENTS
+
+if TYPE_CHECKING:
+    from webkiln.frontends.keras.memory import Walker
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+HINT = "Write the call with keras.ops and the layer's own weights, or write a handler with KerasConverter.register_handler"
+
+
+class Refused(Exception):
+    """Something in a call that cannot be part of a graph."""
+
+
+class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
+    """Stands for a variable of the layer while its call runs; assignments become the state's next value."""
+
+    def __init__(self, tracer: "Tracer", variable: Any) -> None:
+        super().__init__(variable.shape, variable.dtype, name=variable.name)
+        self.tracer = tracer
+        self.variable = variable
+        self.path = variable.path
+        self.trainable = variable.trainable
+
+    @property
+    def value(self) -> "WeightTensor":
+        return self
+
+    def numpy(self) -> Any:
+        raise Refused(f"weight {self.name!r} is read as numpy")
+
+    def assign(self, value: Any) -> "WeightTensor":
+        if not isinstance(value, keras.KerasTensor):
+            value = keras.ops.add(keras.ops.zeros_like(self), value)
+        if tuple(value.shape) != tuple(self.shape):
+            raise Refused(f"weight {self.name!r} of shape {list(self.shape)} is assigned a value of shape {list(value.shape)}")
+        if value.dtype != self.dtype:
+            value = keras.ops.cast(value, self.dtype)
+        self.tracer.assign(self, value)
+        return self
+
+    def assign_add(self, value: Any) -> "WeightTensor":
+        return self.assign(self + value)
+
+    def assign_sub(self, value: Any) -> "WeightTensor":
+        return self.assign(self - value)
+
+
+def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Arguments]) -> tuple[ModelFacts, dict[str, Weight]]:
+    """The operations inside `layer`, and the weights that they read by slot.
+
+    A call that fails with an open batch size is traced again with the walker's. UnsupportedError names what cannot be traced.
+    """
+    where = f"{path} ({type(layer).__name__})"
+    traces = []
+    for call in arguments:
+        try:
+            try:
+                traces.append(_trace(walker, layer, path, call, None))
+            except UnsupportedError:
+                raise
+            except Exception:
+                traces.append(_trace(walker, layer, path, call, walker.batch_size))
+        except UnsupportedError:
+            raise
+        except Exception as error:
+            raise UnsupportedError(path, [(where, f"its call cannot be traced: {first_sentence(error)}", HINT)]) from error
+    if len({key(to_json(model)) for model, _ in traces}) != 1:
+        what = f"its {len(traces)} calls do different operations"
+        raise UnsupportedError(path, [(where, what, "Use a layer of its own for each shape, or write a handler")])
+    return traces[0]
+
+
+def _trace(walker: "Walker", layer: Any, path: str, arguments: Arguments, batch: int | None) -> tuple[ModelFacts, dict[str, Weight]]:
+    tracer = Tracer(walker, layer, path, batch)
+    return tracer.run(*arguments)
+
+
+class Tracer:
+    """One run of a call. `nodes` are the operations in the order in which they were called; `assigned` says which value a weight has
+    from which node on."""
+
+    def __init__(self, walker: "Walker", layer: Any, path: str, batch: int | None) -> None:
+        self.walker = walker
+        self.layer = layer
+        self.path = path
+        self.batch = batch
+        self.nodes: list[Any] = []
+        self.assigned: dict[int, list[tuple[int, Any]]] = {}
+        self.weights: dict[str, Weight] = {}
+        self._inputs: dict[int, Ref] = {}
+        self._made: dict[int, Ref] = {}
+        self._stand_ins: dict[int, WeightTensor] = {}
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ModelFacts, dict[str, Weight]]:
+        inputs: list[tuple[str, Ref]] = []
+
+        def fresh(value: Any) -> Any:
+            if not isinstance(value, keras.KerasTensor):
+                return value
+            shape = [self.batch if size is None and axis == 0 else size for axis, size in enumerate(value.shape)]
+            tensor = keras.KerasTensor(shape, value.dtype)
+            ref = Ref(f"input_{len(inputs)}")
+            inputs.append((ref.layer, ref))
+            self._inputs[id(tensor)] = ref
+            return tensor
+
+        args, kwargs = tree.map_structure(fresh, (args, kwargs))
+        accepted = inspect.signature(self.layer.call).parameters
+        free = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values())
+        kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
+        if "training" in accepted:
+            kwargs["training"] = False
+        with self._tracing():
+            results = self.layer.call(*args, **kwargs)
+        results = tree.flatten(results)
+        end = len(self.nodes)
+        states = {slot: steps[-1][1] for slot, steps in self._final_states().items()}
+        needed = self._needed([*results, *states.values()])
+        layers = self._layers(needed)
+        outputs = [(f"output_{index}", self._output(layers, value, end)) for index, value in enumerate(results)]
+        nexts = tuple((slot, self._output(layers, value, end)) for slot, value in sorted(states.items()))
+        return ModelFacts(self.path, tuple(layers), tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
+
+    def assign(self, weight: WeightTensor, value: Any) -> None:
+        self.assigned.setdefault(id(weight), []).append((len(self.nodes), self._current(value, len(self.nodes))))
+
+    @contextmanager
+    def _tracing(self) -> Iterator[None]:
+        init = Node.__init__
+
+        def record(node: Any, *args: Any, **kwargs: Any) -> None:
+            init(node, *args, **kwargs)
+            self.nodes.append(node)
+
+        def refuse(name: str) -> Any:
+            def random(*args: Any, **kwargs: Any) -> Any:
+                raise UnsupportedError(
+                    self.path,
+                    [(f"{self.path} ({type(self.layer).__name__})", f"keras.random.{name} inside call gives other numbers on every run",
+                      "Make the random numbers an input of the model, or draw them in build() into a weight")],
+                )  # fmt: skip
+
+            return random
+
+        random = [
+            name
+            for name, value in vars(backend.random).items()
+            if inspect.isfunction(value) and value.__module__ == backend.random.__name__
+        ]
+        with ExitStack() as stack:
+            stack.enter_context(patch.object(Node, "__init__", record))
+            stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda layer, loss: None))
+            for name in random:
+                stack.enter_context(patch.object(backend.random, name, refuse(name)))
+            stack.enter_context(self._substituted())
+            yield
+
+    @contextmanager
+    def _substituted(self) -> Iterator[None]:
+        attributes = vars(self.layer)
+        before = dict(attributes)
+        skipped = {
+            "_trainable_variables",
+            "_non_trainable_variables",
+            "_tracker",
+            "_layers",
+            "_metrics",
+            "_inbound_nodes",
+            "_outbound_nodes",
+        }
+        try:
+            for name, value in before.items():
+                if name not in skipped:
+                    attributes[name] = self._stand_in(value)
+            yield
+        finally:
+            for name, value in before.items():
+                attributes[name] = value
+
+    def _stand_in(self, value: Any) -> Any:
+        if isinstance(value, keras.Variable):
+            if self.walker.weight_of(value) is None:
+                return value
+            return self._stand_ins.setdefault(id(value), WeightTensor(self, value))
+        if isinstance(value, list | tuple) and any(isinstance(item, keras.Variable) for item in value):
+            return [self._stand_in(item) for item in value]
+        if isinstance(value, dict) and any(isinstance(item, keras.Variable) for item in value.values()):
+            return {name: self._stand_in(item) for name, item in value.items()}
+        return value
+
+    def _final_states(self) -> dict[str, list[tuple[int, Any]]]:
+        variables = {id(tensor): tensor.variable for tensor in self._stand_ins.values()}
+        return {self._use(variables[key]).slot: steps for key, steps in self.assigned.items()}
+
+    def _current(self, value: Any, time: int) -> Any:
+        """What a stand-in is at a point of the run: the value last assigned, or itself."""
+        steps = [new for since, new in self.assigned.get(id(value), ()) if since <= time]
+        return steps[-1] if steps else value
+
+    def _needed(self, results: list[Any]) -> list[int]:
+        producer = {id(output): index for index, node in enumerate(self.nodes) for output in node.outputs}
+        pending = [self._current(value, len(self.nodes)) for value in results]
+        needed: set[int] = set()
+        while pending:
+            index = producer.get(id(pending.pop()))
+            if index is not None and index not in needed:
+                needed.add(index)
+                pending += [self._current(tensor, index) for tensor in self.nodes[index].arguments.keras_tensors]
+        return sorted(needed)
+
+    def _layers(self, needed: list[int]) -> list[LayerFacts]:
+        calls: dict[int, tuple[str, Any, list[Call], list[Arguments]]] = {}
+        counts: dict[str, int] = {}
+        for index in needed:
+            node = self.nodes[index]
+            operation = node.operation
+            if id(operation) not in calls:
+                stem = self.walker.name_of(operation) if isinstance(operation, keras.layers.Layer) else type(operation).__name__.lower()
+                counts[stem] = counts.get(stem, 0) + 1
+                name = stem if counts[stem] == 1 else f"{stem}_{counts[stem]}"
+                calls[id(operation)] = (name, operation, [], [])
+            name, _, made, arguments = calls[id(operation)]
+            for position, output in enumerate(node.outputs):
+                self._made[id(output)] = Ref(name, len(made), position)
+            args, kwargs = node.arguments.args, node.arguments.kwargs
+            made.append(Call(tuple(self._argument(list(args), index)), self._argument(dict(kwargs), index)))
+            arguments.append((args, kwargs))
+        return [self.walker.layer(operation, f"{self.path}/{name}", made, given) for name, operation, made, given in calls.values()]
+
+    def _output(self, layers: list[LayerFacts], value: Any, time: int) -> Ref:
+        found = self._argument(value, time)
+        if isinstance(found, Ref):
+            return found
+        if not isinstance(found, WeightRef | Literal):
+            raise Refused(f"its call returns {type(value).__name__}, not a tensor")
+        name = f"copy_{len(layers)}"
+        layers.append(LayerFacts(name, "Copy", {}, kind="operation", calls=(Call((found,)),)))
+        return Ref(name)
+
+    def _argument(self, value: Any, time: int) -> Any:
+        value = self._current(value, time)
+        if id(value) in self._made:
+            return self._made[id(value)]
+        if id(value) in self._inputs:
+            return self._inputs[id(value)]
+        if isinstance(value, WeightTensor):
+            return self._read(value.variable)
+        if isinstance(value, keras.Variable):
+            return self._read(value)
+        if isinstance(value, keras.KerasTensor):
+            raise Refused("a tensor comes from outside the call")
+        if isinstance(value, list | tuple):
+            return [self._argument(item, time) for item in value]
+        if isinstance(value, dict):
+            return {name: self._argument(item, time) for name, item in value.items()}
+        return self._literal(value)
+
+    def _read(self, variable: Any) -> WeightRef:
+        return WeightRef(self._use(variable).slot)
+
+    def _use(self, variable: Any) -> Weight:
+        weight = self.walker.weight_of(variable)
+        if weight is None:
+            raise Refused(f"variable {variable.name!r} is not a weight of the layer; make it with add_weight")
+        self.weights[weight.slot] = weight
+        return weight
+
+    def _literal(self, value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        concrete = backend.is_tensor(value)
+        if not concrete and not isinstance(value, np.ndarray):
+            raise Refused(f"an operation takes a {type(value).__name__}")
+        array = np.asarray(value)
+        if concrete and array.dtype.kind == "f":
+            raise Refused(
+                f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
+                "or write it as a numpy array"
+            )
+        if array.size > INLINE_ELEMENTS:
+            raise Refused(f"a literal of {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight with add_weight")
+        return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))

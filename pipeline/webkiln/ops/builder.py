@@ -1,0 +1,248 @@
+"""Graphs from the outside in: what frontends and tests write graphs with.
+
+A `Tensor` is a handle on a Variable of a graph under construction. Its arithmetic aligns named axes (`x + b` with x: N,C and b: C)
+and resolves them into explicit Reshape and Transpose nodes; anonymous axes follow numpy's broadcasting.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from webkiln.errors import InternalError
+from webkiln.ir.axis import Axis, Order
+from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Graph, Node, State, Variable, make_constant
+from webkiln.ir.types import Type
+from webkiln.ops.operator import infer
+from webkiln.ops.table import OPERATORS
+
+Array = NDArray[Any]
+Scalar = bool | int | float
+KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A Variable of a graph under construction."""
+
+    builder: "GraphBuilder"
+    variable: Variable
+
+    @property
+    def name(self) -> str:
+        return self.variable.name
+
+    @property
+    def type(self) -> Type:
+        return self.variable.type
+
+    @property
+    def dtype(self) -> str:
+        return self.variable.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.variable.shape
+
+    @property
+    def order(self) -> Order | None:
+        return self.variable.order
+
+    def __add__(self, other: "Tensor | Scalar") -> "Tensor":
+        return self.builder.binary("Add", self, other)
+
+    def __radd__(self, other: Scalar) -> "Tensor":
+        return self.builder.binary("Add", other, self)
+
+    def __sub__(self, other: "Tensor | Scalar") -> "Tensor":
+        return self.builder.binary("Sub", self, other)
+
+    def __rsub__(self, other: Scalar) -> "Tensor":
+        return self.builder.binary("Sub", other, self)
+
+    def __mul__(self, other: "Tensor | Scalar") -> "Tensor":
+        return self.builder.binary("Mul", self, other)
+
+    def __rmul__(self, other: Scalar) -> "Tensor":
+        return self.builder.binary("Mul", other, self)
+
+    def __truediv__(self, other: "Tensor | Scalar") -> "Tensor":
+        return self.builder.binary("Div", self, other)
+
+    def __rtruediv__(self, other: Scalar) -> "Tensor":
+        return self.builder.binary("Div", other, self)
+
+    def __neg__(self) -> "Tensor":
+        return self.builder.op("Neg", [self])
+
+
+class GraphBuilder:
+    """Collects nodes, slots, constants and states; `graph` closes it.
+
+    Nodes made inside `layer` are named after it: the first `layer`, the next `layer.2`. Names carry no counter of anything else,
+    so equal models give equal graphs.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = clean(name)
+        self.layer = ""
+        self._nodes: list[Node] = []
+        self._variables: dict[str, Variable] = {}
+        self._inputs: list[str] = []
+        self._slots: dict[str, Array | None] = {}
+        self._constants: dict[str, Constant] = {}
+        self._states: dict[str, tuple[str, str, str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def input(self, name: str, dtype: str, shape: Sequence[int], order: Order | None = None) -> Tensor:
+        tensor = self._declare(self._fresh(name), Type(dtype, tuple(shape)), order)
+        self._inputs.append(tensor.name)
+        return tensor
+
+    def slot(self, name: str, value: Array | Type, order: Order | None = None) -> Tensor:
+        """The place of a trained weight, given as an array or by its type alone; the same name is the same slot."""
+        name = clean(name)
+        type_ = value if isinstance(value, Type) else Type(str(value.dtype), value.shape)
+        if name in self._slots:
+            if self._variables[name].type != type_:
+                raise InternalError(f"slot {name} is {self._variables[name].type} and {type_}")
+            return Tensor(self, self._variables[name])
+        if name in self._variables:
+            name = self._fresh(name)
+        self._slots[name] = None if isinstance(value, Type) else np.ascontiguousarray(value).reshape(value.shape)
+        return self._declare(name, type_, order)
+
+    def constant(self, value: Array | Scalar | Sequence[Any], dtype: str | None = None, order: Order | None = None) -> Tensor:
+        """A literal of at most 1024 elements that is part of the structure."""
+        array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))
+        if array.size > INLINE_ELEMENTS:
+            raise InternalError(f"a literal of {array.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
+        name = self._fresh(f"{self.layer or self.name}.const")
+        self._constants[name] = make_constant(array)
+        return self._declare(name, Type(str(array.dtype), array.shape), order)
+
+    def op(
+        self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None, order: Order | None = None, *, layer: str | None = None
+    ) -> Tensor:  # fmt: skip
+        """The only output of a new node; ShapeError names the layer when the inputs do not fit."""
+        outputs = self.ops(op, inputs, attrs, order, layer=layer)
+        if len(outputs) != 1:
+            raise InternalError(f"{op} has {len(outputs)} outputs, not one")
+        return outputs[0]
+
+    def ops(
+        self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None, order: Order | None = None, *, layer: str | None = None
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
+        layer = self.layer if layer is None else clean(layer)
+        for tensor in inputs:
+            if tensor.builder is not self:
+                raise InternalError(f"{op} {layer}: {tensor.name} belongs to another graph")
+        read = tuple(tensor.name for tensor in inputs)
+        types = infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
+        names = tuple(self._fresh(layer or op.lower()) for _ in types)
+        self._nodes.append(Node(op, read, names, dict(attrs or {}), layer))
+        return tuple(
+            self._declare(name, type_, order or _kept_order(op, inputs, type_, attrs or {}))
+            for name, type_ in zip(names, types, strict=True)
+        )
+
+    def binary(self, op: str, a: "Tensor | Scalar", b: "Tensor | Scalar") -> Tensor:
+        """An elementwise operator of two operands, aligned by axis name where every axis of both has one."""
+        if not isinstance(a, Tensor):
+            if not isinstance(b, Tensor):
+                raise InternalError(f"{op} of two scalars is not part of a graph")
+            a = self.constant(a, b.dtype)
+        elif not isinstance(b, Tensor):
+            b = self.constant(b, a.dtype)
+        if _named(a) and _named(b) and a.order != b.order:
+            assert a.order is not None and b.order is not None
+            long, short = (a.order, b.order) if len(a.order) >= len(b.order) else (b.order, a.order)
+            target = Order(long.axes + tuple(axis for axis in short.axes if axis not in long))
+            a, b = self._align(a, target), self._align(b, target)
+        return self.op(op, [a, b])
+
+    def state(self, name: str, initial: Tensor) -> Tensor:
+        """The value that `name` has when a run starts; its first is the slot `initial`. `set_state` gives the next one."""
+        name = clean(name)
+        tensor = self._declare(self._fresh(f"{name}.state"), initial.type, initial.order)
+        self._states[name] = (initial.name, tensor.name, tensor.name)
+        return tensor
+
+    def set_state(self, name: str, value: Tensor) -> None:
+        initial, start, _ = self._states[clean(name)]
+        self._states[clean(name)] = (initial, start, value.name)
+
+    def graph(self, outputs: Mapping[str, Tensor]) -> Graph:
+        return Graph(
+            name=self.name,
+            nodes=tuple(self._nodes),
+            variables=dict(self._variables),
+            inputs=tuple(self._inputs),
+            outputs={clean(name): tensor.name for name, tensor in outputs.items()},
+            slots=frozenset(self._slots),
+            constants=dict(self._constants),
+            states=tuple(State(name, *parts) for name, parts in self._states.items()),
+            weights={name: value for name, value in self._slots.items() if value is not None},
+        )
+
+    def _align(self, tensor: Tensor, target: Order) -> Tensor:
+        assert tensor.order is not None
+        present = [axis for axis in target.axes if axis in tensor.order]
+        perm = tuple(tensor.order.index(axis) for axis in present)
+        if perm != tuple(range(len(perm))):
+            tensor = self.op("Transpose", [tensor], {"perm": perm}, Order(tuple(present)))
+        if present == list(target.axes)[len(target) - len(present) :]:
+            return tensor
+        sizes = dict(zip(present, tensor.shape, strict=True))
+        return self.op("Reshape", [tensor], {"shape": tuple(sizes.get(axis, 1) for axis in target.axes)}, target)
+
+    def _declare(self, name: str, type_: Type, order: Order | None) -> Tensor:
+        if order is not None and len(order) != type_.rank:
+            raise InternalError(f"{name}: order {order} has {len(order)} axes, its type is {type_}")
+        self._variables[name] = Variable(name, type_, order)
+        return Tensor(self, self._variables[name])
+
+    def _fresh(self, stem: str) -> str:
+        stem = clean(stem)
+        count = self._counts.get(stem, 0) + 1
+        while (name := stem if count == 1 else f"{stem}.{count}") in self._variables:
+            count += 1
+        self._counts[stem] = count
+        return name
+
+
+def clean(name: str) -> str:
+    """`name` without the characters that the text form of a graph reserves."""
+    return re.sub(r"[\s,:;()=@{}]+", "_", name) or "_"
+
+
+def _default_dtype(value: Any) -> str:
+    kind = np.asarray(value).dtype.kind
+    return {"b": "bool", "i": "int32", "u": "int32"}.get(kind, "float32")
+
+
+def _named(tensor: Tensor) -> bool:
+    return tensor.order is not None and not any(_is_anonymous(axis) for axis in tensor.order.axes)
+
+
+def _is_anonymous(axis: Axis) -> bool:
+    return axis.name.startswith("_")
+
+
+def _kept_order(op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attributes) -> Order | None:
+    if not inputs:
+        return None
+    first = inputs[0]
+    if op == "Transpose" and first.order is not None:
+        return Order(tuple(first.order.axes[axis] for axis in attrs["perm"]))
+    if op == "Conv" and tuple(attrs["x_dims"]) == tuple(attrs["out_dims"]):
+        return first.order
+    if op in KEEPS_ORDER:
+        return first.order if first.type.rank == type_.rank else None
+    if OPERATORS[op].elementwise:
+        return next((t.order for t in inputs if t.order is not None and t.shape == type_.shape), None)
+    return None

@@ -1,0 +1,49 @@
+"""Run a Graph with the operators' numpy references."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import webkiln.ops.table  # noqa: F401 - defines the operators
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Graph
+from webkiln.ops.operator import evaluate
+
+Array = NDArray[Any]
+
+
+def run_graph(
+    graph: Graph, inputs: Mapping[str, Array], weights: Mapping[str, Array] | None = None, states: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    """The outputs by the user's names, and the value of every Variable.
+
+    `weights` gives the slots (without it: the graph's own); `states` the values of states by name (without it: the initial ones).
+    The next value of a state is the Variable `state.output`. ShapeError names an input that is missing or has another type.
+    """
+    weights = graph.weights if weights is None else weights
+    values: dict[str, Array] = {}
+    for name in graph.inputs:
+        if name not in inputs:
+            raise ShapeError(f"graph {graph.name}: input {name} is missing; inputs are {', '.join(graph.inputs)}")
+        expected = graph.type(name)
+        if (str(inputs[name].dtype), inputs[name].shape) != (expected.dtype, expected.shape):
+            raise ShapeError(f"graph {graph.name}: input {name} is {inputs[name].dtype}{list(inputs[name].shape)}, expected {expected}")
+        values[name] = inputs[name]
+    for name in graph.slots:
+        values[name] = weights[name]
+    for name in graph.constants:
+        value = graph.constant(name)
+        assert value is not None
+        values[name] = value
+    for state in graph.states:
+        values[state.input] = (states or {}).get(state.name, weights[state.initial])
+    for node in graph.nodes:
+        values.update(zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True))
+    return {name: values[variable] for name, variable in graph.outputs.items()}, values
+
+
+def next_states(graph: Graph, values: Mapping[str, Array]) -> dict[str, Array]:
+    """The states after the run that gave `values`."""
+    return {state.name: np.copy(values[state.output]) for state in graph.states}

@@ -1,0 +1,142 @@
+"""Fold batch normalisation into the convolution or matrix product before it, or into one multiply-add, as operators on slots.
+
+before:
+    graph g
+    input x: float32[1,4,2]
+    slot beta: float32[5]
+    slot mean: float32[5]
+    slot scale: float32[5]
+    slot variance: float32[5]
+    slot w: float32[3,2,5]
+    c: float32[1,2,5] = Conv(x, w) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv
+    y: float32[1,2,5] = BatchNorm(c, scale, beta, mean, variance) {"axis":2,"epsilon":0.001} @bn
+    output out = y
+
+after:
+    graph g
+    input x: float32[1,4,2]
+    slot beta: float32[5]
+    slot mean: float32[5]
+    slot scale: float32[5]
+    slot variance: float32[5]
+    slot w: float32[3,2,5]
+    const y/epsilon: float32[] = [0.001]
+    y/safe: float32[5] = Add(variance, y/epsilon) @bn
+    y/rsqrt: float32[5] = Rsqrt(y/safe) @bn
+    y/factor: float32[5] = Mul(scale, y/rsqrt) @bn
+    y/scaled_mean: float32[5] = Mul(mean, y/factor) @bn
+    y/shift: float32[5] = Sub(beta, y/scaled_mean) @bn
+    y/kernel: float32[3,2,5] = Mul(w, y/factor) @bn
+    y: float32[1,2,5] = Conv(x, y/kernel, y/shift) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv+bn
+    output out = y
+"""
+
+from webkiln.ir import rewrite
+from webkiln.ir.graph import Attributes, Constant, Graph, Node, Variable
+from webkiln.ir.rewrite import Edit, View
+from webkiln.ir.types import Type
+from webkiln.ops.operator import complete, infer
+
+
+def run(graph: Graph) -> Graph:
+    return rewrite.apply(graph, fold)
+
+
+def fold(view: View, node: Node) -> Edit | None:
+    if node.op != "BatchNorm" or not all(name in view.fixed for name in node.inputs[1:]):
+        return None
+    writer = _Writer(view, node)
+    factor, shift = writer.factor_and_shift()
+    source = view.producer(node.inputs[0], "Conv")
+    if source is not None and all(name in view.fixed for name in source.inputs[1:]) and source.attrs["out_dims"][1] == node.attrs["axis"]:
+        writer.fold_conv(source, factor, shift)
+    elif not writer.fold_matmul(factor, shift):
+        scaled = writer.add("scaled", "Mul", [node.inputs[0], writer.spread(factor)])
+        writer.finish("Add", [scaled, writer.spread(shift)], {}, node.layer)
+    return writer.edit
+
+
+class _Writer:
+    """Collects the nodes that take the place of one BatchNorm."""
+
+    def __init__(self, view: View, node: Node) -> None:
+        self.view, self.node = view, node
+        self.edit = Edit(nodes=[], variables=[], constants={})
+        self.types: dict[str, Type] = {}
+
+    def type(self, name: str) -> Type:
+        return self.types[name] if name in self.types else self.view.type(name)
+
+    def add(self, suffix: str, op: str, inputs: list[str], attrs: Attributes | None = None) -> str:
+        name = f"{self.node.outputs[0]}/{suffix}"
+        made = Node(op, tuple(inputs), (name,), attrs or {}, self.node.layer)
+        self.types[name] = infer(made, [self.type(item) for item in inputs])[0]
+        self.edit.nodes = [*self.edit.nodes, made]
+        self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
+        return name
+
+    def finish(self, op: str, inputs: list[str], attrs: Attributes, layer: str) -> None:
+        self.edit.nodes = [*self.edit.nodes, Node(op, tuple(inputs), self.node.outputs, attrs, layer)]
+
+    def factor_and_shift(self) -> tuple[str, str]:
+        """scale / sqrt(variance + epsilon), and beta - mean * factor."""
+        scale, beta, mean, variance = self.node.inputs[1:]
+        name = f"{self.node.outputs[0]}/epsilon"
+        self.types[name] = Type("float32", ())
+        self.edit.constants = {name: Constant((float(complete(self.node)["epsilon"]),))}
+        self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
+        safe = self.add("safe", "Add", [variance, name])
+        factor = self.add("factor", "Mul", [scale, self.add("rsqrt", "Rsqrt", [safe])])
+        return factor, self.add("shift", "Sub", [beta, self.add("scaled_mean", "Mul", [mean, factor])])
+
+    def spread(self, name: str) -> str:
+        """A per-channel vector shaped to broadcast along the normalised axis."""
+        rank, axis = self.view.type(self.node.inputs[0]).rank, self.node.attrs["axis"]
+        return self.along(name, rank, axis)
+
+    def along(self, name: str, rank: int, axis: int) -> str:
+        size = self.type(name).size
+        if size == 1 or axis == rank - 1:
+            return name
+        shape = tuple(size if dim == axis else 1 for dim in range(rank))
+        return self.add(f"{name.rsplit('/', 1)[-1]}_{axis}", "Reshape", [name], {"shape": shape})
+
+    def bias(self, name: str | None, factor: str, shift: str) -> str:
+        """bias * factor + shift."""
+        if name is None:
+            return shift
+        return self.add("bias", "Add", [self.add("scaled_bias", "Mul", [name, factor]), shift])
+
+    def fold_conv(self, conv: Node, factor: str, shift: str) -> None:
+        x, kernel, *bias = conv.inputs
+        rank, features = self.view.type(kernel).rank, conv.attrs["w_dims"][0]
+        weights = self.add("kernel", "Mul", [kernel, self.along(factor, rank, features)])
+        offset = self.bias(bias[0] if bias else None, factor, shift)
+        if self.type(offset).size != self.view.type(kernel).shape[features]:
+            offset = self.add("wide", "Broadcast", [offset], {"shape": (self.view.type(kernel).shape[features],)})
+        self.finish("Conv", [x, weights, offset], conv.attrs, f"{conv.layer}+{self.node.layer}")
+
+    def fold_matmul(self, factor: str, shift: str) -> bool:
+        """MatMul, or MatMul then Add of a fixed vector, normalised on the last axis."""
+        value = self.node.inputs[0]
+        bias: str | None = None
+        add = self.view.producer(value, "Add")
+        if add is not None:
+            fixed = [name for name in add.inputs if name in self.view.fixed]
+            if len(fixed) != 1 or self.view.type(fixed[0]).rank > 1:
+                return False
+            bias = fixed[0]
+            value = next(name for name in add.inputs if name != bias)
+        product = self.view.producer(value, "MatMul")
+        if product is None or product.inputs[1] not in self.view.fixed or self.node.attrs["axis"] != self.view.type(value).rank - 1:
+            return False
+        weight = product.inputs[1]
+        rank = self.view.type(weight).rank
+        axis = rank - 2 if product.attrs.get("transpose_b") else rank - 1
+        scaled = self.add("kernel", "Mul", [weight, self.along(factor, rank, axis)])
+        name = f"{self.node.outputs[0]}/product"
+        self.types[name] = self.view.type(value)
+        self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
+        self.edit.nodes = [*self.edit.nodes, Node("MatMul", (product.inputs[0], scaled), (name,), product.attrs, product.layer)]
+        self.finish("Add", [name, self.bias(bias, factor, shift)], {}, f"{product.layer}+{self.node.layer}")
+        return True

@@ -1,0 +1,37 @@
+"""Evaluate nodes whose inputs are all inline constants, where the result is small enough to be one.
+
+before:
+    graph g
+    input x: float32[2]
+    const a: float32[] = [2.0]
+    const b: float32[] = [3.0]
+    c: float32[] = Mul(a, b)
+    y: float32[2] = Add(x, c)
+    output out = y
+
+after:
+    graph g
+    input x: float32[2]
+    const c: float32[] = [6.0]
+    y: float32[2] = Add(x, c)
+    output out = y
+"""
+
+from webkiln.ir import rewrite
+from webkiln.ir.graph import INLINE_ELEMENTS, Graph, Node, make_constant
+from webkiln.ir.rewrite import Edit, View
+from webkiln.ops.operator import evaluate
+
+
+def run(graph: Graph) -> Graph:
+    return rewrite.apply(graph, fold)
+
+
+def fold(view: View, node: Node) -> Edit | None:
+    values = [view.graph.constant(name) for name in node.inputs]
+    known = [value for value in values if value is not None]
+    if not node.inputs or len(known) != len(values) or any(view.type(name).size > INLINE_ELEMENTS for name in node.outputs):
+        return None
+    results = evaluate(node, known)
+    constants = {name: make_constant(value) for name, value in zip(node.outputs, results, strict=True)}
+    return Edit(constants=constants)

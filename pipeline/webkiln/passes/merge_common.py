@@ -1,0 +1,39 @@
+"""Compute equal nodes once: same operator, attributes and inputs.
+
+before:
+    graph g
+    input x: float32[2]
+    a: float32[2] = Exp(x) @left
+    b: float32[2] = Exp(x) @right
+    y: float32[2] = Add(a, b)
+    output out = y
+
+after:
+    graph g
+    input x: float32[2]
+    a: float32[2] = Exp(x) @left
+    y: float32[2] = Add(a, a)
+    output out = y
+"""
+
+from webkiln import canonical
+from webkiln.ir import rewrite
+from webkiln.ir.graph import Graph
+from webkiln.ir.serial import encode
+from webkiln.ops.operator import complete
+
+
+def run(graph: Graph) -> Graph:
+    first: dict[bytes, tuple[str, ...]] = {}
+    renames: dict[str, str] = {}
+    for name, constant in graph.constants.items():
+        type_ = graph.type(name)
+        known = first.setdefault(canonical.dumps(["constant", encode(constant.values), str(type_)]), (name,))
+        if known != (name,):
+            renames[name] = known[0]
+    for node in graph.nodes:
+        inputs = [renames.get(name, name) for name in node.inputs]
+        known = first.setdefault(canonical.dumps([node.op, inputs, encode(complete(node))]), node.outputs)
+        if known != node.outputs:
+            renames.update(zip(node.outputs, known, strict=True))
+    return rewrite.remove_unused(rewrite.redirect(graph, renames)) if renames else graph

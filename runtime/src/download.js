@@ -1,0 +1,128 @@
+/** @import { FileEntry } from './types.ts' */
+import { WebkilnError, abortedError, messageOf } from './errors.js';
+import { importNode, isNode } from './platform.js';
+
+/** @typedef {{ chunks: AsyncIterable<Uint8Array>, type: string | null }} Source */
+/** @typedef {(bytes: Uint8Array, arrived: number) => void} Feed gets the file's whole buffer and how much of it has arrived */
+
+/**
+ * @param {ReadableStream<Uint8Array>} stream
+ * @returns {AsyncIterable<Uint8Array>}
+ */
+async function* readStream(stream) {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * @param {string} file
+ * @param {string} url
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<Source>}
+ */
+async function openFile(file, url, signal) {
+  const { createReadStream, promises } = await importNode('fs');
+  try {
+    if (!(await promises.stat(new URL(url))).isFile()) throw new Error('it is not a file');
+  } catch (error) {
+    throw new WebkilnError('MissingFile', `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`);
+  }
+  return { chunks: createReadStream(new URL(url), { signal, highWaterMark: 1 << 20 }), type: null };
+}
+
+/**
+ * @param {string} file
+ * @param {string} url
+ * @param {boolean} ignoreCache
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<Source>}
+ */
+async function openURL(file, url, ignoreCache, signal) {
+  if (isNode && url.startsWith('file:')) return openFile(file, url, signal);
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(url, { cache: ignoreCache ? 'reload' : 'default', ...(signal ? { signal } : {}) });
+  } catch (error) {
+    if (signal?.aborted) throw abortedError('the load');
+    throw new WebkilnError('MissingFile', `${file} could not be fetched from ${url} (${messageOf(error)})`);
+  }
+  if (!response.ok || !response.body) {
+    throw new WebkilnError('MissingFile', `${file}: the server answered ${response.status} for ${url}; deploy the bundle's folder whole`);
+  }
+  return { chunks: readStream(response.body), type: response.headers.get('content-type') };
+}
+
+/**
+ * @param {string} file
+ * @param {string} url
+ * @param {string | null} type
+ */
+function checkType(file, url, type) {
+  const essence = type?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (essence === '') return;
+  const script = file.endsWith('.js');
+  if (script ? /^(text|application)\/(x-)?(java|ecma)script$/.test(essence) : !essence.startsWith('text/')) return;
+  const expected = script ? 'text/javascript' : file.endsWith('.wasm') ? 'application/wasm' : 'application/octet-stream';
+  const hint = essence === 'text/html' ? 'this looks like a page that the server sends for missing files' : 'set the type on the server';
+  throw new WebkilnError('WrongType', `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`);
+}
+
+/**
+ * Checks the digest where the platform has one: pages that are not served securely lack `crypto.subtle`, there the length must do.
+ * @param {FileEntry} entry
+ * @param {Uint8Array} bytes
+ * @returns {Promise<boolean>}
+ */
+export async function isIntact(entry, bytes) {
+  if (bytes.length !== entry.bytes) return false;
+  const subtle = globalThis.crypto?.subtle;
+  if (!subtle) return true;
+  const digest = new Uint8Array(await subtle.digest('SHA-256', /** @type {Uint8Array<ArrayBuffer>} */ (bytes)));
+  return Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('') === entry.sha256;
+}
+
+/**
+ * Reads one file of the bundle and checks its type, length and digest; `feed` sees the bytes as they arrive.
+ * @param {FileEntry} entry
+ * @param {string} url
+ * @param {{ ignoreCache: boolean, signal: AbortSignal | undefined, feed: Feed }} context
+ * @returns {Promise<Uint8Array>}
+ */
+export async function download(entry, url, { ignoreCache, signal, feed }) {
+  const { file } = entry;
+  const { chunks, type } = await openURL(file, url, ignoreCache, signal);
+  checkType(file, url, type);
+  const bytes = new Uint8Array(entry.bytes);
+  let arrived = 0;
+  try {
+    for await (const chunk of chunks) {
+      if (arrived + chunk.length > entry.bytes) {
+        throw new WebkilnError('Altered', `${file}: expected ${entry.bytes} bytes from ${url}, got more; deploy the bundle's files unchanged`);
+      }
+      bytes.set(chunk, arrived);
+      arrived += chunk.length;
+      feed(bytes, arrived);
+    }
+  } catch (error) {
+    if (signal?.aborted) throw abortedError('the load');
+    if (error instanceof WebkilnError) throw error;
+    throw new WebkilnError('Truncated',
+      `${file}: the connection broke after ${arrived} of ${entry.bytes} bytes (${messageOf(error)}); try again`);
+  }
+  if (arrived < entry.bytes) {
+    throw new WebkilnError('Truncated', `${file}: expected ${entry.bytes} bytes from ${url}, got ${arrived}; deploy the file again`);
+  }
+  if (!await isIntact(entry, bytes)) {
+    throw new WebkilnError('Altered', `${file}: the bytes from ${url} are not those of the manifest; deploy all files of one build together`);
+  }
+  return bytes;
+}

@@ -1,0 +1,233 @@
+/** @import { BackendImports, Host, LayerValue, LoadReply, LoadRequest, Progress, TypedArray } from './types.ts' */
+import { WebkilnError, abortedError, messageOf } from './errors.js';
+import { instantiate } from './instantiate.js';
+import { importNode, isNode } from './platform.js';
+import { Session } from './session.js';
+
+/**
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<T>}
+ */
+function withSignal(promise, signal) {
+  if (!signal) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(abortedError('the load'));
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** A model in this thread. @implements {Host} */
+export class Local {
+  remote = false;
+  /** @type {Session | null} */
+  session = null;
+
+  /** @param {BackendImports} modules */
+  constructor(modules) {
+    this.modules = modules;
+  }
+
+  /** @returns {Session} */
+  get loaded() {
+    if (!this.session) throw new WebkilnError('Disposed', 'the model is not loaded');
+    return this.session;
+  }
+
+  /**
+   * @param {LoadRequest} request
+   * @param {(progress: Progress) => void} onProgress
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<LoadReply>}
+   */
+  async load(request, onProgress, signal) {
+    const { session, ...reply } = await withSignal(instantiate(request, this.modules, onProgress, signal), signal);
+    this.session = session;
+    return reply;
+  }
+
+  /** @param {Record<string, TypedArray>} inputs */
+  async run(inputs) {
+    return this.loaded.run(inputs);
+  }
+
+  async reset() {
+    this.loaded.reset();
+  }
+
+  async layers() {
+    return this.loaded.layers();
+  }
+
+  dispose() {
+    this.session = null;
+  }
+}
+
+/**
+ * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers', argument?: any }} Call
+ * @typedef {{ ready: true } | { progress: Progress } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
+ */
+
+/**
+ * Serves one model to the thread that made this Worker.
+ * @param {BackendImports} modules
+ */
+export async function serve(modules) {
+  /** @type {any} */
+  const port = isNode ? (await importNode('worker_threads')).parentPort : globalThis;
+  const local = new Local(modules);
+  /** @param {Call} call */
+  const answer = async ({ id, method, argument }) => {
+    try {
+      const result = method === 'load'
+        ? await local.load(argument, progress => port.postMessage({ progress }))
+        : await local[method](argument);
+      const values = method === 'run' ? Object.values(/** @type {Record<string, TypedArray>} */ (result)) : [];
+      port.postMessage({ id, result }, values.map(value => value.buffer));
+    } catch (error) {
+      const code = error instanceof WebkilnError ? error.code : 'Trapped';
+      port.postMessage({ id, error: { code, message: messageOf(error) } });
+    }
+  };
+  if (isNode) port.on('message', answer);
+  else port.onmessage = (/** @type {MessageEvent} */ event) => answer(event.data);
+  port.postMessage({ ready: true });
+}
+
+/** A model in a Worker. @implements {Host} */
+export class Remote {
+  remote = true;
+  /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
+  calls = new Map();
+  /** @type {(progress: Progress) => void} */
+  onProgress = () => {};
+  /** @type {WebkilnError | null} */
+  lost = null;
+  count = 0;
+
+  /** @param {any} worker */
+  constructor(worker) {
+    this.worker = worker;
+    /** @type {(value?: any) => void} */
+    let started = () => {};
+    /** @type {Promise<void>} */
+    this.ready = new Promise((resolve, reject) => {
+      started = resolve;
+      this.calls.set(-1, { resolve, reject });
+    });
+    const receive = (/** @type {any} */ message) => {
+      if (message.ready) {
+        this.calls.delete(-1);
+        started();
+      } else if (message.progress) this.onProgress(message.progress);
+      else this.settle(message);
+    };
+    const fail = (/** @type {any} */ event) => this.fail(messageOf(event?.error ?? event?.message ?? event));
+    if (isNode) {
+      worker.on('message', receive);
+      worker.on('error', fail);
+      worker.on('exit', (/** @type {number} */ code) => this.fail(`it ended with status ${code}`));
+    } else {
+      worker.onmessage = (/** @type {MessageEvent} */ event) => receive(event.data);
+      worker.onerror = (/** @type {ErrorEvent} */ event) => {
+        event.preventDefault();
+        fail(event.message || 'its script did not load');
+      };
+      worker.onmessageerror = () => fail('a message could not be read');
+    }
+  }
+
+  /** @param {{ id: number, result?: any, error?: { code: any, message: string } }} message */
+  settle({ id, result, error }) {
+    const call = this.calls.get(id);
+    this.calls.delete(id);
+    if (this.calls.size === 0) this.worker.unref?.();
+    if (error) call?.reject(new WebkilnError(error.code, error.message));
+    else call?.resolve(result);
+  }
+
+  /** @param {string} reason */
+  fail(reason) {
+    this.lost ??= new WebkilnError('Trapped', `the model's Worker failed (${reason}); dispose of the model and load it again`);
+    for (const { reject } of this.calls.values()) reject(this.lost);
+    this.calls.clear();
+  }
+
+  /**
+   * @param {Call['method']} method
+   * @param {any} [argument]
+   * @param {Transferable[]} [transfer]
+   * @returns {Promise<any>}
+   */
+  call(method, argument, transfer = []) {
+    if (this.lost) return Promise.reject(this.lost);
+    return new Promise((resolve, reject) => {
+      const id = this.count++;
+      this.calls.set(id, { resolve, reject });
+      // An idle model must not keep a Node process alive, and one that is at work must.
+      this.worker.ref?.();
+      this.worker.postMessage({ id, method, argument }, transfer);
+    });
+  }
+
+  /**
+   * @param {LoadRequest} request
+   * @param {(progress: Progress) => void} onProgress
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<LoadReply>}
+   */
+  load(request, onProgress, signal) {
+    this.onProgress = onProgress;
+    return withSignal(this.call('load', request), signal);
+  }
+
+  /**
+   * @param {Record<string, TypedArray>} inputs
+   * @returns {Promise<Record<string, TypedArray>>}
+   */
+  run(inputs) {
+    return this.call('run', inputs, Object.values(inputs).map(value => /** @type {ArrayBuffer} */ (value.buffer)));
+  }
+
+  /** @returns {Promise<void>} */
+  reset() {
+    return this.call('reset');
+  }
+
+  /** @returns {Promise<LayerValue[]>} */
+  layers() {
+    return this.call('layers');
+  }
+
+  dispose() {
+    this.lost ??= new WebkilnError('Disposed', 'the model was disposed of');
+    this.worker.terminate();
+  }
+}
+
+/**
+ * Starts the model's Worker, or falls back to this thread with one warning.
+ * @param {(constructor: any) => any} make
+ * @param {BackendImports} modules
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Host>}
+ */
+export async function startHost(make, modules, signal) {
+  /** @type {Remote | undefined} */
+  let remote;
+  try {
+    const constructor = isNode ? (await importNode('worker_threads')).Worker : globalThis.Worker;
+    remote = new Remote(make(constructor));
+    await withSignal(remote.ready, signal);
+    return remote;
+  } catch (error) {
+    remote?.dispose();
+    if (signal?.aborted) throw abortedError('the load');
+    console.warn(`webkiln: the model runs in the main thread, because no Worker could be made (${messageOf(error)})`);
+    return new Local(modules);
+  }
+}

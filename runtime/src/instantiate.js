@@ -1,0 +1,194 @@
+/** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, Progress } from './types.ts' */
+/** @import { Feed } from './download.js' */
+import { WebkilnError, abortedError, messageOf } from './errors.js';
+import { Reader } from './cache.js';
+import { supportsVariant } from './probe.js';
+import { Session, guard } from './session.js';
+
+const PARALLEL_SHARDS = 4;
+
+/** Counts the bytes of one attempt over all its files. */
+class Meter {
+  /**
+   * @param {FileEntry[]} files
+   * @param {(progress: Progress) => void} report
+   */
+  constructor(files, report) {
+    this.total = files.reduce((sum, file) => sum + file.bytes, 0);
+    this.report = report;
+    /** @type {Map<string, number>} */
+    this.arrived = new Map();
+  }
+
+  /**
+   * @param {string} file
+   * @param {number} arrived
+   */
+  advance(file, arrived) {
+    this.arrived.set(file, arrived);
+    this.report({ loaded: [...this.arrived.values()].reduce((sum, bytes) => sum + bytes, 0), total: this.total });
+  }
+}
+
+/**
+ * @param {LoadRequest} request
+ * @param {string} backend
+ * @returns {(FileEntry & { name: string }) | null}
+ */
+function chooseVariant(request, backend) {
+  const variants = request.manifest.backends[backend]?.variants;
+  if (!variants) return null;
+  const names = variants.map(variant => variant.name);
+  const chosen = request.variant === undefined
+    ? variants.find(variant => supportsVariant(variant.name))
+    : variants.find(variant => variant.name === request.variant);
+  if (chosen) return chosen;
+  throw request.variant === undefined
+    ? new WebkilnError('CompileFailed', `this engine runs none of the variants ${names.join(', ')} of the ${backend} backend`)
+    : new WebkilnError('UnknownVariant', `the ${backend} backend has no variant '${request.variant}'; it has ${names.join(', ')}`);
+}
+
+/**
+ * @param {string} file
+ * @param {Uint8Array} bytes
+ * @returns {Promise<WebAssembly.Module>}
+ */
+async function compile(file, bytes) {
+  try {
+    return await WebAssembly.compile(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
+  } catch (error) {
+    throw new WebkilnError('CompileFailed',
+      `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
+  }
+}
+
+/**
+ * Runs the init entries of one shard as their ranges arrive.
+ * @param {Engine} engine
+ * @param {BackendModule['program']} program
+ * @param {number} shard
+ * @returns {Feed}
+ */
+function decoder(engine, program, shard) {
+  const pending = program.init.flatMap(([owner, start, bytes], index) => owner === shard ? [{ index, start, bytes }] : []);
+  let done = 0;
+  return (bytes, arrived) => {
+    for (let next = pending[done]; next && next.start + next.bytes <= arrived; next = pending[++done]) {
+      const { index, start, bytes: length } = next;
+      new Uint8Array(engine.buffer, engine.base + program.staging.offset, length).set(bytes.subarray(start, start + length));
+      guard(`decoding weight ${index}`, () => engine.init(index));
+    }
+  };
+}
+
+/** A load of one bundle, which tries its backends in order. */
+class Attempt {
+  /**
+   * @param {LoadRequest} request
+   * @param {BackendImports} modules
+   * @param {(progress: Progress) => void} report
+   * @param {AbortSignal | undefined} signal
+   */
+  constructor(request, modules, report, signal) {
+    const { cacheStrategy: strategy, saveCache: save, ignoreCache } = request;
+    this.request = request;
+    this.modules = modules;
+    this.report = report;
+    this.stop = new AbortController();
+    if (signal?.aborted) this.stop.abort();
+    signal?.addEventListener('abort', () => this.stop.abort(), { once: true });
+    this.reader = new Reader(request.manifest.name, { strategy, save, ignoreCache, signal: this.stop.signal });
+  }
+
+  /**
+   * @param {FileEntry} entry
+   * @param {Meter} meter
+   * @param {() => Feed} [begin]
+   */
+  read(entry, meter, begin) {
+    const url = this.request.urls[entry.file] ?? '';
+    return this.reader.read(entry, url, () => {
+      const feed = begin?.();
+      return (bytes, arrived) => {
+        meter.advance(entry.file, arrived);
+        feed?.(bytes, arrived);
+      };
+    });
+  }
+
+  /**
+   * Loads the code of one backend. The module's bytes are read before its import, because a failed import does not say why.
+   * @param {string} backend
+   */
+  async start(backend) {
+    const { manifest } = this.request;
+    const entry = manifest.backends[backend];
+    const load = this.modules[backend];
+    if (!entry || !load) throw new WebkilnError('UnknownBackend', `the bundle '${manifest.name}' was built without it`);
+    const variant = chooseVariant(this.request, backend);
+    const script = { file: entry.module, bytes: entry.bytes, sha256: entry.sha256 };
+    const meter = new Meter([script, ...(variant ? [variant] : []), ...manifest.shards], this.report);
+    const [compiled] = await Promise.all([
+      variant ? this.read(variant, meter).then(bytes => compile(variant.file, bytes)) : undefined,
+      this.read(script, meter),
+    ]);
+    const { program, create } = await load();
+    return { engine: await create(compiled), program, variant, meter };
+  }
+
+  /**
+   * @param {Engine} engine
+   * @param {BackendModule['program']} program
+   * @param {Meter} meter
+   */
+  async fill(engine, program, meter) {
+    const { shards } = this.request.manifest;
+    let next = 0;
+    const worker = async () => {
+      for (let index = next++; index < shards.length; index = next++) {
+        const shard = /** @type {FileEntry} */ (shards[index]);
+        const number = index;
+        await this.read(shard, meter, () => decoder(engine, program, number));
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
+    } catch (error) {
+      this.stop.abort();
+      throw error;
+    }
+  }
+
+  /** @returns {Promise<LoadReply & { session: Session }>} */
+  async load() {
+    /** @type {Failure[]} */
+    const failures = [];
+    /** @type {unknown} */
+    let last;
+    for (const backend of this.request.backends) {
+      try {
+        const { engine, program, variant, meter } = await this.start(backend);
+        await this.fill(engine, program, meter);
+        if (this.stop.signal.aborted) throw abortedError('the load');
+        await this.reader.prune(Object.values(this.request.urls));
+        return { session: new Session(engine, program), backend, variant: variant?.name ?? null, failures };
+      } catch (error) {
+        if (this.stop.signal.aborted) throw error;
+        last = error;
+        failures.push({ backend, code: error instanceof WebkilnError ? error.code : 'NoBackend', message: messageOf(error) });
+      }
+    }
+    if (failures.length === 1 && last instanceof WebkilnError && last.code !== 'UnknownBackend') throw last;
+    const reasons = failures.map(({ backend, message }) => `${backend}: ${message}`).join('; ');
+    throw new WebkilnError('NoBackend', `no backend could be loaded: ${reasons}`);
+  }
+}
+
+/**
+ * Loads the first backend of the request that works. A damaged weight shard ends the load, since every backend reads the same ones.
+ * @param {LoadRequest} request
+ * @param {BackendImports} modules
+ * @param {(progress: Progress) => void} report
+ * @param {AbortSignal} [signal]
+ */
+export const instantiate = (request, modules, report, signal) => new Attempt(request, modules, report, signal).load();

@@ -1,0 +1,117 @@
+/** @import { Failure, Host, LayerValue, LoadReply, Manifest, TypedArray } from './types.ts' */
+import { WebkilnError, abortedError } from './errors.js';
+import { copyInputs } from './dtypes.js';
+
+/** @typedef {{ start: () => Promise<any>, resolve: (value: any) => void, reject: (error: Error) => void }} Job */
+
+/** A loaded model. Its calls are answered one after another, in the order in which they were made. */
+export class Model {
+  /** @type {Host} */
+  #host;
+  /** @type {Job[]} */
+  #queue = [];
+  /** @type {Job | null} */
+  #current = null;
+  /** @type {WebkilnError | null} */
+  #lost = null;
+
+  /**
+   * @param {Host} host
+   * @param {Manifest} manifest
+   * @param {LoadReply} reply
+   * @param {number} loadMs
+   */
+  constructor(host, manifest, { backend, variant, failures }, loadMs) {
+    this.#host = host;
+    this.manifest = manifest;
+    this.backend = backend;
+    this.variant = variant;
+    /** @type {Failure[]} the backends that were tried before and why they failed */
+    this.failures = failures;
+    this.worker = host.remote;
+    /** @type {{ loadMs: number, lastRunMs: number | null }} */
+    this.stats = { loadMs, lastRunMs: null };
+  }
+
+  /**
+   * @param {() => Promise<any>} start
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<any>}
+   */
+  #enqueue(start, signal) {
+    if (this.#lost) return Promise.reject(this.#lost);
+    if (signal?.aborted) return Promise.reject(abortedError('the run'));
+    return new Promise((resolve, reject) => {
+      const job = { start, resolve, reject };
+      this.#queue.push(job);
+      signal?.addEventListener('abort', () => {
+        const place = this.#queue.indexOf(job);
+        if (place < 0) return;
+        this.#queue.splice(place, 1);
+        reject(abortedError('the run'));
+      }, { once: true });
+      this.#work();
+    });
+  }
+
+  async #work() {
+    if (this.#current) return;
+    for (let job = this.#queue.shift(); job; job = this.#queue.shift()) {
+      this.#current = job;
+      try {
+        job.resolve(await job.start());
+      } catch (error) {
+        if (error instanceof WebkilnError && error.code === 'Trapped') this.#end(error);
+        job.reject(/** @type {Error} */ (error));
+      }
+    }
+    this.#current = null;
+  }
+
+  /** @param {WebkilnError} error what every call is answered with from now on */
+  #end(error) {
+    this.#lost = error;
+    for (const { reject } of this.#queue.splice(0)) reject(error);
+    this.#current?.reject(error);
+  }
+
+  /**
+   * Runs the model. Inputs are copied at once; outputs are fresh typed arrays. `signal` takes a run that waits out of the queue.
+   * @param {Record<string, TypedArray | number[]>} inputs
+   * @param {{ signal?: AbortSignal }} [options]
+   * @returns {Promise<Record<string, TypedArray>>}
+   */
+  async run(inputs, { signal } = {}) {
+    if (this.#lost) throw this.#lost;
+    const copies = copyInputs(this.manifest.inputs, inputs);
+    return this.#enqueue(async () => {
+      const begin = performance.now();
+      const outputs = await this.#host.run(copies);
+      this.stats.lastRunMs = performance.now() - begin;
+      return outputs;
+    }, signal);
+  }
+
+  /**
+   * Sets the states back to their initial values, after the runs that wait.
+   * @returns {Promise<void>}
+   */
+  reset() {
+    return this.#enqueue(() => this.#host.reset());
+  }
+
+  /**
+   * The intermediate values of the last run, in program order; empty unless the bundle was built to keep them.
+   * @returns {Promise<LayerValue[]>}
+   */
+  layers() {
+    return this.#enqueue(() => this.#host.layers());
+  }
+
+  /** Frees the memory and the Worker; runs that have not ended are rejected. */
+  dispose() {
+    if (this.#lost?.code === 'Disposed') return;
+    this.#end(new WebkilnError('Disposed', `the model '${this.manifest.name}' was disposed of; load it again`));
+    this.#host.dispose();
+  }
+}

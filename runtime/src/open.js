@@ -1,0 +1,79 @@
+/** @import { Bundle, LoadOptions, LoadRequest } from './types.ts' */
+import { WebkilnError, abortedError } from './errors.js';
+import { STRATEGIES } from './cache.js';
+import { listOf } from './dtypes.js';
+import { Local, startHost } from './host.js';
+import { Model } from './model.js';
+import { documentURL } from './platform.js';
+
+const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
+
+/**
+ * @param {Bundle} bundle
+ * @param {LoadOptions} options
+ * @returns {string[]} the backends to try: those asked for that the bundle has
+ */
+function orderOf({ manifest }, { backends = BACKENDS }) {
+  const asked = typeof backends === 'string' ? [backends] : [...backends];
+  const unknown = asked.filter(backend => !BACKENDS.includes(backend));
+  if (unknown.length > 0) {
+    throw new WebkilnError('UnknownBackend', `there is no backend ${listOf(unknown)}; the backends are ${listOf(BACKENDS)}`);
+  }
+  const order = asked.filter(backend => backend in manifest.backends);
+  if (order.length === 0) {
+    throw new WebkilnError('NoBackend',
+      `the bundle '${manifest.name}' has none of the backends ${listOf(asked)}; it has ${listOf(Object.keys(manifest.backends))}`);
+  }
+  return order;
+}
+
+/**
+ * @param {Bundle} bundle
+ * @param {LoadOptions} options
+ * @returns {Record<string, string>}
+ */
+function locate({ manifest, urls }, { baseURL, transformURL = url => url }) {
+  const root = baseURL === undefined ? null : new URL(String(baseURL).replace(/\/*$/, '/'), documentURL());
+  const scripts = Object.values(manifest.backends).map(backend => backend.module);
+  return Object.fromEntries(Object.entries(urls).map(([file, url]) =>
+    [file, scripts.includes(file) ? url : transformURL(root ? new URL(file, root).href : url, file)]));
+}
+
+/** @param {LoadOptions} options */
+function checkOptions({ threads = 'auto', cacheStrategy = 'networkOnly' }) {
+  if (threads !== 'auto' && threads !== 1) {
+    throw new WebkilnError('WrongOption', `threads: expected 'auto' or 1, got ${String(threads)}`);
+  }
+  if (!STRATEGIES.includes(cacheStrategy)) {
+    throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got '${cacheStrategy}'`);
+  }
+}
+
+/**
+ * Loads a bundle: its `index.js` passes itself in and forwards the caller's options.
+ * @param {Bundle} bundle
+ * @param {LoadOptions} [options]
+ * @returns {Promise<Model>}
+ */
+export async function open(bundle, options = {}) {
+  const begin = performance.now();
+  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false } = options;
+  checkOptions(options);
+  /** @type {LoadRequest} */
+  const request = {
+    manifest: bundle.manifest, urls: locate(bundle, options), backends: orderOf(bundle, options), variant: options.variant,
+    cacheStrategy, saveCache, ignoreCache,
+  };
+  if (signal?.aborted) throw abortedError('the load');
+  const host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
+  try {
+    const reply = await host.load(request, onProgress, signal);
+    for (const { backend, message } of reply.failures) {
+      console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
+    }
+    return new Model(host, bundle.manifest, reply, performance.now() - begin);
+  } catch (error) {
+    host.dispose();
+    throw error;
+  }
+}

@@ -1,0 +1,140 @@
+export type Dtype =
+  | 'float32' | 'float16' | 'float64' | 'bool'
+  | 'int8' | 'int16' | 'int32' | 'int64'
+  | 'uint8' | 'uint16' | 'uint32' | 'uint64';
+
+export type TypedArray =
+  | Float32Array | Float64Array | Int8Array | Int16Array | Int32Array | BigInt64Array
+  | Uint8Array | Uint16Array | Uint32Array | BigUint64Array;
+
+export interface TypedArrayConstructor {
+  readonly name: string;
+  readonly BYTES_PER_ELEMENT: number;
+  new (length: number): TypedArray;
+  new (buffer: ArrayBufferLike, offset: number, length: number): TypedArray;
+}
+
+export interface Tensor {
+  name: string;
+  dtype: Dtype;
+  shape: number[];
+  order?: string;
+  labels?: string[];
+}
+
+export interface FileEntry {
+  file: string;
+  bytes: number;
+  sha256: string;
+}
+
+export interface BackendEntry {
+  module: string;
+  bytes: number;
+  sha256: string;
+  variants?: (FileEntry & { name: string })[];
+}
+
+export interface Manifest {
+  schema: string;
+  name: string;
+  encoding: string;
+  inputs: Tensor[];
+  outputs: Tensor[];
+  states: string[];
+  shards: FileEntry[];
+  backends: Record<string, BackendEntry>;
+}
+
+export type Placed = Tensor & { offset: number };
+
+export interface Program {
+  memory: number;
+  inputs: Placed[];
+  outputs: Placed[];
+  states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
+  staging: { offset: number; bytes: number };
+  layers: { layer: string; variable: string; dtype: Dtype; shape: number[]; offset: number }[];
+  init: [shard: number, start: number, bytes: number][];
+}
+
+export interface Engine {
+  readonly buffer: ArrayBufferLike;
+  readonly base: number;
+  init(entry: number): void;
+  run(): void;
+}
+
+export interface BackendModule {
+  program: Program;
+  create(module?: WebAssembly.Module): Engine | Promise<Engine>;
+}
+
+export type BackendImports = Record<string, () => Promise<BackendModule>>;
+
+export interface Bundle {
+  manifest: Manifest;
+  urls: Record<string, string>;
+  modules: BackendImports;
+  worker: (constructor: any) => any;
+}
+
+export interface Progress {
+  loaded: number;
+  total: number;
+}
+
+export type CacheStrategy = 'latest' | 'networkFirst' | 'cacheFirst' | 'networkOnly' | 'cacheOnly';
+
+export interface LoadOptions {
+  backends?: string | string[];
+  threads?: 'auto' | number;
+  variant?: string;
+  worker?: boolean;
+  baseURL?: string | URL;
+  transformURL?: (url: string, file: string) => string;
+  cacheStrategy?: CacheStrategy;
+  saveCache?: boolean;
+  ignoreCache?: boolean;
+  onProgress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+}
+
+export interface LoadRequest {
+  manifest: Manifest;
+  urls: Record<string, string>;
+  backends: string[];
+  variant: string | undefined;
+  cacheStrategy: CacheStrategy;
+  saveCache: boolean;
+  ignoreCache: boolean;
+}
+
+export interface Failure {
+  backend: string;
+  code: string;
+  message: string;
+}
+
+export interface LoadReply {
+  backend: string;
+  variant: string | null;
+  failures: Failure[];
+}
+
+export interface LayerValue {
+  layer: string;
+  variable: string;
+  dtype: Dtype;
+  shape: number[];
+  data: TypedArray;
+}
+
+export interface Host {
+  readonly remote: boolean;
+  load(request: LoadRequest, onProgress: (progress: Progress) => void, signal?: AbortSignal): Promise<LoadReply>;
+  run(inputs: Record<string, TypedArray>): Promise<Record<string, TypedArray>>;
+  reset(): Promise<void>;
+  layers(): Promise<LayerValue[]>;
+  dispose(): void;
+}

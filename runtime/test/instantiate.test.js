@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { instantiate } from '../src/instantiate.js';
+
+const SHARDS = 6;
+const BYTES = 3 << 20;
+const ENTRY = 1 << 18;
+let folder = '';
+let files = [];
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'webkiln-'));
+  files = await Promise.all(Array.from({ length: SHARDS }, async (_, shard) => {
+    const bytes = Buffer.alloc(BYTES, shard + 1);
+    const file = `weights-${shard}.bin`;
+    await writeFile(join(folder, file), bytes);
+    return { file, bytes: BYTES, sha256: createHash('sha256').update(bytes).digest('hex') };
+  }));
+  await writeFile(join(folder, 'js.js'), '');
+});
+after(() => rm(folder, { recursive: true }));
+
+test('entries are decoded as their ranges arrive, each once, from the right bytes', async () => {
+  const init = [];
+  for (let shard = 0; shard < SHARDS; shard++) {
+    for (let start = 0; start < BYTES; start += ENTRY) init.push([shard, start, ENTRY]);
+  }
+  const buffer = new ArrayBuffer(64 + ENTRY);
+  const seen = new Map();
+  const arrived = [];
+  const program = { memory: buffer.byteLength, inputs: [], outputs: [], states: [], layers: [], staging: { offset: 64, bytes: ENTRY }, init };
+  let loaded = 0;
+  const engine = {
+    buffer, base: 0,
+    init(entry) {
+      seen.set(entry, (seen.get(entry) ?? 0) + 1);
+      assert.ok(new Uint8Array(buffer, 64, ENTRY).every(byte => byte === init[entry][0] + 1));
+      arrived.push(loaded);
+    },
+    run() {},
+  };
+  const manifest = { name: 'm', shards: files, backends: { js: { module: 'js.js', bytes: 0, sha256: createHash('sha256').digest('hex') } } };
+  const urls = Object.fromEntries(['js.js', ...files.map(({ file }) => file)].map(file => [file, pathToFileURL(join(folder, file)).href]));
+  const request = { manifest, urls, backends: ['js'], variant: undefined, cacheStrategy: 'networkOnly', saveCache: false, ignoreCache: false };
+  const reply = await instantiate(request, { js: async () => ({ program, create: () => engine }) }, progress => {
+    loaded = progress.loaded;
+  });
+  assert.equal(reply.backend, 'js');
+  assert.equal(seen.size, init.length);
+  assert.ok([...seen.values()].every(times => times === 1));
+  assert.equal(loaded, SHARDS * BYTES);
+  assert.ok(arrived[0] < BYTES * 4, 'the first entry waits for whole shards');
+});

@@ -1,0 +1,295 @@
+"""Assembles the folder that is shipped to the web from the code of each backend, the weight shards and the runtime."""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build import stage
+from webkiln.errors import InternalError, RecipeError
+
+DATA = ("runtime/src/*.js",)
+
+SHARED = Path(__file__).resolve().parent.parent
+VARIANT_ORDER = ("relaxed", "simd")
+ARRAYS = {
+    "float32": "Float32Array",
+    "float16": "Uint16Array",
+    "float64": "Float64Array",
+    "bool": "Uint8Array",
+    "int8": "Int8Array",
+    "int16": "Int16Array",
+    "int32": "Int32Array",
+    "int64": "BigInt64Array",
+    "uint8": "Uint8Array",
+    "uint16": "Uint16Array",
+    "uint32": "Uint32Array",
+    "uint64": "BigUint64Array",
+}
+
+TOKEN = re.compile(
+    r"""(?P<comment>/\*.*?\*/|(?<![:\\'"`])//[^\n]*)
+      | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)
+      | (?P<regex>(?<=[(=,?:])\s?/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*)""",
+    re.VERBOSE | re.DOTALL,
+)
+IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function|let) )", re.MULTILINE)
+NAME = re.compile(r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE)
+
+
+def strip_comments(text: str) -> str:
+    """Remove comments; strings, templates and regular expressions stay as they are."""
+    return TOKEN.sub(lambda token: "" if token["comment"] else token[0], text)
+
+
+def compact(text: str) -> str:
+    """Remove indentation and blank lines; no template of the runtime spans lines."""
+    return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
+
+
+def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:
+    """Join a module of the runtime and all that it imports into one.
+
+    Modules import and re-export by name only, one statement a line. `outside` maps modules that stay separate to the file that holds them.
+    """
+    parts: list[str] = []
+    imported: dict[str, set[str]] = {}
+    owners: dict[str, str] = {}
+    done: set[str] = set()
+
+    def visit(module: str) -> None:
+        if module in done:
+            return
+        done.add(module)
+        bare = strip_comments((sources / f"{module}.js").read_text("utf-8"))
+        text = compact(bare)
+        for names, needed in IMPORT.findall(text) + REEXPORT.findall(text):
+            if needed in outside:
+                imported.setdefault(outside[needed], set()).update(name.strip() for name in names.split(","))
+            else:
+                visit(needed)
+        text = REEXPORT.sub(lambda line: f"export {{ {line[1]} }};\n", IMPORT.sub("", text))
+        for name in NAME.findall(bare):
+            if name in owners:
+                raise InternalError(f"runtime: {module}.js and {owners[name]}.js both declare {name}")
+            owners[name] = module
+        parts.append(text if module == entry else DECLARATION.sub("", text))
+
+    visit(entry)
+    head = [f"import {{ {', '.join(sorted(names))} }} from './{file}';\n" for file, names in sorted(imported.items())]
+    return "".join(head + parts)
+
+
+def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
+    """The inputs or outputs of the model, which all backends must agree on."""
+    views = {
+        backend: [{key: value for key, value in tensor.items() if key != "offset"} for tensor in program[role]]
+        for backend, program in programs.items()
+    }
+    first, *others = views.values()
+    if any(other != first for other in others):
+        raise InternalError(f"the programs of {', '.join(views)} disagree about the model's {role}")
+    return first
+
+
+def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
+    """Attach class names: a list goes to each output whose last axis has its length, a table names the outputs."""
+    if not labels:
+        return outputs
+    names = [output["name"] for output in outputs]
+    if isinstance(labels, dict):
+        if unknown := sorted(set(labels) - set(names)):
+            raise RecipeError(f"labels: there is no output {', '.join(unknown)}; the outputs are {', '.join(names)}")
+        table = labels
+    else:
+        table = {o["name"]: labels for o in outputs if o["shape"] and o["shape"][-1] == len(labels)}
+        if not table:
+            shapes = ", ".join(f"{o['name']} {o['shape']}" for o in outputs)
+            raise RecipeError(f"labels: {len(labels)} labels fit the last axis of no output ({shapes})")
+    for output in outputs:
+        count = len(table.get(output["name"], ()))
+        if count and (not output["shape"] or output["shape"][-1] != count):
+            raise RecipeError(f"labels: {count} labels for output {output['name']} of shape {output['shape']}")
+    return [{**o, "labels": list(table[o["name"]])} if o["name"] in table else o for o in outputs]
+
+
+def entry(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": canonical.file_digest(path)}
+
+
+def text_of(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def index_module(manifest: dict[str, Any]) -> str:
+    backends = manifest["backends"]
+    assets = [b["module"] for b in backends.values()]
+    assets += [v["file"] for b in backends.values() for v in b.get("variants", ())]
+    assets += [shard["file"] for shard in manifest["shards"]]
+    urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets)
+    return (
+        "import { open, WebkilnError } from './runtime.js';\n"
+        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        f"const modules = {modules(manifest)};\n"
+        "const worker = Worker => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });\n"
+        "export const load = options => open({ manifest, urls, modules, worker }, options);\n"
+        "export { WebkilnError };\n"
+    )
+
+
+def modules(manifest: dict[str, Any]) -> str:
+    rows = (f"{text_of(name)}: () => import({text_of('./' + b['module'])})" for name, b in manifest["backends"].items())
+    return "{ " + ", ".join(rows) + " }"
+
+
+def worker_module(manifest: dict[str, Any]) -> str:
+    return f"import {{ serve }} from './runtime.js';\nserve({modules(manifest)});\n"
+
+
+def field(tensor: dict[str, Any], array: str) -> str:
+    order = f", {tensor['order']}" if tensor.get("order") else ""
+    return f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order} */\n  {text_of(tensor['name'])}: {array};\n"
+
+
+def literal(value: Any) -> str:
+    """A TypeScript type that only `value` has."""
+    if isinstance(value, dict):
+        return "{ " + "; ".join(f"readonly {text_of(key)}: {literal(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "readonly [" + ", ".join(map(literal, value)) + "]"
+    return text_of(value)
+
+
+def index_types(manifest: dict[str, Any]) -> str:
+    inputs = "".join(field(t, ARRAYS[t["dtype"]] + (" | readonly number[]" if t["dtype"] == "float32" else "")) for t in manifest["inputs"])
+    outputs = "".join(field(t, ARRAYS[t["dtype"]]) for t in manifest["outputs"])
+    backends = " | ".join(map(text_of, manifest["backends"]))
+    variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
+    variant = " | ".join(map(text_of, variants)) or "never"
+    public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "states")}
+    arrays = " | ".join(sorted(set(ARRAYS.values())))
+    return f"""export interface Inputs {{
+{inputs}}}
+export interface Outputs {{
+{outputs}}}
+export type Backend = {backends};
+export type Variant = {variant};
+export interface LoadOptions {{
+  /** Backends in order of preference; the first that works is used. */
+  backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
+  threads?: "auto" | 1;
+  /** One variant of the wasm backend, instead of the best that the engine runs. */
+  variant?: Variant;
+  /** false: the model lives in the calling thread. */
+  worker?: boolean;
+  /** Where the wasm and weight files are, when they are not beside this module. */
+  baseURL?: string | URL;
+  transformURL?: (url: string, file: string) => string;
+  cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
+  saveCache?: boolean;
+  ignoreCache?: boolean;
+  onProgress?: (progress: {{ loaded: number; total: number }}) => void;
+  signal?: AbortSignal;
+}}
+export interface Layer {{
+  layer: string;
+  variable: string;
+  dtype: string;
+  shape: number[];
+  data: {arrays};
+}}
+export interface Model {{
+  readonly manifest: typeof manifest;
+  readonly backend: Backend;
+  readonly variant: Variant | null;
+  readonly worker: boolean;
+  readonly failures: readonly {{ backend: string; code: string; message: string }}[];
+  readonly stats: {{ loadMs: number; lastRunMs: number | null }};
+  run(inputs: Inputs, options?: {{ signal?: AbortSignal }}): Promise<Outputs>;
+  reset(): Promise<void>;
+  layers(): Promise<Layer[]>;
+  dispose(): void;
+}}
+export declare class WebkilnError extends Error {{
+  readonly code: string;
+}}
+export declare const manifest: {literal(public)};
+export declare function load(options?: LoadOptions): Promise<Model>;
+"""
+
+
+def package(name: str) -> dict[str, Any]:
+    return {
+        "name": re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-") or "model",
+        "type": "module",
+        "exports": {
+            ".": {"types": "./index.d.ts", "default": "./index.js"},
+            "./webdnn": "./webdnn.js",
+            "./manifest.json": "./manifest.json",
+        },
+    }
+
+
+def write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+
+def copy_backend(inputs: dict[str, Path], bundle: Path, backend: str, variants: list[str]) -> dict[str, Any]:
+    module = f"{backend}.js"
+    write(bundle / module, (inputs[f"code.{backend}/"] / module).read_text("utf-8"))
+    described: dict[str, Any] = {"module": module, **entry(bundle / module)}
+    if backend == "wasm":
+        ordered = sorted(variants, key=VARIANT_ORDER.index)
+        for variant in ordered:
+            shutil.copyfile(inputs[f"wasm.{variant}"], bundle / f"{variant}.wasm")
+        described["variants"] = [{"name": v, "file": f"{v}.wasm", **entry(bundle / f"{v}.wasm")} for v in ordered]
+    return described
+
+
+def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
+    bundle = outputs["bundle/"]
+    bundle.mkdir(parents=True, exist_ok=True)
+    programs = {backend: canonical.read(inputs[f"program.{backend}.json"]) for backend in params["backends"]}
+    shards = canonical.read(inputs["shards.json"])["shards"]
+    backends = {b: copy_backend(inputs, bundle, b, params["variants"]) for b in params["backends"]}
+    for shard in shards:
+        shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
+    first = programs[params["backends"][0]]
+    manifest = {
+        "schema": "webkiln.bundle/1",
+        "name": params["name"],
+        "encoding": params["encoding"],
+        "inputs": tensors(programs, "inputs"),
+        "outputs": with_labels(tensors(programs, "outputs"), params.get("labels")),
+        "states": [state["name"] for state in first["states"]],
+        "shards": shards,
+        "backends": backends,
+    }
+    sources = SHARED / "runtime" / "src"
+    write(bundle / "index.js", index_module(manifest))
+    write(bundle / "index.d.ts", index_types(manifest))
+    write(bundle / "worker.js", worker_module(manifest))
+    write(bundle / "runtime.js", flatten(sources, "main", {}))
+    write(bundle / "webdnn.js", flatten(sources, "webdnn", {"main": "runtime.js"}))
+    canonical.write(bundle / "package.json", package(params["name"]))
+    files = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
+    canonical.write(bundle / "manifest.json", {**manifest, "files": files})
+
+
+if __name__ == "__main__":
+    spec = canonical.read(Path(sys.argv[1]))
+    run(
+        {role: Path(path) for role, path in spec["inputs"].items()},
+        {role: Path(path) for role, path in spec["outputs"].items()},
+        spec["params"],
+    )
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -1,0 +1,36 @@
+"""facts.json -> graph.json and weights.json: the model's structure in the IR, and which blob fills which slot."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build import stage
+from webkiln.frontends.keras import facts
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.plugins import load_plugins
+from webkiln.frontends.keras.supported import find_unsupported
+from webkiln.ir.serial import to_json
+from webkiln.ir.verify import verify
+from webkiln.ops.operator import infer
+
+DATA = ()
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    model = facts.from_json(canonical.read(inputs["facts.json"]))
+    if params.get("plugins") and find_unsupported(model, KerasConverter.is_handled):
+        load_plugins(inputs["plugins/"], params["plugins"])
+    converter = KerasConverter(params.get("batch_size", 1), params.get("input_shapes"))
+    graph = converter.convert(model, name=params.get("name"))
+    verify(graph, infer)
+    slots = {
+        name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}
+        for name, weight in converter.digests.items()
+    }  # fmt: skip
+    canonical.write(outputs["graph.json"], to_json(graph))
+    canonical.write(outputs["weights.json"], {"schema": "webkiln.weights/1", "slots": slots})
+
+
+if __name__ == "__main__":
+    stage.main()

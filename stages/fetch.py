@@ -1,0 +1,80 @@
+"""A recipe's source -> the model file: a local file, a download with its sha256, or what an export script writes.
+
+An export script is a Python file with a function that takes the path to write to. It comes in as input `script`.
+"""
+
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.build import stage
+from webkiln.canonical import file_digest
+from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.keras.plugins import import_file
+
+DATA = ()
+TIMEOUT_S = 60
+MAX_BYTES = 16 << 30
+CHUNK = 1 << 20
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    target = outputs["source"]
+    match params["kind"]:
+        case "path":
+            _copy(inputs["source"], target)
+        case "url":
+            _download(params["url"], params["sha256"], target)
+        case "export":
+            _export(inputs["script"], params["function"], target)
+        case kind:
+            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url and export")
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not source.is_file():
+        raise SourceError(f"{source}: there is no such file; give the path of a .keras or .h5 file")
+    shutil.copyfile(source, target)
+
+
+def _download(url: str, sha256: str, target: Path) -> None:
+    if not url.startswith(("https://", "http://")):
+        raise RecipeError(f"source: url {url!r} is neither https nor http")
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response, target.open("wb") as file:
+            size = 0
+            while chunk := response.read(CHUNK):
+                size += len(chunk)
+                if size > MAX_BYTES:
+                    raise SourceError(f"{url}: sends more than {MAX_BYTES} bytes; refused")
+                file.write(chunk)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        target.unlink(missing_ok=True)
+        raise SourceError(
+            f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; download it yourself and give its path"
+        ) from None
+    got = file_digest(target)
+    if got != sha256:
+        target.unlink()
+        raise SourceError(f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the recipe is wrong")
+
+
+def _export(script: Path, function: str, target: Path) -> None:
+    module = import_file(script)
+    if not callable(getattr(module, function, None)):
+        raise RecipeError(f"{script.name}: has no function {function!r}; it takes the path to write to")
+    path = target.with_name("export.keras")
+    try:
+        getattr(module, function)(path)
+        if not path.is_file():
+            raise SourceError(f"{script.name}: {function} wrote nothing to the path that it was given")
+        path.replace(target)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    stage.main()

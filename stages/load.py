@@ -1,0 +1,26 @@
+"""A Keras model file -> facts.json and weight blobs. Keras itself is only imported for classes that are not its own."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build import stage
+from webkiln.frontends.keras.facts import to_json
+from webkiln.frontends.keras.load import load_model
+
+DATA = ()
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
+    model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
+    canonical.write(outputs["facts.json"], to_json(model))
+    folder = outputs["weights/"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for digest, array in sorted(blobs.items()):
+        (folder / digest).write_bytes(array.tobytes())
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -1,0 +1,94 @@
+"""Whole graphs: fusion, views, in-place concatenation and the memory plan keep the numbers on every backend and encoding."""
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+
+from tests.backends.harness import Job, error, run
+from tests.passes.graphs import evaluate_graph, graphs, values_for
+from webkiln.backends.program import layer_outputs, plan
+from webkiln.backends.table import FACTS
+from webkiln.ir.text import parse, print_graph
+from webkiln.weights.encoding import BY_NAME, ENCODINGS, choose, eightbit_magnitudes
+from webkiln.weights.shards import stored
+
+TOLERANCE = {"float32": 2e-5, "float16": 1e-2, "int8": 0.1, "eightbit": 0.3}
+
+
+def corpus(count):
+    found = []
+
+    @settings(max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+    @given(graphs(steps=8))
+    def collect(graph):
+        if graph.nodes and graph not in found:
+            found.append(graph)
+
+    collect()
+    return found
+
+
+def job(graph, encoding="float32"):
+    values = values_for(graph)
+    return Job(graph, {name: values[name] for name in graph.inputs}, {name: values[name] for name in graph.slots}, encoding)
+
+
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
+def test_random_graphs(backend, variant, tmp_path):
+    found = corpus(60)
+    assert len(found) > 40
+    results = run([job(graph) for graph in found], backend, tmp_path, variant)
+    for graph, outputs in zip(found, results, strict=True):
+        for name, reference in evaluate_graph(graph, values_for(graph)).items():
+            assert error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_encodings_decode_to_what_they_encode(backend, encoding, tmp_path):
+    found = [graph for graph in corpus(25) if graph.slots]
+    results = run([job(graph, encoding) for graph in found], backend, tmp_path)
+    for graph, outputs in zip(found, results, strict=True):
+        exact = evaluate_graph(graph, decoded(graph, encoding))
+        for name, reference in exact.items():
+            assert error(outputs[name], reference) < TOLERANCE["float32"], print_graph(graph)
+
+
+def decoded(graph, encoding):
+    """The values that the browser should see, computed in numpy from the encoded bytes."""
+    values = values_for(graph)
+    for weight in stored(graph):
+        name = choose(weight, encoding)
+        header, elements = BY_NAME[name].encode(weight, values[weight.name])
+        if name == "float16":
+            values[weight.name] = elements.astype(np.float32)
+        elif name == "int8":
+            shape = [-1 if axis == weight.channel_axis else 1 for axis in range(elements.ndim)]
+            values[weight.name] = elements.astype(np.float32) * header.reshape(shape)
+        elif name == "eightbit":
+            size = eightbit_magnitudes()[elements & 127] * header[0]
+            values[weight.name] = np.where(elements > 127, -size, size).astype(np.float32)
+    return values
+
+
+def test_a_convolution_with_bias_and_activation_is_one_launch():
+    graph = parse(
+        """
+        graph g
+        input x: float32[1,4,2]
+        slot w: float32[3,2,5]
+        slot b: float32[5]
+        c: float32[1,2,5] = Conv(x, w, b) {"dilation":[1],"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]}
+        y: float32[1,2,5] = Relu(c)
+        output out = y
+        """
+    )
+    assert [len(plan(graph, FACTS[backend]).lowered.calls) for backend in FACTS] == [1, 1]
+
+
+def test_kept_layers_are_computed():
+    graph = next(graph for graph in corpus(60) if len(graph.nodes) > 3)
+    kept = layer_outputs(graph)
+    written = {view.name for call in plan(graph, FACTS["wasm"], tuple(kept.values())).lowered.calls for view in call.outputs}
+    roots = plan(graph, FACTS["wasm"], tuple(kept.values())).lowered.roots
+    assert {roots[name] for name in kept.values()} - set(graph.inputs) <= written

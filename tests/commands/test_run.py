@@ -1,0 +1,99 @@
+"""`webkiln run`: results, and one clear error for each thing that can be wrong."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.runtime import fake_bundle
+from webkiln.commands import run
+from webkiln.errors import OutputError, RecipeError, SourceError, ToolError
+
+X = np.array([[1, 2, 3, 4]], np.float32)
+
+
+@pytest.fixture
+def call(bundle: Path, tmp_path: Path) -> Callable[..., dict[str, np.ndarray]]:
+    parser = argparse.ArgumentParser()
+    run.add_arguments(parser)
+
+    def call(*options: str, folder: Path = bundle, **arrays: np.ndarray) -> dict[str, np.ndarray]:
+        np.savez(tmp_path / "in.npz", **(arrays or {"x": X}))  # type: ignore[arg-type]
+        files = ["--inputs", str(tmp_path / "in.npz"), "--outputs", str(tmp_path / "out.npz")]
+        args = parser.parse_args([str(folder), *files, *options])
+        assert run.run(args) == 0
+        with np.load(tmp_path / "out.npz") as archive:
+            return {name: archive[name] for name in archive.files}
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--backend", "js"),
+        ("--backend", "wasm", "--variant", "simd"),
+        ("--backend", "wasm", "--variant", "relaxed"),
+        ("--browser", "chromium"),
+    ],
+)
+def test_outputs(call: Any, options: tuple[str, ...]) -> None:
+    outputs = call(*options)
+    assert list(outputs) == ["y"]
+    np.testing.assert_allclose(outputs["y"], fake_bundle.expected(X), rtol=1e-6)
+
+
+def test_numbers_of_the_same_kind_are_cast(call: Any) -> None:
+    np.testing.assert_allclose(call(x=X.astype(np.float64))["y"], fake_bundle.expected(X), rtol=1e-6)
+    np.testing.assert_allclose(call(x=X.astype(np.int32))["y"], fake_bundle.expected(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "arrays", "expected"),
+    [
+        (("--backend", "webgl"), {"x": X}, (RecipeError, "it has js, wasm")),
+        (("--backend", "wasm", "--variant", "avx"), {"x": X}, (RecipeError, "it has relaxed, simd")),
+        ((), {"z": X}, (RecipeError, "the inputs are x")),
+        ((), {"x": X, "z": X}, (RecipeError, "no input z")),
+        ((), {"x": X[0]}, (RecipeError, r"expected shape \[1, 4\], got \[4\]")),
+        ((), {"x": X.astype(complex)}, (RecipeError, "expected float32, got complex128")),
+        ((), {"x": np.array([[1e10, 0, 0, 0]], np.float32)}, (ToolError, "Trapped")),
+        (("--timeout", "0.001"), {"x": X}, (ToolError, "did not finish within 0.001 s")),
+    ],
+)
+def test_errors(call: Any, options: tuple[str, ...], arrays: dict[str, np.ndarray], expected: Any, tmp_path: Path) -> None:
+    error, part = expected
+    with pytest.raises(error, match=part):
+        call(*options, **arrays)
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_wrong_files(call: Any, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no manifest\.json"):
+        call(folder=tmp_path)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "manifest.json").write_text("{")
+    with pytest.raises(SourceError, match="cannot be read"):
+        call(folder=tmp_path / "broken")
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(SourceError, match=r"is not an \.npz file"):
+        call("--inputs", str(tmp_path / "text.npz"))
+    with pytest.raises(SourceError, match="no such file"):
+        call("--inputs", str(tmp_path / "absent.npz"))
+    with pytest.raises(OutputError, match="cannot be written"):
+        call("--outputs", str(tmp_path / "absent" / "out.npz"))
+
+
+@pytest.mark.parametrize("host", ["node", "chromium"])
+def test_a_missing_engine_is_named(host: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from webkiln.backends import chromium
+
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr(chromium, "BINARIES", ("chromium",))
+    chromium.browser.cache_clear()
+    with pytest.raises(ToolError, match=r"install (Node|chromium)"):
+        call("--browser", host)

@@ -1,0 +1,98 @@
+"""Each pass turns the graph `before` of its docstring into `after`, and no pass changes what any graph computes."""
+
+from importlib import import_module
+from textwrap import dedent
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.passes.graphs import evaluate_graph, graphs, values_for
+from webkiln.ir.text import parse, print_graph
+from webkiln.ir.verify import verify
+from webkiln.ops.operator import infer
+from webkiln.passes.pipeline import PASSES
+
+
+def run(name, graph):
+    changed = import_module(f"webkiln.passes.{name}").run(graph)
+    verify(changed, infer)
+    return changed
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_example_of_the_docstring(name):
+    text = import_module(f"webkiln.passes.{name}").__doc__
+    before, after = (dedent(part.split("\n\nafter:")[0]).strip() + "\n" for part in (text.split("before:\n")[1], text.split("after:\n")[1]))
+    graph = parse(before)
+    verify(graph, infer)
+    assert print_graph(run(name, graph)) == after
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_second_run_changes_nothing(name):
+    graph = parse(dedent(import_module(f"webkiln.passes.{name}").__doc__.split("after:\n")[1]))
+    assert run(name, graph) == graph
+
+
+@settings(max_examples=150, deadline=None)
+@given(graph=graphs())
+def test_every_pass_keeps_the_numbers(graph):
+    inputs = values_for(graph)
+    reference = evaluate_graph(graph, inputs)
+    for name in PASSES:
+        graph = run(name, graph)
+        for output, value in evaluate_graph(graph, inputs).items():
+            np.testing.assert_allclose(
+                value, reference[output], rtol=1e-4, atol=1e-5, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
+            )
+
+
+CASES = {
+    "matmul with a bias": """
+        graph g
+        input x: float32[2,3]
+        slot w: float32[3,4]
+        slot b: float32[4]
+        slot p: float32[4]
+        m: float32[2,4] = MatMul(x, w) @dense
+        a: float32[2,4] = Add(m, b) @dense
+        y: float32[2,4] = BatchNorm(a, p, b, p, p) {"axis":1,"epsilon":0.01} @bn
+        output out = y
+    """,
+    "alone": """
+        graph g
+        input x: float32[2,3,4]
+        slot p: float32[3]
+        y: float32[2,3,4] = BatchNorm(x, p, p, p, p) {"axis":1,"epsilon":0.01} @bn
+        output out = y
+    """,
+    "channels first convolution": """
+        graph g
+        input x: float32[1,2,5]
+        slot w: float32[4,2,3]
+        slot b: float32[4]
+        slot p: float32[4]
+        c: float32[1,4,3] = Conv(x, w, b) {"dilation":[1],"groups":1,"out_dims":[0,1,2],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[0,1,2],"x_dims":[0,1,2]} @conv
+        y: float32[1,4,3] = BatchNorm(c, p, b, p, p) {"axis":1,"epsilon":0.01} @bn
+        output out = y
+    """,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_batchnorm_leaves_the_graph_and_the_numbers_stay(name):
+    graph = parse(dedent(CASES[name]))
+    inputs = values_for(graph)
+    folded = run("fold_batchnorm", graph)
+    assert "BatchNorm" not in {node.op for node in folded.nodes}
+    runtime = {node.op for node in folded.nodes} - {node.op for node in folded.fixed_part()}
+    assert "Rsqrt" not in runtime
+    np.testing.assert_allclose(evaluate_graph(folded, inputs)["out"], evaluate_graph(graph, inputs)["out"], rtol=1e-4, atol=1e-5)
+
+
+def test_one_over_x_and_one_to_the_x_are_not_x():
+    graph = parse(
+        "graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one, x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n"
+    )
+    assert run("remove_identities", graph) == graph

@@ -1,0 +1,7 @@
+import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import * as scenarios from './scenarios.js';
+
+const [folder, scenario, argument] = process.argv.slice(2);
+const bundle = await import(pathToFileURL(join(folder, 'index.js')).href);
+console.log(JSON.stringify({ result: await scenarios[scenario](bundle, JSON.parse(argument)) }));

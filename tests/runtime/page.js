@@ -1,0 +1,11 @@
+import * as scenarios from './scenarios.js';
+
+const { scenario, argument } = await (await fetch('/request')).json();
+let answer;
+try {
+  const bundle = scenario.startsWith('webdnn') ? null : await import('/bundle/index.js');
+  answer = { result: await scenarios[scenario](bundle, argument) };
+} catch (error) {
+  answer = { error: `${error.name}: ${error.code ?? ''} ${error.message}\n${error.stack}` };
+}
+await fetch('/answer', { method: 'POST', body: JSON.stringify(answer) });

@@ -1,0 +1,183 @@
+const X = [1, 2, 3, 4];
+
+const codeOf = async promise => {
+  try {
+    await promise;
+    return 'no error';
+  } catch (error) {
+    return error.name === 'WebkilnError' ? error.code : `${error.name}: ${error.message}`;
+  }
+};
+
+const plain = outputs => Object.fromEntries(Object.entries(outputs).map(([name, value]) => [name, Array.from(value)]));
+
+export async function run({ load }, options) {
+  const model = await load(options);
+  const outputs = await model.run({ x: X });
+  const { backend, variant, worker, failures, stats } = model;
+  model.dispose();
+  return { y: Array.from(outputs.y), backend, variant, worker, failures, stats };
+}
+
+export async function loadError({ load }, options) {
+  try {
+    (await load(options)).dispose();
+  } catch ({ name, code, message }) {
+    return { name, code, message };
+  }
+  return { code: 'no error' };
+}
+
+export async function inputs({ load }, options) {
+  const model = await load(options);
+  const cases = {
+    nothing: undefined, empty: {}, unknown: { x: X, z: X }, short: { x: [1, 2] }, long: { x: new Float32Array(5) },
+    double: { x: new Float64Array(4) }, integers: { x: new Int32Array(4) }, text: { x: '1234' }, scalar: { x: 1 },
+    strings: { x: [1, 2, 3, '4'] }, absent: { x: undefined }, nothingness: { x: null }, nested: { x: [X] },
+  };
+  const codes = {};
+  for (const [name, value] of Object.entries(cases)) codes[name] = await codeOf(model.run(value));
+  codes.afterwards = plain(await model.run({ x: new Float32Array(X) })).y;
+  model.dispose();
+  return codes;
+}
+
+export async function dispose({ load }, options) {
+  const model = await load(options);
+  const pending = [model.run({ x: X }), model.run({ x: X })].map(codeOf);
+  model.dispose();
+  model.dispose();
+  const after = { run: model.run({ x: X }), wrong: model.run({}), reset: model.reset(), layers: model.layers() };
+  const codes = { pending: await Promise.all(pending) };
+  for (const [name, promise] of Object.entries(after)) codes[name] = await codeOf(promise);
+  return codes;
+}
+
+export async function abortLoad({ load }, options) {
+  const at = async (when, extra = {}) => {
+    const controller = new AbortController();
+    const promise = codeOf(load({ ...options, ...extra, signal: controller.signal, onProgress: () => when === 'progress' && controller.abort() }));
+    if (when === 'later') await new Promise(resolve => setTimeout(resolve, 1));
+    if (when !== 'progress') controller.abort();
+    return promise;
+  };
+  const before = await codeOf(load({ ...options, signal: AbortSignal.abort() }));
+  return { before, now: await at('now'), later: await at('later'), progress: await at('progress') };
+}
+
+export async function abortStalled({ load }, options) {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), 300);
+  return codeOf(load({ ...options, signal: controller.signal }));
+}
+
+export async function abortRun({ load }, options) {
+  const model = await load(options);
+  const controller = new AbortController();
+  const first = model.run({ x: X });
+  const second = codeOf(model.run({ x: X }, { signal: controller.signal }));
+  const third = model.run({ x: X });
+  controller.abort();
+  const codes = {
+    second: await second, first: plain(await first).y, third: plain(await third).y,
+    early: await codeOf(model.run({ x: X }, { signal: AbortSignal.abort() })),
+  };
+  model.dispose();
+  return codes;
+}
+
+export async function trap({ load }, options) {
+  const model = await load(options);
+  const runs = [model.run({ x: X }), model.run({ x: [1e10, 0, 0, 0] }), model.run({ x: X })].map(codeOf);
+  const codes = { runs: await Promise.all(runs), after: await codeOf(model.run({ x: X })) };
+  model.dispose();
+  codes.disposed = await codeOf(model.run({ x: X }));
+  return codes;
+}
+
+export async function order({ load }, options) {
+  const model = await load(options);
+  const input = new Float32Array(4);
+  const runs = Array.from({ length: 10 }, (_, index) => {
+    input.fill(index);
+    return model.run({ x: input });
+  });
+  const outputs = await Promise.all(runs);
+  const sums = outputs.map(({ y }) => y[3]);
+  const fresh = new Set(outputs.map(({ y }) => y.buffer)).size;
+  await model.reset();
+  const again = (await model.run({ x: new Float32Array(4) })).y[3];
+  const { lastRunMs, loadMs } = model.stats;
+  model.dispose();
+  return { sums, fresh, again, kept: input.length, timed: lastRunMs >= 0 && loadMs > 0 };
+}
+
+export async function progress({ load, manifest }, options) {
+  const seen = [];
+  const model = await load({ ...options, onProgress: ({ loaded, total }) => seen.push([loaded, total]) });
+  const entry = manifest.backends[model.backend];
+  const chosen = (entry.variants ?? []).filter(({ name }) => name === model.variant);
+  const expected = [entry, ...chosen, ...manifest.shards].reduce((sum, { bytes }) => sum + bytes, 0);
+  model.dispose();
+  return {
+    monotone: seen.every(([loaded], index) => index === 0 || loaded >= seen[index - 1][0]),
+    totals: [...new Set(seen.map(([, total]) => total))], last: seen.at(-1)?.[0], expected,
+  };
+}
+
+export async function layers({ load }, options) {
+  const model = await load(options);
+  await model.run({ x: X });
+  const kept = await model.layers();
+  model.dispose();
+  return kept.map(({ data, ...layer }) => ({ ...layer, data: Array.from(data), type: data.constructor.name }));
+}
+
+export async function unhashed(bundle, options) {
+  Object.defineProperty(globalThis, 'crypto', { value: undefined, configurable: true });
+  return loadError(bundle, { ...options, worker: false });
+}
+
+export async function warnings(bundle, options) {
+  const warned = [];
+  const warn = console.warn;
+  console.warn = (...parts) => warned.push(parts.join(' '));
+  try {
+    return { ...await run(bundle, options), warned };
+  } finally {
+    console.warn = warn;
+  }
+}
+
+export async function webdnn(_, { directory, options, ...wanted }) {
+  const { default: WebDNN } = await import(new URL('webdnn.js', new URL(directory, globalThis.location?.href)).href);
+  const seen = [];
+  const urls = [];
+  const runner = await WebDNN.load(directory, {
+    ...options,
+    progressCallback: (loaded, total) => seen.push(loaded / total),
+    transformUrlDelegate: url => {
+      urls.push(new URL(url).pathname);
+      return url;
+    },
+  });
+  const [input] = runner.getInputViews();
+  const [output] = runner.getOutputViews();
+  const actual = output.toActual();
+  runner.inputs[0].set([[1, 2], [3, 4]]);
+  await runner.run();
+  const first = Array.from(actual);
+  runner.inputs.x.set([9], 1);
+  await runner.run();
+  return {
+    first, second: Array.from(runner.outputs.y.toActual()), same: runner.outputs[0].toActual() === actual, backend: runner.backendName,
+    type: input.constructor.name, name: input.name, length: input.length, shape: input.shape, order: input.order, count: runner.inputs.length,
+    progress: seen.at(-1), urls: [...new Set(urls)], global: globalThis.WebDNN === WebDNN,
+    placeholder: await codeOf(runner.setPlaceholderValue({ N: 2 })), none: await codeOf(runner.setPlaceholderValue({})), ...wanted,
+  };
+}
+
+export async function webdnnError(_, { directory, options }) {
+  const { load } = await import(new URL('/bundle/webdnn.js', globalThis.location.href).href);
+  return codeOf(load(directory, options));
+}

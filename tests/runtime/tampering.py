@@ -1,0 +1,137 @@
+"""A web server that can misbehave, and the two engines that run a scenario against it."""
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from webkiln.backends import chromium
+from webkiln.backends.server import TYPES
+
+HERE = Path(__file__).resolve().parent
+PATIENCE = 30
+
+
+@dataclass
+class Site:
+    """`/bundle/` is a bundle, `/tests/` this folder; `faults` maps a file name to what goes wrong with it."""
+
+    bundle: Path
+    faults: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+    request: Any = None
+    answer: Any = None
+    answered: threading.Event = field(default_factory=threading.Event)
+    asked: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+class SiteServer(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.site = site
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: "SiteServer"
+
+    def do_POST(self) -> None:
+        self.server.site.answer = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.reply("text/plain", b"")
+        self.server.site.answered.set()
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        self.server.site.asked.append(path)
+        if path == "/request":
+            return self.reply("application/json", json.dumps(self.server.site.request).encode())
+        if path in self.server.site.pages:
+            return self.reply("text/html", self.server.site.pages[path].encode())
+        return self.serve_file(path)
+
+    def serve_file(self, path: str) -> None:
+        _, prefix, name = path.split("/", 2) if path.count("/") > 1 else ("", "", "")
+        folder = {"bundle": self.server.site.bundle, "weights": self.server.site.bundle, "tests": HERE}.get(prefix)
+        file = folder / name if folder else None
+        fault = self.server.site.faults.get(name, "")
+        if file is None or not file.is_file() or fault == "missing":
+            return self.reply("text/plain", b"not found", status=404)
+        data, kind = file.read_bytes(), TYPES.get(file.suffix, "application/octet-stream")
+        if fault == "stale" and "no-cache" not in self.headers.get("Cache-Control", ""):
+            return self.reply(kind, data[:-1] + b"?")
+        if fault == "page":
+            return self.reply("text/html", b"<!doctype html><title>not found</title>")
+        if fault.startswith("type:"):
+            return self.reply(fault.removeprefix("type:"), data)
+        if fault in ("broken", "stalled"):
+            return self.reply(kind, data[: len(data) // 2], length=len(data), linger=5.0 if fault == "stalled" else 0)
+        return self.reply(kind, data)
+
+    def reply(self, kind: str, data: bytes, *, status: int = 200, length: int | None = None, linger: float = 0) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data) if length is None else length))
+        for name, value in self.server.site.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+        self.wfile.flush()
+        if linger:
+            time.sleep(linger)
+        if length is not None:
+            self.close_connection = True
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+
+@contextmanager
+def serve(site: Site) -> Iterator[Site]:
+    server = SiteServer(site)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    site.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield site
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+PAGE = '<!doctype html><link rel="icon" href="data:,"><title>scenario</title><script type="module" src="/tests/page.js"></script>'
+
+
+def in_chromium(site: Site, scenario: str, argument: Any) -> Any:
+    site.pages = {"/": PAGE, **site.pages}
+    site.request = {"scenario": scenario, "argument": argument}
+    with serve(site):
+        chromium.console()
+        chromium.browser().get(site.url)
+        answered = site.answered.wait(PATIENCE)
+        log = chromium.console()
+        chromium.browser().get("about:blank")
+    assert answered, f"{scenario} hangs: {log}"
+    assert "error" not in site.answer, f"{site.answer['error']} {log}"
+    return site.answer["result"]
+
+
+def in_node(bundle: Path, scenario: str, argument: Any) -> Any:
+    command = ["node", str(HERE / "node_scenario.js"), str(bundle), scenario, json.dumps(argument)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])["result"]
+
+
+def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
+    return in_node(bundle, scenario, argument) if host == "node" else in_chromium(Site(bundle), scenario, argument)

@@ -1,0 +1,26 @@
+"""The runtime's own tests and types."""
+
+import subprocess
+
+import pytest
+
+from tests.runtime.fake_bundle import ROOT
+
+RUNTIME = ROOT / "runtime"
+
+
+def test_node_tests() -> None:
+    done = subprocess.run(["node", "--test"], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_types() -> None:
+    tsc = RUNTIME / "node_modules" / ".bin" / "tsc"
+    if not tsc.exists():
+        pytest.fail("TypeScript is missing: run `npm ci` in runtime/")
+    done = subprocess.run([str(tsc), "--project", "tsconfig.json"], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_lock_file_names_no_host() -> None:
+    assert "resolved" not in (RUNTIME / "package-lock.json").read_text()

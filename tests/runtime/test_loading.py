@@ -1,0 +1,202 @@
+"""How a load answers missing, wrong, damaged and forbidden files, in both engines."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.tampering import Site, in_chromium, in_node, perform, serve
+from webkiln import canonical
+
+Y = [11.5, 6.0, 10.75, 42.0]
+STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
+WASM_ONLY = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
+
+hosts = pytest.mark.parametrize("host", ["node", "chromium"])
+places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+
+
+def shard(bundle: Path, index: int = 0) -> str:
+    name: str = canonical.read(bundle / "manifest.json")["shards"][index]["file"]
+    return name
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-2])
+
+
+def lengthen(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b" ")
+
+
+def alter(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES: list[tuple[Callable[[Path], None], str]] = [
+    (truncate, "Truncated"),
+    (lengthen, "Altered"),
+    (alter, "Altered"),
+    (Path.unlink, "MissingFile"),
+]
+
+
+@pytest.fixture
+def copied(bundle: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(bundle, tmp_path / "fake"))
+
+
+@hosts
+@places
+@pytest.mark.parametrize("damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"])
+@pytest.mark.parametrize("which", ["weights", "wasm", "wasm.js", "js.js"])
+def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[[Path], None], str], which: str, copied: Path) -> None:
+    damage, code = damage_and_code
+    variant = "relaxed" if host == "chromium" else "simd"
+    name = {"weights": shard(copied), "wasm": f"{variant}.wasm"}.get(which, which)
+    damage(copied / name)
+    backend = "js" if which == "js.js" else "wasm"
+    got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
+    assert (got["name"], got["code"]) == ("WebkilnError", code)
+    assert name in got["message"]
+
+
+@hosts
+def test_damaged_backend_falls_back_with_a_warning(host: str, copied: Path) -> None:
+    alter(copied / "wasm.js")
+    got = perform(host, copied, "warnings", {"backends": ["webgpu", "wasm", "js"]})
+    assert (got["y"], got["backend"]) == (Y, "js")
+    assert [failure["code"] for failure in got["failures"]] == ["Altered"]
+    assert len(got["warned"]) == 1
+    assert "wasm.js" in got["warned"][0]
+
+
+@hosts
+def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
+    alter(copied / "wasm.js")
+    (copied / "js.js").unlink()
+    got = perform(host, copied, "loadError", {"backends": ["wasm", "js"]})
+    assert got["code"] == "NoBackend"
+    assert "wasm: wasm.js" in got["message"]
+    assert "js: js.js" in got["message"]
+
+
+@hosts
+@pytest.mark.parametrize(
+    ("options", "code", "part"),
+    [
+        ({"backends": ["cuda"]}, "UnknownBackend", "'webgpu', 'wasm', 'webgl', 'js'"),
+        ({"backends": ["webgl"]}, "NoBackend", "it has 'js', 'wasm'"),
+        ({"backends": []}, "NoBackend", "none of the backends"),
+        ({"backends": "wasm", "variant": "avx"}, "UnknownVariant", "relaxed, simd"),
+        ({"threads": 4}, "WrongOption", "'auto' or 1"),
+        ({"cacheStrategy": "never"}, "WrongOption", "'networkOnly'"),
+    ],
+)
+def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str, bundle: Path) -> None:
+    got = perform(host, bundle, "loadError", options)
+    assert got["code"] == code
+    assert part in got["message"]
+
+
+@hosts
+@pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("weights", "page", "WrongType"),
+        ("weights", "broken", "Truncated"),
+        ("weights", "missing", "MissingFile"),
+        ("wasm", "page", "WrongType"),
+        ("wasm", "type:text/plain", "WrongType"),
+        ("wasm", "broken", "Truncated"),
+    ],
+)
+def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
+    which, fault, code = case
+    name = shard(bundle) if which == "weights" else f"{'relaxed' if host == 'chromium' else 'simd'}.wasm"
+    options: dict[str, Any] = {"worker": worker, "backends": ["wasm"]}
+    site = Site(bundle, {name: fault})
+    if host == "chromium":
+        got = in_chromium(site, "loadError", options)
+    else:
+        with serve(site):
+            got = in_node(bundle, "loadError", {**options, "baseURL": f"{site.url}/bundle"})
+    assert got["code"] == code, got
+    assert name in got["message"]
+
+
+@pytest.mark.parametrize(("fault", "code"), [("type:text/plain", "WrongType"), ("page", "WrongType"), ("broken", "Truncated")])
+def test_misserved_module(fault: str, code: str, bundle: Path) -> None:
+    got = in_chromium(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]})
+    assert got["code"] == code, got
+
+
+@hosts
+def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
+    """The faulty server stands for an HTTP cache: it answers with an earlier build unless it is told to revalidate."""
+    site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), "stale"))
+    if host == "chromium":
+        got = in_chromium(site, "run", {"backends": ["wasm"]})
+    else:
+        with serve(site):
+            got = in_node(bundle, "run", {"backends": ["wasm"], "baseURL": site.url + "/bundle/"})
+    assert got["y"] == Y
+
+
+@hosts
+@places
+def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) -> None:
+    site = Site(bundle, {shard(bundle): "stalled"})
+    if host == "chromium":
+        assert in_chromium(site, "abortStalled", {"worker": worker}) == "Aborted"
+    else:
+        with serve(site):
+            assert in_node(bundle, "abortStalled", {"worker": worker, "baseURL": site.url + "/bundle/"}) == "Aborted"
+
+
+@hosts
+def test_unreachable_server(host: str, bundle: Path) -> None:
+    got = perform(host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"})
+    assert got["code"] == "MissingFile"
+
+
+@hosts
+def test_missing_worker_script(host: str, copied: Path) -> None:
+    (copied / "worker.js").unlink()
+    got = perform(host, copied, "warnings", {"backends": ["js"]})
+    assert (got["y"], got["worker"]) == (Y, False)
+    assert len(got["warned"]) == 1
+    assert "main thread" in got["warned"][0]
+
+
+@pytest.mark.parametrize(("damage", "code"), [(alter, "no error"), (truncate, "Truncated")], ids=["altered", "truncated"])
+def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], code: str, copied: Path) -> None:
+    damage(copied / shard(copied))
+    assert in_node(copied, "unhashed", {"backends": ["js"]})["code"] == code
+
+
+@places
+@pytest.mark.parametrize(
+    ("policy", "backend", "code"),
+    [(STRICT, "js", None), (WASM_ONLY, "wasm", None), (WASM_ONLY, "js", None), (STRICT, "wasm", "CompileFailed")],
+)
+def test_content_security_policy(worker: bool, policy: str, backend: str, code: str | None, bundle: Path) -> None:
+    site = Site(bundle, headers={"Content-Security-Policy": policy})
+    options = {"worker": worker, "backends": [backend]}
+    if code is None:
+        got = in_chromium(site, "run", options)
+        assert (got["y"], got["worker"]) == (Y, worker)
+    else:
+        assert in_chromium(site, "loadError", options)["code"] == code
+
+
+def test_only_the_chosen_variant_is_downloaded(bundle: Path) -> None:
+    site = Site(bundle)
+    in_chromium(site, "run", {"backends": ["wasm"]})
+    assert "/bundle/relaxed.wasm" in site.asked
+    assert not {"/bundle/simd.wasm", "/bundle/js.js", "/bundle/webdnn.js"} & set(site.asked)

@@ -1,0 +1,111 @@
+"""What a loaded model does, and how each misuse of it is answered, in both engines, with and without a Worker."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.tampering import perform
+
+Y = [11.5, 6.0, 10.75, 42.0]
+Z = [21.5, 16.0, 20.75, 52.0]
+
+hosts = pytest.mark.parametrize("host", ["node", "chromium"])
+places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+backends = pytest.mark.parametrize("backend", ["js", "wasm"])
+
+
+@hosts
+@places
+@backends
+def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    got = perform(host, bundle, "run", {"backends": backend, "worker": worker})
+    assert (got["y"], got["backend"], got["worker"], got["failures"]) == (Y, backend, worker, [])
+    relaxed = "relaxed" if host == "chromium" else "simd"
+    assert got["variant"] == (relaxed if backend == "wasm" else None)
+
+
+@hosts
+def test_variant_can_be_chosen(host: str, bundle: Path) -> None:
+    assert perform(host, bundle, "run", {"backends": ["wasm"], "variant": "simd"})["variant"] == "simd"
+
+
+@hosts
+@places
+def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
+    assert perform(host, bundle, "inputs", {"worker": worker}) == {
+        "nothing": "MissingInput",
+        "empty": "MissingInput",
+        "unknown": "UnknownInput",
+        "short": "WrongLength",
+        "long": "WrongLength",
+        "double": "WrongDtype",
+        "integers": "WrongDtype",
+        "text": "WrongDtype",
+        "scalar": "WrongDtype",
+        "strings": "WrongDtype",
+        "absent": "MissingInput",
+        "nothingness": "WrongDtype",
+        "nested": "WrongLength",
+        "afterwards": Y,
+    }
+
+
+@hosts
+@places
+def test_after_dispose(host: str, worker: bool, bundle: Path) -> None:
+    got = perform(host, bundle, "dispose", {"worker": worker})
+    assert got.pop("pending") == ["Disposed", "Disposed"]
+    assert set(got.values()) == {"Disposed"}
+
+
+@hosts
+@places
+def test_abort_of_a_load(host: str, worker: bool, bundle: Path) -> None:
+    got = perform(host, bundle, "abortLoad", {"worker": worker})
+    assert got == {"before": "Aborted", "now": "Aborted", "later": "Aborted", "progress": "Aborted"}
+
+
+@hosts
+@places
+def test_abort_of_a_queued_run(host: str, worker: bool, bundle: Path) -> None:
+    got = perform(host, bundle, "abortRun", {"worker": worker})
+    assert got == {"second": "Aborted", "first": Y, "third": Z, "early": "Aborted"}
+
+
+@hosts
+@places
+@backends
+def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    got = perform(host, bundle, "trap", {"worker": worker, "backends": backend})
+    assert got == {"runs": ["no error", "Trapped", "Trapped"], "after": "Trapped", "disposed": "Disposed"}
+
+
+@hosts
+@places
+@backends
+def test_concurrent_runs_keep_their_order(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    got = perform(host, bundle, "order", {"worker": worker, "backends": backend})
+    totals = [10.0 + 4 * sum(range(index)) + 8 * index for index in range(10)]
+    assert got == {"sums": totals, "fresh": 10, "again": 10.0, "kept": 4, "timed": True}
+
+
+@hosts
+@places
+@backends
+def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    got = perform(host, bundle, "progress", {"worker": worker, "backends": backend})
+    assert got["monotone"]
+    assert got["totals"] == [got["expected"]]
+    assert got["last"] == got["expected"]
+
+
+@hosts
+@places
+@backends
+def test_layers(host: str, worker: bool, backend: str, bundle: Path, layers_bundle: Path) -> None:
+    options: dict[str, Any] = {"worker": worker, "backends": backend}
+    layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4]}
+    got = perform(host, layers_bundle, "layers", options)
+    assert got == [{**layer, "data": [1.5, -4.0, 0.75, 32.0], "type": "Float32Array"}]
+    assert perform(host, bundle, "layers", options) == []
