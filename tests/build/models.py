@@ -8,10 +8,10 @@ from tests.build.tree import Tree
 
 @dataclass(frozen=True)
 class Model:
-    """`template` is an edit (path, old, new) of a kernel template; `quiet` is a pass that changes nothing in this model."""
+    """`template` is a place (path, text) in a template that some kernels use; `quiet` is a pass that changes nothing in this model."""
 
     toy: bool
-    template: tuple[str, str, str]
+    template: tuple[str, str]
     quiet: str
     retrain: Callable[[Tree], None]
 
@@ -23,7 +23,7 @@ def _retrain_toy(tree: Tree) -> None:
 MODELS = {
     "toy": Model(
         toy=True,
-        template=("kernels/relu.c.jinja", "relu(void)", "relu(void) /* edited */"),
+        template=("kernels/relu.c.jinja", "void relu"),
         quiet="sort_nothing",
         retrain=_retrain_toy,
     ),

@@ -1,7 +1,8 @@
 """The static import closure of a stage: which first-party files it runs and which third-party modules it names."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,49 +16,71 @@ if TYPE_CHECKING:
 Closure = tuple[dict[str, str], frozenset[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One first-party file: its name in keys, its digest, the first-party files and third-party modules it imports, its data."""
+
+    name: str
+    digest: str
+    files: tuple[Path, ...]
+    modules: tuple[str, ...]
+    data: tuple[tuple[str, str], ...]
+
+
 class Closures:
-    """Closures of one shared tree, computed once per file content and once per engine."""
+    """Closures of one shared tree; every file is looked at once."""
 
     def __init__(self, share: Share, digests: FileDigests) -> None:
         self._share = share
         self._digests = digests
         self._package = share.package.name
-        self._known: dict[tuple[Path, ...], Closure] = {}
+        self._sources: dict[Path, Source] = {}
+        self._closures: dict[tuple[Path, ...], Closure] = {}
 
     def of(self, roots: tuple[Path, ...]) -> Closure:
         """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
 
         Data are the files that the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
         """
-        if roots not in self._known:
-            self._known[roots] = self._walk(roots)
-        return self._known[roots]
+        if roots not in self._closures:
+            self._closures[roots] = self._walk(roots)
+        return self._closures[roots]
 
     def _walk(self, roots: tuple[Path, ...]) -> Closure:
         files: dict[str, str] = {}
         modules: set[str] = set()
-        globs: set[str] = set()
         todo = list(roots)
         while todo:
             path = todo.pop()
-            name = self._name(path)
-            if name in files:
-                continue
-            files[name] = self._digest(path)
-            imports, more = self._imports(path, files[name])
-            globs.update(more)
-            for module in imports:
-                top = module.partition(".")[0]
-                if top == self._package:
-                    todo += self._files(module)
-                elif top not in sys.stdlib_module_names:
-                    modules.add(top)
-        for pattern in globs:
-            root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
-            for path in root.glob(pattern):
-                if path.is_file():
-                    files[path.relative_to(root).as_posix()] = self._digest(path)
+            source = self._sources.get(path)
+            if source is None:
+                source = self._sources[path] = self._source(path)
+            if source.name not in files:
+                files[source.name] = source.digest
+                files.update(source.data)
+                modules.update(source.modules)
+                todo += source.files
         return files, frozenset(modules)
+
+    def _source(self, path: Path) -> Source:
+        digest = self._digest(path)
+        imports, globs = self._imports(path, digest)
+        files: list[Path] = []
+        modules: set[str] = set()
+        for module in imports:
+            top = module.partition(".")[0]
+            if top == self._package:
+                files += self._files(module)
+            elif top not in sys.stdlib_module_names:
+                modules.add(top)
+        data = [item for pattern in globs for item in self._data(pattern)]
+        return Source(self._name(path), digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), tuple(data))
+
+    def _data(self, pattern: str) -> Iterator[tuple[str, str]]:
+        root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
+        for path in root.glob(pattern):
+            if path.is_file():
+                yield path.relative_to(root).as_posix(), self._digest(path)
 
     def _digest(self, path: Path) -> str:
         try:
