@@ -6,7 +6,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SHARED = (
     "stages/*.py",
-    "kernels/**/*.jinja",
+    "kernels/**/*",
     "runtime/src/**/*",
     "runtime/*.js*",
     "models/digits/*",

@@ -1,4 +1,4 @@
-"""C sources -> objects of one WebAssembly variant, in one compiler call."""
+"""C sources -> objects, each on its own, in one call of the compiler."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +11,8 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    sources = sorted(inputs["sources/"].rglob("*.c"))
-    objects = [outputs["objects/"] / path.relative_to(inputs["sources/"]).with_suffix(".o") for path in sources]
-    for path in objects:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    sources = sorted(inputs["sources/"].iterdir())
+    objects = [outputs["objects/"] / f"{source.stem}.o" for source in sources]
     compile_objects(sources, objects, params["variant"])
 
 

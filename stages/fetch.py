@@ -53,7 +53,9 @@ def _download(url: str, sha256: str, target: Path) -> None:
                 file.write(chunk)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         target.unlink(missing_ok=True)
-        raise SourceError(f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; download it yourself and give its path") from None
+        raise SourceError(
+            f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; download it yourself and give its path"
+        ) from None
     got = file_digest(target)
     if got != sha256:
         target.unlink()

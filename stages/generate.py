@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.build import stage
 from webkiln import canonical
+from webkiln.build import stage
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 

@@ -1,4 +1,4 @@
-"""Objects -> one WebAssembly module."""
+"""The objects of a program -> one WebAssembly module."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +11,10 @@ from webkiln.build import stage
 DATA = ()
 
 
-def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:  # noqa: ARG001 - a stage's signature
-    memory = canonical.read(inputs["program.json"])["memory"]
-    link(sorted(inputs["objects/"].rglob("*.o")), outputs["model.wasm"], memory)
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    del params
+    objects = sorted(path for path in inputs["objects/"].rglob("*") if path.is_file())
+    link(objects, outputs["model.wasm"], canonical.read(inputs["program.json"])["memory"])
 
 
 if __name__ == "__main__":

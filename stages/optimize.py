@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from webkiln.build import stage
 from webkiln import canonical
+from webkiln.build import stage
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.verify import verify
 from webkiln.ops.operator import infer

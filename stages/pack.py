@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.build import stage
 from webkiln import canonical
+from webkiln.build import stage
 from webkiln.errors import SourceError
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json

@@ -15,8 +15,13 @@ from webkiln.backends.table import FACTS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.ir.graph import Graph, Node, Variable
-from webkiln.ir.types import Type
+from webkiln.ir.types import Type, itemsize
+from webkiln.nest.build import Call
+from webkiln.nest.schedule import Schedule
 from webkiln.ops.operator import Array, Case, evaluate, infer
+from webkiln.plan import kernel as kernels
+from webkiln.plan.kernel import Kernel
+from webkiln.plan.memory import aligned
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,25 +57,62 @@ def expected(op: str, case: Case) -> Array:
     return evaluate(Node(op, tuple(f"x{i}" for i in range(len(case.inputs))), ("y",), dict(case.attrs), op), case.inputs)[0]
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A program with the bytes that it reads."""
+
+    program: dict[str, Any]
+    inputs: Mapping[str, Array]
+    shards: Sequence[bytes] = ()
+
+
 def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd") -> list[dict[str, Array]]:
     """The outputs of every job."""
-    programs = []
-    for number, job in enumerate(jobs):
+    prepared = []
+    for job in jobs:
         made = program(job.graph, FACTS[backend], job.encoding)
-        programs.append(made)
+        prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), job.weights)))
+    return run_programs(prepared, backend, folder, variant)
+
+
+def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, variant: str = "simd") -> list[dict[str, Array]]:
+    """Print, compile and run programs in one Node process."""
+    for number, item in enumerate(prepared):
         home = folder / str(number)
-        write_code(made, TEMPLATES, home / "code")
-        shards = write(pieces(stored(job.graph), job.encoding), job.weights)
-        for position, data in enumerate(shards):
+        write_code(item.program, TEMPLATES, home / "code")
+        for position, data in enumerate(item.shards):
             (home / f"{position}.shard").write_bytes(data)
-        for item in made["inputs"]:
-            (home / f"{item['name']}.in").write_bytes(np.ascontiguousarray(job.inputs[item["name"]]).tobytes())
+        for tensor in item.program["inputs"]:
+            (home / f"{tensor['name']}.in").write_bytes(np.ascontiguousarray(item.inputs[tensor["name"]]).tobytes())
+    programs = [item.program for item in prepared]
     if backend == "wasm":
         _compile(programs, folder, variant)
-    (folder / "jobs.json").write_text(json.dumps({"count": len(jobs), "backend": backend}))
-    done = subprocess.run(["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder)], capture_output=True, text=True, timeout=600, check=False)
+    (folder / "jobs.json").write_text(json.dumps({"count": len(programs), "backend": backend}))
+    command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return [_read(folder / str(number), made) for number, made in enumerate(programs)]
+
+
+def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]:
+    """A program of one launch, every operand an input or an output."""
+    kernel = Kernel(call.nest, schedule)
+    views = (*call.inputs, *call.outputs)
+    offsets, end = [], 0
+    for view in views:
+        offsets.append(end)
+        end = aligned(end + max(view.type.size, 1) * itemsize(view.type.dtype), 64)
+
+    def tensors(start: int, stop: int) -> list[dict[str, Any]]:
+        rows = list(zip(views, offsets, strict=True))[start:stop]
+        return [{"name": v.name, "dtype": v.type.dtype, "shape": list(v.shape), "order": None, "offset": o} for v, o in rows]
+
+    launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, views, call.args)}
+    return {
+        "backend": backend, "memory": end, "inputs": tensors(0, len(call.inputs)), "outputs": tensors(len(call.inputs), len(views)),
+        "states": [], "staging": {"offset": end, "bytes": 0}, "layers": [], "init": [], "main": [launch],
+        "kernels": {kernel.name: kernels.to_json(kernel)},
+    }  # fmt: skip
 
 
 def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> None:

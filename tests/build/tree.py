@@ -92,9 +92,9 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
         return Tree(root, cache, "digits")
     for name in ("stages", "kernels"):
         shutil.copytree(TOY / name, root / name, ignore=IGNORED)
-    for name in ("passes", "backends"):
-        shutil.rmtree(root / "pipeline" / "webkiln" / name)
-        shutil.copytree(TOY / name, root / "pipeline" / "webkiln" / name, ignore=IGNORED)
+    passes = root / "pipeline" / "webkiln" / "passes"
+    shutil.rmtree(passes)
+    shutil.copytree(TOY / "passes", passes, ignore=IGNORED)
     (root / "models" / "toy").mkdir(parents=True)
     (root / "runtime").mkdir()
     (root / "runtime" / "runtime.js").write_text("export const runtime = 1;\n")

@@ -49,7 +49,18 @@ def conv(b, draw, x):
     features = draw(st.sampled_from([1, 3, 4, 8]))
     w = b.slot(kernel, kernel, channels, features)
     bias = [b.slot(features)] if draw(st.booleans()) else []
-    return b.op("Conv", x, w, *bias, **NHWC, strides=(1, draw(st.sampled_from([1, 2]))), dilation=(1, 1), pad_low=pads[:2], pad_high=pads[2:], groups=1)
+    return b.op(
+        "Conv",
+        x,
+        w,
+        *bias,
+        **NHWC,
+        strides=(1, draw(st.sampled_from([1, 2]))),
+        dilation=(1, 1),
+        pad_low=pads[:2],
+        pad_high=pads[2:],
+        groups=1,
+    )
 
 
 def pad(b, draw, x):
@@ -101,7 +112,9 @@ STEPS = [conv, conv, pad, norm, pool, unary, scalar, transposed, branch, joined,
 @st.composite
 def graphs(draw, steps=6):
     b = Builder()
-    x = b.declare("x", Type("float32", (draw(st.integers(1, 2)), draw(st.integers(2, 6)), draw(st.integers(2, 6)), draw(st.sampled_from([1, 3, 5])))))
+    x = b.declare(
+        "x", Type("float32", (draw(st.integers(1, 2)), draw(st.integers(2, 6)), draw(st.integers(2, 6)), draw(st.sampled_from([1, 3, 5]))))
+    )
     values = [x]
     for _ in range(draw(st.integers(1, steps))):
         values.append(draw(st.sampled_from(STEPS))(b, draw, draw(st.sampled_from(values[-2:]))))

@@ -43,7 +43,9 @@ def test_every_pass_keeps_the_numbers(graph):
     for name in PASSES:
         graph = run(name, graph)
         for output, value in evaluate_graph(graph, inputs).items():
-            np.testing.assert_allclose(value, reference[output], rtol=1e-4, atol=1e-5, err_msg=f"{name} changes {output}\n{print_graph(graph)}")
+            np.testing.assert_allclose(
+                value, reference[output], rtol=1e-4, atol=1e-5, err_msg=f"{name} changes {output}\n{print_graph(graph)}"
+            )
 
 
 CASES = {
@@ -90,5 +92,7 @@ def test_batchnorm_leaves_the_graph_and_the_numbers_stay(name):
 
 
 def test_one_over_x_and_one_to_the_x_are_not_x():
-    graph = parse("graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one, x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n")
+    graph = parse(
+        "graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one, x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n"
+    )
     assert run("remove_identities", graph) == graph

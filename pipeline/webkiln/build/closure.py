@@ -22,21 +22,21 @@ class Closures:
         self._share = share
         self._digests = digests
         self._package = share.package.name
-        self._known: dict[tuple[tuple[Path, ...], tuple[str, ...]], Closure] = {}
+        self._known: dict[tuple[Path, ...], Closure] = {}
 
-    def of(self, roots: tuple[Path, ...], data: tuple[str, ...]) -> Closure:
+    def of(self, roots: tuple[Path, ...]) -> Closure:
         """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
 
-        Data are the files that `data` and the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
+        Data are the files that the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
         """
-        if (roots, data) not in self._known:
-            self._known[roots, data] = self._walk(roots, data)
-        return self._known[roots, data]
+        if roots not in self._known:
+            self._known[roots] = self._walk(roots)
+        return self._known[roots]
 
-    def _walk(self, roots: tuple[Path, ...], data: tuple[str, ...]) -> Closure:
+    def _walk(self, roots: tuple[Path, ...]) -> Closure:
         files: dict[str, str] = {}
         modules: set[str] = set()
-        globs = set(data)
+        globs: set[str] = set()
         todo = list(roots)
         while todo:
             path = todo.pop()

@@ -91,7 +91,7 @@ class ModelGraph:
     def lower(self, backend: str, choice: Choice) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
         inputs = {"graph.json": self.optimize()}
-        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self._backend(backend))
+        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params)
 
     def generate(self, backend: str, choice: Choice) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
@@ -105,8 +105,10 @@ class ModelGraph:
         return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
 
     def link(self, variant: str, choice: Choice) -> Action:
-        program = Product(self.lower("wasm", choice), "program.json")
-        inputs = {"objects/": Product(self.compile(variant, choice), "objects/"), "program.json": program}
+        inputs = {
+            "objects/": Product(self.compile(variant, choice), "objects/"),
+            "program.json": Product(self.lower("wasm", choice), "program.json"),
+        }
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Choice) -> Action:
@@ -172,9 +174,6 @@ class ModelGraph:
         if task not in self._actions:
             self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
         return self._actions[task]
-
-    def _backend(self, backend: str) -> tuple[Path, ...]:
-        return (self._share.package / "backends" / f"{backend}.py",)
 
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins

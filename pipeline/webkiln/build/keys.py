@@ -38,7 +38,7 @@ class Keys:
         }
 
     def _closure(self, action: Action) -> tuple[dict[str, str], frozenset[str]]:
-        return self._closures.of((self._share.stage(action.stage), *action.code), action.data)
+        return self._closures.of((self._share.stage(action.stage), *action.code))
 
 
 def tree_digest(files: Mapping[str, str]) -> str:

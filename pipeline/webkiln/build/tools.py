@@ -48,14 +48,12 @@ TOOLS = {
 
 
 def find(name: str) -> Path:
-    """The program of a tool: on PATH, else below `$EMSDK`. Raises ToolError with how to get it."""
+    """The program of a tool: below `$EMSDK`, else on PATH. Raises ToolError with how to get it."""
     tool = TOOLS[name]
     emsdk = os.environ.get("EMSDK")
     for command in tool.commands:
-        found = shutil.which(command)
-        if found is None and emsdk and tool.folder:
-            found = shutil.which(command, path=str(Path(emsdk, tool.folder)))
-        if found is not None:
+        own = shutil.which(command, path=str(Path(emsdk, tool.folder))) if emsdk and tool.folder else None
+        if found := own or shutil.which(command):
             return Path(found)
     raise ToolError(f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}")
 

@@ -175,5 +175,9 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
             operand, literal = kernel.nest.inputs[expr.value[0]], dialect.literal(guard[1].value, guard[1].type)
             outside[outside_name(operand, literal)] = (STORAGE[operand.dtype], literal, max(kernel.schedule.lanes, 4))
     return templates.render(
-        "nest.c", name=kernel.name, parameters=[*inputs, *outputs, *(f"const int {name}" for name in kernel.arguments)], lines=lines, outside=outside
+        "nest.c",
+        name=kernel.name,
+        parameters=[*inputs, *outputs, *(f"const int {name}" for name in kernel.arguments)],
+        lines=lines,
+        outside=outside,
     )

@@ -50,7 +50,8 @@ def _write_wasm(program: dict[str, Any], made: dict[str, Kernel], templates: Tem
         return f"{entry['kernel']}({', '.join([*operands, *map(str, entry['args'])])})"
 
     declared = [
-        {"name": name, "parameters": ["void *"] * len(kernel.operands) + ["int"] * len(kernel.arguments)} for name, kernel in sorted(made.items())
+        {"name": name, "parameters": ["void *"] * len(kernel.operands) + ["int"] * len(kernel.arguments)}
+        for name, kernel in sorted(made.items())
     ]
     init, main = [launch(entry) for entry in program["init"]], [launch(entry) for entry in program["main"]]
     (folder / "main.c").write_text(templates.render("main.c", kernels=declared, init=init, main=main, lines=[]))

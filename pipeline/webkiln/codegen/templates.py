@@ -19,7 +19,9 @@ class Templates:
     @cached_property
     def _environment(self) -> jinja2.Environment:
         loader = jinja2.FileSystemLoader(self.folder)
-        return jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
+        return jinja2.Environment(
+            loader=loader, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
+        )
 
     def render(self, frame: str, **values: Any) -> str:
         """Fill `<frame>.jinja`; `vocabulary` in it is the text of the helpers that its `lines` need, in file order."""

@@ -1,11 +1,11 @@
 """The text form of a Graph, for tests, dumps and people: `parse(print_graph(g)) == g`.
 
-    graph digits
-    input image: float32[1,8,8,1] N,H,W,C
-    slot conv/kernel: float32[3,3,1,16]
-    const two: float32[] = [2.0]
-    v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
-    output scores = v
+graph digits
+input image: float32[1,8,8,1] N,H,W,C
+slot conv/kernel: float32[3,3,1,16]
+const two: float32[] = [2.0]
+v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
+output scores = v
 """
 
 import json

@@ -162,7 +162,11 @@ def _positions(producer: Call, consumer: Call, extra: dict[str, int]) -> dict[st
 
 def _cost(nest: Nest) -> int:
     """Operations of the epilogue on top of its loads; a costly one counts as many."""
-    return sum(9 if e.op in COSTLY else 1 for e in walk([nest.outputs[0].value]) if e.type != INT and e.op not in ("load", "const", "select", "cast"))
+    return sum(
+        9 if e.op in COSTLY else 1
+        for e in walk([nest.outputs[0].value])
+        if e.type != INT and e.op not in ("load", "const", "select", "cast")
+    )
 
 
 def inlined(producer: Call, consumer: Call, name: str) -> Call | None:

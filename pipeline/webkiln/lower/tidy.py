@@ -46,7 +46,8 @@ def _reindexed(call: Call, inputs: Sequence[tuple[View, Sequence[int]]], outputs
         nest,
         inputs=tuple(Operand(o.dtype, len(kept)) for o, (_, kept) in zip(nest.inputs, inputs, strict=True)),
         outputs=tuple(
-            Output(Operand(o.operand.dtype, len(kept)), o.value, tuple(o.index[d] for d in kept)) for o, (_, kept) in zip(nest.outputs, outputs, strict=True)
+            Output(Operand(o.operand.dtype, len(kept)), o.value, tuple(o.index[d] for d in kept))
+            for o, (_, kept) in zip(nest.outputs, outputs, strict=True)
         ),
     )
     return replace(call, nest=nest, inputs=tuple(v for v, _ in inputs), outputs=tuple(v for v, _ in outputs))

@@ -6,7 +6,7 @@ from math import prod
 
 from webkiln.errors import InternalError
 from webkiln.ir.types import Type
-from webkiln.nest.expr import INT, Expr, acc, accindex, apply, arg, axis, const, load, select
+from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, bitcast, const, load, select
 from webkiln.nest.nest import COMPUTE, Accumulator, Loop, Nest, Operand, Output, check
 
 
@@ -118,8 +118,8 @@ class NestBuilder:
         return self.load(view, [const(0, INT) if size == 1 else item for size, item in zip(view.shape, trailing, strict=True)])
 
     def inside(self, index: Expr, size: int) -> Expr:
-        """Whether 0 <= index < size."""
-        return apply("and", apply("ge", index, const(0, INT)), apply("lt", index, self.number(size)))
+        """Whether 0 <= index < size, as one unsigned comparison."""
+        return apply("lt", bitcast(index, UINT), bitcast(self.number(size), UINT))
 
     def accumulate(self, combiner: str, body: Expr) -> Expr:
         """Reduce `body` over all reduction loops; a reduction over nothing but sizes of 1 is the body itself."""

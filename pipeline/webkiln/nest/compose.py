@@ -87,7 +87,9 @@ def erf(x: Expr) -> Expr:
     series = polynomial(t, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592) * t
     far = 1.0 - series * exp(-(size * size))
     square = x * x
-    near = x * polynomial(square, 1.1283791670955126 / 216, -1.1283791670955126 / 42, 0.11283791670955126, -0.37612638903183754, 1.1283791670955126)
+    near = x * polynomial(
+        square, 1.1283791670955126 / 216, -1.1283791670955126 / 42, 0.11283791670955126, -0.37612638903183754, 1.1283791670955126
+    )
     return select(apply("lt", size, const(0.5)), near, select(apply("lt", x, const(0.0)), -far, far))
 
 

@@ -41,7 +41,9 @@ VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
 """Operation -> (arity, operand types); all operands have one type."""
 
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
-COSTLY = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"})
+COSTLY = frozenset(
+    {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"}
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -60,25 +62,25 @@ class Expr:
     def __add__(self, other: "Expr | int | float") -> "Expr":
         return add(self, wrap(other, self.type))
 
-    def __radd__(self, other: int | float) -> "Expr":
+    def __radd__(self, other: float) -> "Expr":
         return add(wrap(other, self.type), self)
 
     def __sub__(self, other: "Expr | int | float") -> "Expr":
         return sub(self, wrap(other, self.type))
 
-    def __rsub__(self, other: int | float) -> "Expr":
+    def __rsub__(self, other: float) -> "Expr":
         return sub(wrap(other, self.type), self)
 
     def __mul__(self, other: "Expr | int | float") -> "Expr":
         return mul(self, wrap(other, self.type))
 
-    def __rmul__(self, other: int | float) -> "Expr":
+    def __rmul__(self, other: float) -> "Expr":
         return mul(wrap(other, self.type), self)
 
     def __truediv__(self, other: "Expr | int | float") -> "Expr":
         return apply("div", self, wrap(other, self.type))
 
-    def __rtruediv__(self, other: int | float) -> "Expr":
+    def __rtruediv__(self, other: float) -> "Expr":
         return apply("div", wrap(other, self.type), self)
 
     def __neg__(self) -> "Expr":

@@ -12,7 +12,17 @@ from webkiln.ir.serial import decode, encode
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr, const, make, rebuild, walk
 
 COMBINERS = ("sum", "prod", "max", "min", "argmax", "argmin")
-COMPUTE = {"float32": FLOAT, "float16": FLOAT, "int32": INT, "int8": INT, "int16": INT, "uint8": UINT, "uint16": UINT, "uint32": UINT, "bool": BOOL}
+COMPUTE = {
+    "float32": FLOAT,
+    "float16": FLOAT,
+    "int32": INT,
+    "int8": INT,
+    "int16": INT,
+    "uint8": UINT,
+    "uint16": UINT,
+    "uint32": UINT,
+    "bool": BOOL,
+}
 """Storage dtype of an operand -> the type its elements have in expressions."""
 
 

@@ -128,7 +128,9 @@ elementwise("Relu", lambda attrs, x: positive(x), lambda attrs, x: np.maximum(x,
 elementwise("Relu6", lambda attrs, x: clip({"min": 0, "max": 6}, x), lambda attrs, x: np.clip(x, 0, 6), samples(FLOATS))
 elementwise("Softplus", lambda attrs, x: softplus(x), lambda attrs, x: np.logaddexp(x, 0), samples(FLOATS))
 elementwise("Softsign", lambda attrs, x: x / (1.0 + apply("abs", x)), lambda attrs, x: x / (1 + np.abs(x)), samples(FLOATS))
-elementwise("Gelu", gelu, gelu_reference, [Case((FLOATS,), {"approximate": flag}) for flag in (False, True)], attributes={"approximate": False})
+elementwise(
+    "Gelu", gelu, gelu_reference, [Case((FLOATS,), {"approximate": flag}) for flag in (False, True)], attributes={"approximate": False}
+)
 elementwise(
     "Elu", lambda attrs, x: exponential_below_zero(1.0, attrs["alpha"])(attrs, x),
     lambda attrs, x: np.where(x > 0, x, attrs["alpha"] * np.expm1(x)), samples(FLOATS, alpha=0.7), attributes={"alpha": 1.0},
@@ -191,7 +193,13 @@ for _name, _op, _function in (
     ("LessEqual", "le", np.less_equal), ("Greater", "gt", np.greater), ("GreaterEqual", "ge", np.greater_equal),
 ):  # fmt: skip
     elementwise(
-        _name, binary(_op), lambda attrs, a, b, _function=_function: _function(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2, result="bool"
+        _name,
+        binary(_op),
+        lambda attrs, a, b, _function=_function: _function(a, b),
+        [*FLOAT_PAIR, *INT_PAIR],
+        kinds=ALL,
+        arity=2,
+        result="bool",
     )
 
 elementwise("And", binary("and"), lambda attrs, a, b: a & b, BOOL_PAIR, kinds=("bool",), arity=2)

@@ -105,7 +105,9 @@ def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     channels, kernel = x.shape[attrs["x_dims"][1]], w.shape[attrs["w_dims"][1]]
     features, groups = w.shape[attrs["w_dims"][0]], attrs["groups"]
     if kernel * groups != channels or features % groups:
-        fits = f", groups={channels // kernel} would fit" if kernel and channels % kernel == 0 and features % (channels // kernel) == 0 else ""
+        fits = (
+            f", groups={channels // kernel} would fit" if kernel and channels % kernel == 0 and features % (channels // kernel) == 0 else ""
+        )
         raise ShapeError(
             f"the kernel has {kernel} input channels and {features} features, x has {channels} channels; with groups={groups} the kernel needs "
             f"{channels}/{groups} input channels and features divisible by {groups}{fits}"
@@ -134,7 +136,8 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
     out = np.zeros((x.shape[attrs["x_dims"][0]], kernel.shape[0], *counts))
     for tap in product(*map(range, kernel.shape[2:])):
         places = tuple(
-            slice(t * d, t * d + (count - 1) * s + 1, s) for t, d, s, count in zip(tap, attrs["dilation"], attrs["strides"], counts, strict=True)
+            slice(t * d, t * d + (count - 1) * s + 1, s)
+            for t, d, s, count in zip(tap, attrs["dilation"], attrs["strides"], counts, strict=True)
         )
         window = padded[(slice(None), slice(None), *places)]
         for group in range(groups):
@@ -238,24 +241,52 @@ def _conv_cases() -> Iterable[Case]:
     yield case("wide", make(2, 9, 8, 8), make(3, 3, 8, 37), make(37), **NHWC)
     yield case("one_by_one", make(1, 5, 5, 16), make(1, 1, 16, 32), make(32), **NHWC)
     yield case(
-        "every_option", make(2, 9, 8, 6), make(3, 2, 3, 8), make(8), **NHWC | {"groups": 2, "strides": (2, 1), "dilation": (1, 3), "pad_low": (1, 0), "pad_high": (0, 2)}
+        "every_option",
+        make(2, 9, 8, 6),
+        make(3, 2, 3, 8),
+        make(8),
+        **NHWC | {"groups": 2, "strides": (2, 1), "dilation": (1, 3), "pad_low": (1, 0), "pad_high": (0, 2)},
     )
     yield case("depthwise", make(1, 8, 8, 20), make(3, 3, 1, 20), **NHWC | {"groups": 20, "pad_low": (1, 1), "pad_high": (1, 1)})
     yield case("multiplier", make(1, 6, 6, 4), make(3, 3, 1, 8), **NHWC | {"groups": 4})
-    yield case("channels_first", make(2, 4, 7, 9), make(8, 2, 3, 3), make(8), **NCHW | {"groups": 2, "pad_low": (2, 0), "pad_high": (1, 1), "strides": (2, 2)})
+    yield case(
+        "channels_first",
+        make(2, 4, 7, 9),
+        make(8, 2, 3, 3),
+        make(8),
+        **NCHW | {"groups": 2, "pad_low": (2, 0), "pad_high": (1, 1), "strides": (2, 2)},
+    )
     yield Case(
         (make(2, 20, 3), make(5, 3, 4)),
-        {"x_dims": (0, 2, 1), "w_dims": (2, 1, 0), "out_dims": (0, 2, 1), "strides": (1,), "dilation": (2,), "pad_low": (8,), "pad_high": (0,), "groups": 1},
+        {
+            "x_dims": (0, 2, 1),
+            "w_dims": (2, 1, 0),
+            "out_dims": (0, 2, 1),
+            "strides": (1,),
+            "dilation": (2,),
+            "pad_low": (8,),
+            "pad_high": (0,),
+            "groups": 1,
+        },
         name="causal_1d",
     )
     yield Case(
         (make(1, 4, 5, 6, 2), make(2, 3, 3, 2, 5), make(5)),
-        {"x_dims": (0, 4, 1, 2, 3), "w_dims": (4, 3, 0, 1, 2), "out_dims": (0, 4, 1, 2, 3), "strides": (1, 2, 1), "dilation": (1, 1, 1), "pad_low": (0, 1, 1), "pad_high": (1, 1, 1), "groups": 1},
+        {
+            "x_dims": (0, 4, 1, 2, 3),
+            "w_dims": (4, 3, 0, 1, 2),
+            "out_dims": (0, 4, 1, 2, 3),
+            "strides": (1, 2, 1),
+            "dilation": (1, 1, 1),
+            "pad_low": (0, 1, 1),
+            "pad_high": (1, 1, 1),
+            "groups": 1,
+        },
         name="three_d",
     )
 
 
 define(Operator(
     "Conv", _conv_types, _conv_reference, _lower_conv,
-    {name: REQUIRED for name in ("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high")} | {"groups": 1}, (2, 3), _conv_cases,
+    dict.fromkeys(("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high"), REQUIRED) | {"groups": 1}, (2, 3), _conv_cases,
 ))  # fmt: skip

@@ -14,7 +14,7 @@ from webkiln.nest.expr import FLOAT, INT, Expr, cast, const, select
 from webkiln.ops.linear import all_inside, window_index, window_size
 from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
 
-WINDOW = {name: REQUIRED for name in ("axes", "window", "strides", "dilation", "pad_low", "pad_high")}
+WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)
 
 
 def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

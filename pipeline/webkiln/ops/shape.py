@@ -120,7 +120,9 @@ def _slice_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 def _lower_slice(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     index = nest.axes(low.outputs[0].shape)
-    source = [item * nest.number(step) + nest.number(start) for item, start, step in zip(index, attrs["starts"], attrs["steps"], strict=True)]
+    source = [
+        item * nest.number(step) + nest.number(start) for item, start, step in zip(index, attrs["starts"], attrs["steps"], strict=True)
+    ]
     nest.store(low.outputs[0], nest.load(low.inputs[0], source))
     nest.done()
 

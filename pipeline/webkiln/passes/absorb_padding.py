@@ -14,7 +14,7 @@ after:
     slot w: float32[3,3,2,5]
     y: float32[1,4,3,5] = Conv(x, w) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]} @conv
     output out = y
-"""  # noqa: E501
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

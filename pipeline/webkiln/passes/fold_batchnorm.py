@@ -29,7 +29,7 @@ after:
     y/kernel: float32[3,2,5] = Mul(w, y/factor) @bn
     y: float32[1,2,5] = Conv(x, y/kernel, y/shift) {"dilation":[1],"groups":1,"out_dims":[0,2,1],"pad_high":[0],"pad_low":[0],"strides":[1],"w_dims":[2,1,0],"x_dims":[0,2,1]} @conv+bn
     output out = y
-"""  # noqa: E501
+"""
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Attributes, Constant, Graph, Node, Variable

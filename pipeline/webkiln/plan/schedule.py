@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis, walk
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
@@ -108,7 +108,11 @@ def _unvectorised(call: Call, name: str) -> str | None:
     for expr in _data(call):
         if expr.op == "axis" and expr.value == name:
             return "its position is used as a value"
-        if expr.op == "acc" or (expr.op == "load" and any(depends(item, name) for item in load_index(expr))) or vector.intersection(expr.args):
+        if (
+            expr.op == "acc"
+            or (expr.op == "load" and any(depends(item, name) for item in load_index(expr)))
+            or vector.intersection(expr.args)
+        ):
             vector.add(expr)
             if expr.op in SCALAR_ONLY:
                 return f"{expr.op} is scalar"

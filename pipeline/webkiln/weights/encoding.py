@@ -124,5 +124,3 @@ def _present(scale: Expr | None) -> Expr:
 
 def storage_dtype(weight: Stored, encoding: Encoding) -> str:
     return weight.dtype if encoding.storage == "raw" else encoding.storage
-
-

@@ -69,7 +69,7 @@ def _seen_index(place: tuple[Expr, ...], stored: tuple[int, ...], seen: tuple[in
     while wanted:
         here, sizes, linear, covered = 1, [], const(0, INT), 1
         while not sizes or here != covered:
-            if sizes and here < covered or not sizes:
+            if (sizes and here < covered) or not sizes:
                 sizes.append(wanted.pop(0))
                 here *= sizes[-1]
             else:

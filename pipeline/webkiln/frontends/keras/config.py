@@ -104,6 +104,6 @@ def named_refs(structure: Any) -> list[tuple[str, Ref]]:
     result: list[tuple[str, Ref]] = []
     for item in structure:
         for name, ref in named_refs(item):
-            count = sum(1 for other, _ in result if other == name or other.startswith(f"{name}_") and other[len(name) + 1 :].isdigit())
+            count = sum(1 for other, _ in result if other == name or (other.startswith(f"{name}_") and other[len(name) + 1 :].isdigit()))
             result.append((f"{name}_{count}" if count else name, ref))
     return result

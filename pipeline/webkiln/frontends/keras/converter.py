@@ -101,7 +101,9 @@ class KerasConverter:
     @classmethod
     def is_handled(cls, facts: LayerFacts) -> bool:
         """Whether a layer or operation has a handler, the user's or a built-in one."""
-        return facts.kind == "input" or (facts.kind == "operation" and facts.class_name in OPERATIONS) or cls.find_handler(facts) is not None
+        return (
+            facts.kind == "input" or (facts.kind == "operation" and facts.class_name in OPERATIONS) or cls.find_handler(facts) is not None
+        )
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:
         """The tensors that this call of a layer takes, in the order of its arguments."""
@@ -149,7 +151,9 @@ class KerasConverter:
             raise SourceError(f"input {name}: the model does not say its shape; call the model once before it is saved")
         given = self.input_shapes.get(name)
         shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
-        fits = len(shape) == len(declared) and all(size is not None and known in (None, size) for size, known in zip(shape, declared, strict=True))
+        fits = len(shape) == len(declared) and all(
+            size is not None and known in (None, size) for size, known in zip(shape, declared, strict=True)
+        )
         if not fits:
             raise ShapeError(f"input {name}: its shape is {declared} (null is open), got {shape}; give every size with --input-shape")
         return self.builder.input(name, str(facts.config.get("dtype") or "float32"), shape, self.order(len(shape)))

@@ -76,7 +76,7 @@ def _is_registered(class_name: str) -> bool:
     if keras is None:
         return False
     names = [name.split(">")[-1] for name in keras.saving.get_custom_objects()]
-    return class_name.split(">")[-1] in names
+    return class_name.rsplit(">", maxsplit=1)[-1] in names
 
 
 def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, str, str]]:
@@ -96,7 +96,11 @@ def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, st
             return
         if class_name == "__lambda__" or not _is_known(config, keras, is_layer=isinstance(name, str)):
             what = inner if class_name == "function" else class_name
-            yield where, UNKNOWN if what in where else f"{what} is not of Keras and never imported", f"Pass --plugin FILE.py that registers {what!r}"
+            yield (
+                where,
+                UNKNOWN if what in where else f"{what} is not of Keras and never imported",
+                f"Pass --plugin FILE.py that registers {what!r}",
+            )
             return
         layer = where
     for value in config.values():

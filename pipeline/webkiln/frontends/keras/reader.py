@@ -140,7 +140,7 @@ class _Reader:
             yield name, read_array(self.source.path, f"{path} ({facts.class_name}) {name}", member(self.source.path, store, str(index)))
 
     def _arrays_by_name(self, path: str, facts: LayerFacts, weights: h5py.Group) -> Iterable[tuple[str, Array]]:
-        outer = path.split("/")[0]
+        outer = path.split("/", maxsplit=1)[0]
         group = member(self.source.path, weights, outer)
         if not isinstance(group, h5py.Group):
             return
@@ -148,7 +148,10 @@ class _Reader:
             full = entry.decode() if isinstance(entry, bytes) else str(entry)
             parts = full.removesuffix(":0").split("/")
             if outer == path or parts[:-1][-1:] == [facts.name]:
-                yield parts[-1], read_array(self.source.path, f"{path} ({facts.class_name}) {parts[-1]}", member(self.source.path, group, full))
+                yield (
+                    parts[-1],
+                    read_array(self.source.path, f"{path} ({facts.class_name}) {parts[-1]}", member(self.source.path, group, full)),
+                )
 
 
 def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:

@@ -13,7 +13,6 @@ from keras.src.ops.node import Node
 
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
 from webkiln.frontends.keras.framework import first_sentence
 from webkiln.ir.graph import INLINE_ELEMENTS
@@ -160,7 +159,11 @@ class Tracer:
 
             return random
 
-        random = [name for name, value in vars(backend.random).items() if inspect.isfunction(value) and value.__module__ == backend.random.__name__]
+        random = [
+            name
+            for name, value in vars(backend.random).items()
+            if inspect.isfunction(value) and value.__module__ == backend.random.__name__
+        ]
         with ExitStack() as stack:
             stack.enter_context(patch.object(Node, "__init__", record))
             for name in random:
@@ -172,7 +175,15 @@ class Tracer:
     def _substituted(self) -> Iterator[None]:
         attributes = vars(self.layer)
         before = dict(attributes)
-        skipped = {"_trainable_variables", "_non_trainable_variables", "_tracker", "_layers", "_metrics", "_inbound_nodes", "_outbound_nodes"}
+        skipped = {
+            "_trainable_variables",
+            "_non_trainable_variables",
+            "_tracker",
+            "_layers",
+            "_metrics",
+            "_inbound_nodes",
+            "_outbound_nodes",
+        }
         try:
             for name, value in before.items():
                 if name not in skipped:

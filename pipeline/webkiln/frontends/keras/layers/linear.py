@@ -16,7 +16,9 @@ def dense(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("kernel")
     if len(weight.shape) != 2 or x.type.rank < 2 or x.shape[-1] != weight.shape[0]:
-        raise layer.error(f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; the last axis of x must have {weight.shape[0]} features")
+        raise layer.error(
+            f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; the last axis of x must have {weight.shape[0]} features"
+        )
     b = converter.builder
     y = b.op("MatMul", [x, converter.convert_to_constant_variable(weight)], order=x.order)
     if layer.config.get("use_bias", True):

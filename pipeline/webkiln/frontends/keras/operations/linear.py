@@ -33,7 +33,9 @@ def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
 
 
 def reduction(op: str, *, real: bool = False) -> Operation:
-    def apply(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, dtype: str | None = None, initial: Any = None) -> Tensor:
+    def apply(
+        b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, dtype: str | None = None, initial: Any = None
+    ) -> Tensor:
         x = floating(b, x) if real else tensor(b, x)
         x = cast(b, x, dtype or ("int32" if x.dtype == "bool" else x.dtype))
         if initial is not None:
@@ -122,7 +124,9 @@ def layer_norm(
     eps = 1e-7 if epsilon is None else epsilon
     shape = tuple(n if axis in axes else 1 for axis, n in enumerate(x.shape))
     centred = x if rms_scaling else b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
-    spread = b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": True}) if not rms_scaling else variance(b, x, axes, True)
+    spread = (
+        b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": True}) if not rms_scaling else variance(b, x, axes, True)
+    )
     y = b.op("Mul", [centred, b.op("Rsqrt", [spread + eps])])
     if gamma is not None:
         y = b.op("Mul", [y, b.op("Reshape", [tensor(b, gamma)], {"shape": shape})])

@@ -1,0 +1,140 @@
+"""Every operation of the vocabulary, every combiner, on every printer, at the values where languages disagree, against the numpy semantics."""
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Prepared, call_program, run_programs
+from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
+from webkiln.ir.types import Type
+from webkiln.nest.build import Lowering, View
+from webkiln.nest.expr import ANY, BOOL, COMPARISONS, FLOAT, INT, NUMBER, VOCABULARY, apply, bitcast, cast, select
+from webkiln.nest.interpret import interpret
+from webkiln.nest.nest import COMBINERS
+from webkiln.nest.schedule import Schedule
+from webkiln.plan.schedule import SCALAR_ONLY
+
+PRINTERS = [("js", "", 1), ("wasm", "simd", 1), ("wasm", "simd", 8), ("wasm", "relaxed", 8)]
+INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow"}
+TOLERANCE = 2e-6
+
+
+def operations(type_, width):
+    """(label, result type, formula over two operands of `type_`) of everything that works on the type, and with vectors of `width`."""
+    rows = []
+    for op, (arity, types) in VOCABULARY.items():
+        if type_ in types and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
+            result = BOOL if op in COMPARISONS else type_
+            rows.append((op, result, (lambda a, b, op=op: apply(op, a)) if arity == 1 else (lambda a, b, op=op: apply(op, a, b))))
+    if type_ in NUMBER:
+        rows.append(("select", type_, lambda a, b: select(apply("lt", a, b), a, b)))
+    for other in ANY:
+        if other != type_ and not (width > 1 and BOOL in (other, type_)):
+            rows.append((f"cast {other}", other, lambda a, b, other=other: cast(a, other)))
+            if BOOL not in (other, type_):
+                rows.append((f"bitcast {other}", other, lambda a, b, other=other: bitcast(a, other)))
+    return [row for row in rows if width == 1 or row[1] == FLOAT]
+
+
+def pairs(type_):
+    a, b = np.meshgrid(VALUES[type_], VALUES[type_])
+    return a.ravel(), b.ravel()
+
+
+def vector_call(type_, width):
+    """One nest with an output per operation."""
+    a, b = pairs(type_)
+    rows = operations(type_, width)
+    views = [View(name, Type(DTYPES[type_], a.shape)) for name in ("a", "b")]
+    outs = [View(f"y{n}", Type(DTYPES[result], a.shape)) for n, (_, result, _) in enumerate(rows)]
+    low = Lowering(views, outs, "vectors")
+    nest = low.nest()
+    index = nest.axes(a.shape)
+    loaded = [nest.load(view, index) for view in views]
+    for out, (_, _, formula) in zip(outs, rows, strict=True):
+        nest.store(out, formula(*loaded))
+    nest.done()
+    return low.calls[0], [label for label, _, _ in rows], {"a": a, "b": b}
+
+
+def oracle(call, inputs):
+    outputs = [np.zeros(view.shape, view.type.dtype) for view in call.outputs]
+    with np.errstate(all="ignore"):
+        interpret(call.nest, [inputs[view.name].reshape(view.shape) for view in call.inputs], call.args, outputs)
+    return outputs
+
+
+def agrees(label, got, expected, inputs):
+    if got.dtype != np.float32:
+        return got == expected
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    if label.split()[0] not in INEXACT:
+        return same
+    with np.errstate(all="ignore"):
+        close = np.abs(got.astype(np.float64) - expected) <= TOLERANCE * np.abs(expected.astype(np.float64)) + 1e-37
+    if label in ("sin", "cos", "erf"):
+        close |= np.abs(got.astype(np.float64) - expected) <= TOLERANCE
+    if label in ("sin", "cos"):
+        close |= np.abs(inputs["a"]) > 8192
+    return same | close
+
+
+@pytest.mark.parametrize(("backend", "variant", "width"), PRINTERS, ids=lambda value: str(value))
+def test_operations(backend, variant, width, tmp_path):
+    types = [type_ for type_ in ANY if operations(type_, width) and (width == 1 or type_ == FLOAT)]
+    made = [vector_call(type_, width) for type_ in types]
+    prepared = []
+    for call, _, inputs in made:
+        axis = call.nest.axes[0].axis
+        schedule = Schedule((axis,), axis, width) if width > 1 else Schedule((axis,))
+        prepared.append(Prepared(call_program(call, schedule, backend), inputs))
+    results = run_programs(prepared, backend, tmp_path, variant)
+    wrong = []
+    for type_, (call, labels, inputs), outputs in zip(types, made, results, strict=True):
+        for view, label, expected in zip(call.outputs, labels, oracle(call, inputs), strict=True):
+            got = outputs[view.name]
+            bad = ~agrees(label, got, expected, inputs)
+            wrong += [(type_, label, inputs["a"][n], inputs["b"][n], got[n], expected[n]) for n in np.flatnonzero(bad)[:3]]
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+ROWS = {
+    FLOAT: np.array(
+        [[1, 5, 5, 2], [0.5, np.nan, 3, np.nan], [-np.inf, -np.inf, -np.inf, -np.inf], [np.inf, 1, -3.4e38, 2], [-0.0, 0.0, -0.0, 1e-40], [3.4e38, 1, 1, -1]],
+        np.float32,
+    ),
+    INT: np.array([[1, 5, 5, 2], [-7, -7, 0, -(2**31)], [2**31 - 1, 1, 2, 3], [-(2**31), -(2**31), 3, 0], [0, 0, 0, 0], [65536, 65536, 3, 1]], np.int32),
+}  # fmt: skip
+
+
+def reduction_call(type_, rows):
+    combiners = list(COMBINERS)
+    low_inputs = [View("x", Type(DTYPES[type_], rows.shape))]
+    outs = [View(f"y{n}", Type(DTYPES[type_], rows.shape[:1])) for n in range(len(combiners))]
+    places = [View(f"at{n}", Type("int32", rows.shape[:1])) for n, name in enumerate(combiners) if name.startswith("arg")]
+    low = Lowering(low_inputs, [*outs, *places], "reductions")
+    nest = low.nest()
+    index = (*nest.axes(rows.shape[:1]), nest.reduce(rows.shape[1]))
+    value = nest.load(low_inputs[0], index)
+    found = [nest.accumulate(name, value) for name in combiners]
+    for out, result in zip(outs, found, strict=True):
+        nest.store(out, result)
+    for out, result in zip(places, [r for r, name in zip(found, combiners, strict=True) if name.startswith("arg")], strict=True):
+        nest.store(out, nest.found(result))
+    nest.done()
+    return low.calls[0], {"x": rows}
+
+
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd")])
+def test_combiners_with_extremes_and_nothing(backend, variant, tmp_path):
+    made = [reduction_call(type_, rows) for type_, rows in ROWS.items()]
+    made += [reduction_call(type_, rows[:, :0]) for type_, rows in ROWS.items()]
+    prepared = [Prepared(call_program(call, Schedule((call.nest.axes[0].axis,)), backend), inputs) for call, inputs in made]
+    for (call, inputs), outputs in zip(made, run_programs(prepared, backend, tmp_path, variant), strict=True):
+        for view, expected in zip(call.outputs, oracle(call, inputs), strict=True):
+            np.testing.assert_array_equal(outputs[view.name], expected, err_msg=f"{view.name} of {COMBINERS}")
+
+
+def test_the_vectors_hold_what_they_promise():
+    assert np.isnan(FLOATS).any() and np.isinf(FLOATS).sum() == 2 and np.signbit(FLOATS[1]) and FLOATS[1] == 0
+    assert {2**31 - 1, -(2**31)} <= set(INTS.tolist()) and 2**32 - 1 in UINTS.tolist()
+    assert 0 < FLOATS[np.argmin(np.where(FLOATS > 0, FLOATS, np.inf))] < np.finfo(np.float32).tiny

@@ -1,0 +1,113 @@
+"""How close convolutions and matrix products come to the relaxed-SIMD peak of this machine, in Chromium, side by side in one run.
+
+    .venv/bin/python -m tests.bench.bench_kernels [--variant simd] [--rounds 7]
+
+Each round times the peak loop (ten independent relaxed multiply-adds) and then every kernel for about 30 ms; the table shows medians over
+rounds of GFLOP/s and of the ratio to the peak of the same round. Sizes are run-time arguments: the column `kernel` shows what is shared.
+"""
+
+import argparse
+import json
+from math import prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from tests.backends.harness import TEMPLATES, Job
+from webkiln.backends import chromium, toolchain
+from webkiln.backends.program import program
+from webkiln.backends.server import Server
+from webkiln.backends.wasm import FACTS
+from webkiln.codegen.program import write_code
+from webkiln.ir.graph import Graph, Node, Variable
+from webkiln.ir.types import Type
+from webkiln.ops.operator import infer
+from webkiln.ops.table import OPERATORS
+from webkiln.weights.shards import pieces, stored, write
+
+HERE = Path(__file__).parent
+NHWC = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 2, 0, 1), "out_dims": (0, 3, 1, 2), "dilation": (1, 1), "groups": 1}
+CONVOLUTIONS = [
+    # size, input channels, filter, features, stride
+    (224, 3, 7, 64, 2), (56, 64, 3, 64, 1), (56, 64, 1, 256, 1), (28, 128, 3, 128, 1), (14, 256, 3, 256, 1), (7, 512, 3, 512, 1), (7, 2048, 1, 512, 1),
+]  # fmt: skip
+PRODUCTS = [(256, 256, 256), (196, 256, 1024), (49, 512, 512)]
+
+
+def job(op: str, x: tuple[int, ...], w: tuple[int, ...], attrs: dict[str, object]) -> Job:
+    assert OPERATORS
+    rng = np.random.default_rng(0)
+    types = {"x": Type("float32", x), "w": Type("float32", w)}
+    node = Node(op, ("x", "w"), ("y",), attrs, op)
+    types["y"] = infer(node, [types["x"], types["w"]])[0]
+    graph = Graph(op, (node,), {name: Variable(name, type_) for name, type_ in types.items()}, ("x",), {"y": "y"}, frozenset({"w"}))
+    return Job(graph, {"x": rng.standard_normal(x).astype(np.float32)}, {"w": rng.standard_normal(w).astype(np.float32)})
+
+
+def jobs() -> dict[str, tuple[Job, float]]:
+    """Name -> (job, floating-point operations of a run)."""
+    found: dict[str, tuple[Job, float]] = {}
+    for size, channels, k, features, stride in CONVOLUTIONS:
+        pad = {"strides": (stride, stride), "pad_low": (k // 2, k // 2), "pad_high": (k // 2, k // 2)}
+        made = job("Conv", (1, size, size, channels), (k, k, channels, features), NHWC | pad)
+        found[f"conv {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (
+            made,
+            2 * prod(made.graph.type("y").shape) * k * k * channels,
+        )
+    for m, k, n in PRODUCTS:
+        found[f"gemm {m}x{k}x{n}"] = (job("MatMul", (m, k), (k, n), {}), 2 * m * k * n)
+    return found
+
+
+def write_job(made: Job, folder: Path, variant: str) -> str:
+    """Everything the page needs to run one job; the main kernel's name."""
+    described = program(made.graph, FACTS, "float32")
+    write_code(described, TEMPLATES, folder)
+    sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
+    objects = [source.with_suffix(".o") for source in sources]
+    toolchain.compile_objects(sources, objects, variant)
+    toolchain.link(objects, folder / "model.wasm", described["memory"])
+    (folder / "weights.bin").write_bytes(write(pieces(stored(made.graph), "float32"), made.weights)[0])
+    (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
+    return str(described["main"][0]["kernel"])
+
+
+def measure(variant: str, rounds: int) -> dict[str, object]:
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        listed = []
+        for number, (name, (made, flops)) in enumerate(jobs().items()):
+            kernel = write_job(made, folder / str(number), variant)
+            listed.append({"name": name, "flops": flops, "kernel": kernel})
+        toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
+        toolchain.link([folder / "peak.o"], folder / "peak.wasm", 0)
+        (folder / "bench.mjs").write_bytes((HERE / "bench_kernels.mjs").read_bytes())
+        (folder / "index.html").write_text("<!doctype html><title>bench</title>")
+        with Server({"/": folder}) as server:
+            session = chromium.browser()
+            session.set_script_timeout(600)
+            session.get(f"{server.url}/index.html")
+            script = "const done = arguments[2]; import('./bench.mjs').then((m) => m.run(arguments[0], arguments[1])).then(done, (e) => done({error: String(e)}))"
+            result = session.execute_async_script(script, listed, rounds)
+    if "error" in result:
+        raise RuntimeError(result["error"])
+    return dict(result)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--variant", choices=sorted(toolchain.VARIANT_FLAGS), default="relaxed")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    result = measure(options.variant, options.rounds)
+    print(f"peak {result['peak']:.1f} GFLOP/s, {chromium.version()}, variant {options.variant}")
+    for row in result["rows"]:
+        print(f"{row['name']:32} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak   {row['kernel']}")
+    if options.json:
+        options.json.write_text(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Imports point one way, and frameworks stay where they belong."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = REPOSITORY / "pipeline" / "webkiln"
+
+LAYERS = (
+    {"errors", "canonical"},
+    {"recipe"},
+    {"ir"},
+    {"nest"},
+    {"ops"},
+    {"frontends", "passes"},
+    {"lower"},
+    {"plan"},
+    {"codegen", "weights"},
+    {"backends"},
+    {"build"},
+    {"cli", "commands"},
+)
+LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
+TOGETHER = ({"errors", "canonical"}, {"cli", "commands"})
+FRAMEWORKS = {"keras", "tensorflow", "torch", "onnx", "tf_keras"}
+FRAMEWORK_STAGES = {"fetch", "load", "reference"}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
+STAGES = sorted((REPOSITORY / "stages").glob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}:{node.lineno}: relative import"
+            assert node.module is not None
+            yield node.module
+            if node.module == "webkiln":
+                yield from (f"webkiln.{alias.name}" for alias in node.names)
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def name(path: Path) -> str:
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name != "__init__.py"], ids=name)
+def test_imports_point_one_way(path: Path) -> None:
+    here = room(path)
+    assert here in LEVEL, f"{here} has no place in the order of imports"
+    for module in imports(path):
+        package, _, rest = module.partition(".")
+        if package == "webkiln" and rest:
+            there = rest.partition(".")[0]
+            same = here == there or {here, there} in TOGETHER
+            assert same or LEVEL[there] < LEVEL[here], f"{name(path)} imports {module}, which is not below it"
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name == "__init__.py"], ids=name)
+def test_package_files_are_empty(path: Path) -> None:
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("path", MODULES + STAGES, ids=name)
+def test_frameworks_are_imported_in_frontends_and_three_stages(path: Path) -> None:
+    allowed = path.stem in FRAMEWORK_STAGES if path in STAGES else room(path) == "frontends"
+    assert allowed or not FRAMEWORKS & {module.partition(".")[0] for module in imports(path)}
+
+
+@pytest.mark.parametrize("path", STAGES, ids=name)
+def test_stages_are_programs_with_their_data_named(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    names = [target.id for node in tree.body if isinstance(node, ast.Assign) for target in node.targets if isinstance(target, ast.Name)]
+    functions = {node.name: [argument.arg for argument in node.args.args] for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert "DATA" in names
+    assert functions["run"] == ["inputs", "outputs", "params"]
+    assert any(isinstance(node, ast.If) for node in tree.body), "no __main__: the stage cannot be run by hand"
+
+
+def test_only_one_module_imports_doit() -> None:
+    assert [name(path) for path in MODULES if "doit" in {module.partition(".")[0] for module in imports(path)}] == [
+        "pipeline/webkiln/build/tasks.py"
+    ]
+
+
+def test_the_no_op_path_imports_nothing_heavy() -> None:
+    todo, seen = ["webkiln.build.tasks"], set()
+    while todo:
+        module = todo.pop()
+        path = REPOSITORY / "pipeline" / Path(*module.split(".")).with_suffix(".py")
+        if module in seen or not path.exists():
+            continue
+        seen.add(module)
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Import):
+                todo += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                todo += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        heavy = {"numpy", "rich", "jinja2", "sympy", "h5py", "platformdirs"}
+        assert not heavy & {name.partition(".")[0] for name in todo}, module
