@@ -104,7 +104,7 @@ def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collectio
 
 def _unvectorised(call: Call, name: str) -> str | None:
     """What in the value expressions has no vector form (indices are scalar anyway)."""
-    vector = set()
+    vector: set[Expr] = set()
     for expr in _data(call):
         if expr.op == "axis" and expr.value == name:
             return "its position is used as a value"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError
+from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.keras.facts import LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
 from webkiln.frontends.keras.layer import Handler, Layer
 from webkiln.frontends.keras.layers.table import LAYERS
@@ -152,7 +152,7 @@ class KerasConverter:
         given = self.input_shapes.get(name)
         shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
         fits = len(shape) == len(declared) and all(
-            size is not None and known in (None, size) for size, known in zip(shape, declared, strict=True)
+            isinstance(size, int) and size > 0 and known in (None, size) for size, known in zip(shape, declared, strict=True)
         )
         if not fits:
             raise ShapeError(f"input {name}: its shape is {declared} (null is open), got {shape}; give every size with --input-shape")
@@ -189,15 +189,21 @@ class KerasConverter:
         owner = self._frames[-1].owner
         self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
         handler = self.find_handler(facts)
-        if facts.kind == "operation":
-            self._operation(layer)
-        elif facts.model is not None and (handler is None or not facts.traced):
+        if facts.model is not None and (handler is None or not facts.traced):
             self._nested(layer, facts.model)
-        elif handler is not None:
+        elif handler is not None and handler is not LAYERS.get(facts.class_name):
             handler(self, layer)
+        else:
+            try:
+                self._operation(layer) if handler is None else handler(self, layer)
+            except WebkilnError:
+                raise
+            except Exception as error:
+                what = f"{type(error).__name__}: {error}"
+                raise SourceError(f"{layer.path} ({facts.class_name}): its config is not one that Keras writes ({what})") from error
         for ref in self.get_output_tensor(layer):
             if not self.has_variable(ref):
-                raise InternalError(f"{layer.path} ({facts.class_name}): its handler did not set output {ref.index}; call set_variable")
+                raise SourceError(f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set")
         self.builder.layer = before
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from webkiln.errors import ShapeError, UnsupportedError, UserError
+from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
 from webkiln.frontends.keras.facts import Call, LayerFacts, Weight
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class Layer:
         )
 
     def weight(self, name: str) -> Weight:
-        """The weight `name`; ShapeError where the file does not hold it."""
+        """The weight `name`; SourceError where the file does not hold it."""
         if name not in self.weights:
-            raise ShapeError(
+            raise SourceError(
                 f"{self.path} ({self.class_name}): the file holds no weight {name!r}, it holds {', '.join(self.weights) or 'none'}; "
                 "save the model again with model.save()"
             )

@@ -22,6 +22,7 @@ Blobs = dict[str, Array]
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 KERNEL_AND_BIAS = frozenset({"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"})
 MAX_DEPTH = 50
+MAX_OUTPUTS = 1024
 
 
 def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
@@ -52,7 +53,6 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.blobs: Blobs = {}
-        self.shared: dict[int, Mapping[str, Weight]] = {}
 
     def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelFacts:
         config = data["config"]
@@ -71,7 +71,16 @@ class _Reader:
             raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs])
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
+        self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
         return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
+
+    def _check_refs(self, model: str, layers: list[LayerFacts], ends: list[Ref]) -> None:
+        calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
+        for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + ends:
+            counted = type(ref.call) is int and type(ref.index) is int and 0 <= ref.call and 0 <= ref.index < MAX_OUTPUTS
+            if not isinstance(ref.layer, str) or not counted or ref.call >= calls.get(ref.layer, 0):
+                where = f"output {ref.index} of call {ref.call} of {ref.layer!r}"
+                raise SourceError(f"{self.source.path}: model {model} reads {where}, which is not in it; save it again with model.save()")
 
     def _opaque(self, data: Mapping[str, Any]) -> ModelFacts:
         name = str(data["config"].get("name", "model"))
@@ -110,13 +119,7 @@ class _Reader:
         inside = self._container_group(*group)
         if own and class_name in CONTAINERS:
             return replace(facts, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
-        shared = entry.get("shared_object_id")
-        if shared in self.shared and not isinstance(member(self.source.path, *group), h5py.Group):
-            return replace(facts, weights=self.shared[shared])
-        weights = dict(self._weights(path, facts, *group))
-        if isinstance(shared, int):
-            self.shared[shared] = weights
-        return replace(facts, weights=weights)
+        return replace(facts, weights=dict(self._weights(path, facts, *group)))
 
     def _container_group(self, parent: h5py.Group, name: str) -> h5py.Group:
         node = member(self.source.path, parent, name) if self.source.paths else parent
@@ -168,7 +171,7 @@ def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]],
 
 def _without_offsets(layers: list[LayerFacts], outputs: list[Ref]) -> tuple[list[LayerFacts], dict[str, int]]:
     """Keras counts the node that a nested Functional is born with as its first call; count real calls only."""
-    latest: dict[str, int] = {}
+    latest: dict[Any, int] = {}
     for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + outputs:
         latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
     offsets = {layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1) for layer in layers if layer.model is not None}

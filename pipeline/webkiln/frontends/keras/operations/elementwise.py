@@ -35,7 +35,7 @@ def logical(op: str) -> Operation:
 
 
 def logical_xor(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
-    return b.op("NotEqual", [cast(b, tensor(b, x), "bool") for x in (x1, x2)])
+    return b.op("NotEqual", [cast(b, cast(b, tensor(b, x), "bool"), "int32") for x in (x1, x2)])
 
 
 def activation(function: Callable[..., Tensor]) -> Operation:
@@ -49,8 +49,15 @@ def gelu(b: GraphBuilder, x: Operand, approximate: bool = True) -> Tensor:
     return activations.gelu(b, floating(b, x), approximate)
 
 
-def squareplus(b: GraphBuilder, x: Operand, **options: float) -> Tensor:
+def squareplus(b: GraphBuilder, /, x: Operand, **options: float) -> Tensor:
     return activations.squareplus(b, floating(b, x), options.get("b", 4))
+
+
+def round_(b: GraphBuilder, x: Operand, decimals: int = 0) -> Tensor:
+    x = tensor(b, x)
+    if decimals == 0 or not is_float(x.dtype):
+        return b.op("Round", [x])
+    return b.op("Round", [x * 10.0**decimals]) / 10.0**decimals
 
 
 def change_dtype(b: GraphBuilder, x: Operand, dtype: str | None = None, **_: Any) -> Tensor:

@@ -104,7 +104,7 @@ def logsumexp(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = F
 
 
 def batch_norm(
-    b: GraphBuilder, x: Operand, mean: Operand, variance: Operand, axis: int, offset: Operand = None, scale: Operand = None, epsilon: float = 1e-3
+    b: GraphBuilder, x: Operand, mean: Operand, variance: Operand, offset: Operand = None, scale: Operand = None, *, axis: int, epsilon: float = 1e-3
 ) -> Tensor:  # fmt: skip
     x = tensor(b, x)
     channels = x.shape[axis]

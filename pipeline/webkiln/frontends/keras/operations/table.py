@@ -6,25 +6,8 @@ from math import log
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import linear, shapes
 from webkiln.frontends.keras.operations.elementwise import (
-    Operation,
-    activation,
-    binary,
-    change_dtype,
-    clip,
-    cosh,
-    divide_no_nan,
-    exponential_2,
-    fill_like,
-    floor_mod,
-    full_like,
-    gelu,
-    identity,
-    logarithm,
-    logical,
-    logical_xor,
-    squareplus,
-    unary,
-    where,
+    Operation, activation, binary, change_dtype, clip, cosh, divide_no_nan, exponential_2, fill_like, floor_mod, full_like, gelu, identity,
+    logarithm, logical, logical_xor, round_, squareplus, unary, where,
 )  # fmt: skip
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -34,7 +17,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "Sign": unary("Sign"),
     "Floor": unary("Floor", real=True),
     "Ceil": unary("Ceil", real=True),
-    "Round": unary("Round"),
+    "Round": round_,
     "Sqrt": unary("Sqrt", real=True),
     "Rsqrt": unary("Rsqrt", real=True),
     "Exp": unary("Exp", real=True),

@@ -1,0 +1,85 @@
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import keras
+import numpy as np
+import pytest
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.ir.graph import Graph
+from webkiln.ir.verify import verify
+from webkiln.ops.evaluate import run_graph
+from webkiln.ops.operator import infer
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def fresh_names() -> None:
+    keras.utils.clear_session(free_memory=False)
+
+
+@pytest.fixture(autouse=True)
+def own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KerasConverter, "handlers", {})
+
+
+def randomise(model: Any, seed: int = 1) -> None:
+    """Give every float weight values that matter; variances stay positive."""
+    generator = np.random.default_rng(seed)
+    for variable in model.weights:
+        if np.dtype(variable.dtype).kind == "f":
+            low = 0.5 if "variance" in variable.name else -0.7
+            variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
+
+
+@pytest.fixture
+def compare() -> Callable[..., Graph]:
+    """Convert a model, evaluate the graph by numpy and compare every output with Keras's own."""
+
+    def check(model: Any, *, batch: int = 2, tolerance: float = 2e-5, source: Any = None, weights: bool = True) -> Graph:
+        if weights:
+            randomise(model)
+        converter = KerasConverter(batch_size=batch)
+        graph = converter.convert(model if source is None else source)
+        verify(graph, infer)
+        generator = np.random.default_rng(7)
+        inputs = {
+            name: (generator.normal(size=graph.type(name).shape) * 1.5).astype(graph.type(name).dtype)
+            if graph.type(name).dtype.startswith("float")
+            else generator.integers(0, 4, graph.type(name).shape).astype(graph.type(name).dtype)
+            for name in graph.inputs
+        }
+        outputs, _ = run_graph(graph, inputs)
+        given = list(inputs.values())
+        expected = model(given if len(given) > 1 else given[0], training=False)
+        if isinstance(expected, dict):
+            assert list(expected) == list(outputs)
+        flat = [np.array(value) for value in keras.tree.flatten(expected)]
+        assert len(flat) == len(outputs)
+        for (name, got), wanted in zip(outputs.items(), flat, strict=True):
+            assert got.shape == wanted.shape, name
+            assert str(got.dtype) == str(wanted.dtype), name
+            scale = max(float(np.abs(wanted).max(initial=0)), 1e-6)
+            assert float(np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0)) / scale < tolerance, name
+        return graph
+
+    return check
+
+
+@pytest.fixture
+def stage() -> Callable[[str], ModuleType]:
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"stage_{name}", ROOT / "stages" / f"{name}.py")
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -1,0 +1,119 @@
+"""Facts: the same for both file formats, free of dates and ids, and back again from JSON."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras import layers as L
+from keras import ops
+from webkiln import canonical
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.facts import from_json, to_json
+from webkiln.frontends.keras.memory import model_facts
+from webkiln.frontends.keras.reader import read_model
+
+ROOT = Path(__file__).parents[3]
+
+
+def make():
+    x = keras.Input((8, 8, 2), name="x")
+    y = L.Conv2D(3, 3, padding="same", activation="relu")(x)
+    y = L.BatchNormalization()(y)
+    y = keras.Sequential([L.DepthwiseConv2D(3), L.LeakyReLU()], name="inner")(y)
+    y = ops.relu(y[:, 1:, ..., ::2]) + np.float32(0.5)
+    z = L.Dense(4, name="z")
+    return keras.Model(x, [z(y), L.GlobalMaxPooling2D()(z(y))])
+
+
+def text(facts):
+    return canonical.dumps(to_json(facts))
+
+
+def test_formats_and_memory_agree(tmp_path):
+    model = make()
+    model.save(tmp_path / "m.keras")
+    model.save(tmp_path / "m.h5")
+    (zipped, blobs), (hdf5, other) = read_model(tmp_path / "m.keras"), read_model(tmp_path / "m.h5")
+    assert text(zipped) == text(hdf5)
+    assert blobs.keys() == other.keys()
+    live, _ = model_facts(model, handled=KerasConverter.is_handled)
+    assert KerasConverter().convert(live) == KerasConverter().convert(zipped)
+
+
+def test_saving_twice_gives_the_same_facts(tmp_path):
+    model = make()
+    model.save(tmp_path / "a.keras")
+    keras.utils.clear_session(free_memory=False)
+    keras.saving.load_model(tmp_path / "a.keras").save(tmp_path / "b.keras")
+    assert (tmp_path / "a.keras").read_bytes() != (tmp_path / "b.keras").read_bytes()
+    assert text(read_model(tmp_path / "a.keras")[0]) == text(read_model(tmp_path / "b.keras")[0])
+
+
+def test_json_round_trip(tmp_path):
+    model = make()
+    model.save(tmp_path / "m.keras")
+    facts, _ = read_model(tmp_path / "m.keras")
+    assert text(from_json(canonical.loads(text(facts)))) == text(facts)
+    assert KerasConverter().convert(from_json(canonical.loads(text(facts)))) == KerasConverter().convert(facts)
+
+
+def test_traced_facts_need_no_framework_to_convert(tmp_path):
+    class Twice(L.Layer):
+        def build(self, shape):
+            self.seen = self.add_weight(name="seen", shape=(), initializer="zeros", trainable=False)
+
+        def call(self, x):
+            self.seen.assign_add(ops.sum(x))
+            return x * np.array([1.0, np.inf], "float32") + self.seen
+
+    x = keras.Input((2,), name="x")
+    facts, _ = model_facts(keras.Model(x, Twice(name="twice")(x)), handled=KerasConverter.is_handled)
+    (tmp_path / "facts.json").write_bytes(text(facts))
+    script = (
+        "import sys\n"
+        "from webkiln import canonical\n"
+        "from webkiln.frontends.keras.converter import KerasConverter\n"
+        "from webkiln.frontends.keras.facts import from_json\n"
+        "graph = KerasConverter().convert(from_json(canonical.loads(open(sys.argv[1]).read())))\n"
+        "assert not {'keras', 'tensorflow'} & set(sys.modules)\n"
+        "assert graph.states[0].name == 'twice/seen'\n"
+    )
+    subprocess.run([sys.executable, "-c", script, tmp_path / "facts.json"], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")})
+
+
+def test_digits_needs_no_framework_to_load():
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from webkiln.frontends.keras.load import load_model\n"
+        "from webkiln.frontends.keras.converter import KerasConverter\n"
+        "model, blobs = load_model(Path(sys.argv[1]))\n"
+        "graph = KerasConverter().convert(model, blobs)\n"
+        "assert not {'keras', 'tensorflow'} & set(sys.modules)\n"
+        "assert graph.weights.keys() == graph.slots\n"
+    )
+    path = ROOT / "models" / "digits" / "digits.keras"
+    subprocess.run([sys.executable, "-c", script, path], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")})
+
+
+@pytest.mark.parametrize("policy", ["float32", "float16"])
+def test_dtype_policies_become_names(tmp_path, policy):
+    model = keras.Sequential([keras.Input((3,), dtype=policy), L.Dense(2, dtype=policy, name="d")])
+    model.save(tmp_path / "m.keras")
+    facts, _ = read_model(tmp_path / "m.keras")
+    assert facts.layers[1].config["dtype"] == policy
+    assert facts.layers[1].weights["kernel"].dtype == policy
+
+
+def test_retraining_leaves_the_graph_alone(tmp_path):
+    graphs = []
+    for seed in (1, 2):
+        keras.utils.clear_session(free_memory=False)
+        keras.utils.set_random_seed(seed)
+        make().save(tmp_path / "m.keras")
+        graphs.append(KerasConverter().convert(tmp_path / "m.keras"))
+    assert graphs[0] == graphs[1]
+    assert not np.array_equal(graphs[0].weights["z/kernel"], graphs[1].weights["z/kernel"])

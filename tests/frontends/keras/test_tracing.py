@@ -1,0 +1,236 @@
+"""Custom layers without a handler: their call is run on symbolic tensors."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers as L
+from keras import ops
+from webkiln.errors import ShapeError, SourceError, UnsupportedError
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.ops.evaluate import next_states, run_graph
+
+
+def model_of(layer, shape=(6,)):
+    x = keras.Input(shape, name="x")
+    return keras.Model(x, layer(x))
+
+
+def layer_of(call, build=None, **attributes):
+    """A layer called `custom` whose call is a function of (layer, x)."""
+
+    class Custom(L.Layer):
+        def build(self, shape):
+            if build is not None:
+                build(self, shape)
+            self.built = True
+
+        def call(self, x):
+            return call(self, x)
+
+    layer = Custom(name="custom")
+    for name, value in attributes.items():
+        setattr(layer, name, value)
+    return layer
+
+
+def refused(model, *, batch=1):
+    with pytest.raises(UnsupportedError) as error:
+        KerasConverter(batch_size=batch).convert(model)
+    ((where, what, _),) = error.value.items
+    assert where == "custom (Custom)"
+    return what
+
+
+class Block(L.Layer):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.parts = [L.Dense(6, activation="relu") for _ in range(3)]
+        self.norm = L.LayerNormalization()
+        self.drop = L.Dropout(0.5)
+
+    def build(self, shape):
+        self.gain = [self.add_weight(name=f"gain{index}", shape=(6,)) for index in range(2)]
+        for part in (*self.parts, self.norm):
+            part.build(shape)
+        self.built = True
+
+    def call(self, x, training=None):
+        for part in self.parts:
+            x = x + self.drop(self.norm(part(x)), training=training)
+        if training:
+            x = x * 0
+        width = ops.shape(x)[-1]
+        x = ops.reshape(ops.reshape(x, (-1, width // 2, 2)), (-1, width))
+        return ops.sqrt(ops.abs(self.gain[0])) * x + ops.matmul(x, self.parts[0].kernel) * (self.gain[1] * 2)
+
+
+def test_nested_layers_loops_weights_and_shapes(compare):
+    graph = compare(model_of(Block(name="block")))
+    assert {"block/gain0", "block/dense/kernel", "block/dense_2/bias", "block/layer_normalization/gamma"} <= graph.slots
+
+
+def test_several_inputs_and_outputs(compare):
+    class Both(L.Layer):
+        def call(self, x, y, scale=1.0):
+            return {"difference": x - y, "sum": (x + y) * scale}
+
+    x, y = keras.Input((3,), name="x"), keras.Input((3,), name="y")
+    outputs = Both(name="both")(x, y, scale=3.0)
+    compare(keras.Model([x, y], [outputs["sum"], outputs["difference"]]))
+
+
+def test_subclassed_model(compare):
+    class Small(keras.Model):
+        def __init__(self):
+            super().__init__(name="small")
+            self.first, self.second = L.Dense(4, activation="tanh"), L.Dense(2)
+
+        def call(self, x):
+            return self.second(self.first(x))
+
+    model = Small()
+    model(np.zeros((1, 5), "float32"))
+    compare(model)
+    unbuilt = Small()
+    with pytest.raises(SourceError, match="call the model once"):
+        KerasConverter().convert(unbuilt)
+
+
+def test_state_is_kept_between_runs():
+    def build(layer, shape):
+        layer.total = layer.add_weight(name="total", shape=(), initializer="zeros", trainable=False)
+
+    def call(layer, x):
+        layer.total.assign_add(ops.sum(x))
+        return x * 0 + layer.total
+
+    graph = KerasConverter().convert(model_of(layer_of(call, build), (2,)))
+    (state,) = graph.states
+    assert (state.name, state.initial) == ("custom/total", "custom/total")
+    ones = {"x": np.ones((1, 2), "float32")}
+    outputs, values = run_graph(graph, ones)
+    assert outputs["custom"].tolist() == [[2, 2]]
+    outputs, _ = run_graph(graph, ones, states=next_states(graph, values))
+    assert outputs["custom"].tolist() == [[4, 4]]
+
+
+def test_reads_before_an_assignment_see_the_old_value():
+    def build(layer, shape):
+        layer.last = layer.add_weight(name="last", shape=(2,), initializer="zeros", trainable=False)
+
+    def call(layer, x):
+        alias = layer.last
+        before = alias + 0
+        alias.assign(x[0])
+        alias.assign(alias * 10)
+        return ops.stack([before, alias + 0])
+
+    graph = KerasConverter().convert(model_of(layer_of(call, build), (2,)))
+    outputs, values = run_graph(graph, {"x": np.array([[1, 2]], "float32")})
+    assert outputs["custom"].tolist() == [[0, 0], [10, 20]]
+    assert next_states(graph, values)["custom/last"].tolist() == [10, 20]
+
+
+def test_a_stateful_layer_called_twice_goes_on_counting():
+    def build(layer, shape):
+        layer.count = layer.add_weight(name="count", shape=(), initializer="zeros", trainable=False)
+
+    def call(layer, x):
+        layer.count.assign_add(1.0)
+        return x + layer.count
+
+    layer = layer_of(call, build)
+    x = keras.Input((1,), name="x")
+    graph = KerasConverter().convert(keras.Model(x, layer(layer(x))))
+    outputs, values = run_graph(graph, {"x": np.zeros((1, 1), "float32")})
+    assert outputs["custom"].item() == 3
+    assert next_states(graph, values)["custom/count"] == 2
+
+
+def test_random_numbers_are_refused():
+    model = model_of(layer_of(lambda layer, x: x + keras.random.normal((6,))))
+    assert "keras.random.normal" in refused(model)
+    seeded = layer_of(lambda layer, x: x * keras.random.uniform((6,), seed=layer.seed), seed=keras.random.SeedGenerator(3))
+    assert "keras.random.uniform" in refused(model_of(seeded))
+
+
+def test_dropout_inside_a_layer_is_not_random(compare):
+    compare(model_of(layer_of(lambda layer, x: layer.drop(x), drop=L.Dropout(0.5))))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensorflow_functions_are_refused():
+    class Custom(L.Layer):
+        def call(self, x):
+            return tf.nn.relu(x)
+
+        def compute_output_shape(self, shape):
+            return shape
+
+    assert "TensorFlow function" in refused(model_of(Custom(name="custom")))
+
+
+def test_concrete_tensors_are_refused():
+    made = layer_of(lambda layer, x: x * ops.linspace(0.0, 1.0, 6))
+    assert "neither a weight nor a literal" in refused(model_of(made))
+    hidden = layer_of(lambda layer, x: x * layer.table, table=tf.constant([1.0] * 6))
+    assert "neither a weight nor a literal" in refused(model_of(hidden))
+
+
+def test_literals_and_integer_tensors_are_structure(compare):
+    graph = compare(model_of(layer_of(lambda layer, x: x * np.arange(6, dtype="float32") + ops.take(x, ops.arange(6)[::-1], axis=-1))))
+    assert not graph.slots
+    large = layer_of(lambda layer, x: ops.matmul(x, np.ones((6, 400), "float32")))
+    assert "2400 elements" in refused(model_of(large))
+
+
+def test_a_call_that_needs_the_batch_size(compare):
+    model = model_of(layer_of(lambda layer, x: ops.reshape(x, (ops.shape(x)[0] * 2, 3))))
+    compare(model, batch=3)
+    from webkiln.frontends.keras.memory import model_facts
+
+    facts, _ = model_facts(model, handled=KerasConverter.is_handled, batch_size=3)
+    with pytest.raises(ShapeError, match="traced for 3, not 1"):
+        KerasConverter(batch_size=1).convert(facts)
+
+
+def test_masks_are_honoured(compare):
+    class Custom(L.Layer):
+        def call(self, x, mask=None):
+            return x if mask is None else ops.where(mask[..., None], x, 9.0)
+
+    x = keras.Input((4, 2), name="x")
+    model = keras.Model(x, Custom(name="custom")(L.Masking(mask_value=1.0)(x)))
+    graph = KerasConverter().convert(model)
+    given = np.array([[[1, 1], [2, 2], [1, 2], [1, 1]]], "float32")
+    outputs, _ = run_graph(graph, {"x": given})
+    assert np.array_equal(outputs["custom"], np.array(model(given)))
+
+
+def test_losses_are_ignored(compare):
+    def call(layer, x):
+        layer.add_loss(ops.sum(x))
+        return x * 2
+
+    assert [node.op for node in compare(model_of(layer_of(call))).nodes] == ["Mul"]
+
+
+def test_calls_that_differ_are_refused():
+    layer = layer_of(lambda layer, x: ops.reshape(x, (-1, ops.shape(x)[-1] // 2)))
+    x = keras.Input((8,), name="x")
+    assert "2 calls do different operations" in refused(keras.Model(x, layer(layer(x))))
+
+
+def test_lambda_in_memory_is_the_users_own_code(compare):
+    compare(model_of(L.Lambda(lambda x: x * 2 + 1)))
+
+
+def test_tracing_leaves_the_layer_as_it_was():
+    layer = Block(name="block")
+    model = model_of(layer)
+    before = dict(vars(layer))
+    KerasConverter().convert(model)
+    assert all(vars(layer)[name] is value for name, value in before.items())
+    assert isinstance(layer.gain[0], keras.Variable)
+    assert keras.random.normal((2,)).shape == (2,)
