@@ -1,6 +1,5 @@
 """Runs a bundle on the reference's input sets and compares its outputs with the framework's own."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -154,15 +153,6 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
             "ms": {name: result.ms for name, result in zip(names, results, strict=True)},
             "outputs": rows,
         },
-    )
-
-
-if __name__ == "__main__":
-    spec = canonical.read(Path(sys.argv[1]))
-    run(
-        {role: Path(path) for role, path in spec["inputs"].items()},
-        {role: Path(path) for role, path in spec["outputs"].items()},
-        spec["params"],
     )
 
 
