@@ -1,6 +1,6 @@
 """A recipe's source -> the model file: a local file, a download with its sha256, or what an export script writes.
 
-An export script is a Python file with a function that takes the path to write to. It comes in as input `script`.
+An export script is a Python file with a function that takes the path to write to. It comes in as input `script.py`.
 """
 
 import shutil
@@ -29,7 +29,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         case "url":
             _download(params["url"], params["sha256"], target)
         case "export":
-            _export(inputs["script"], params["function"], target)
+            _export(inputs["script.py"], params["function"], target)
         case kind:
             raise RecipeError(f"source: there is no kind {kind!r}; there are path, url and export")
 
