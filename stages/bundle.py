@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from webkiln.errors import InternalError, RecipeError
 DATA = ("runtime/src/*.js",)
 
 SHARED = Path(__file__).resolve().parent.parent
+EXPLAINED = ("layer", "kernel", "why", "flops", "bytes")
 VARIANT_ORDER = ("relaxed", "simd")
 ARRAYS = {
     "float32": "Float32Array",
@@ -279,16 +279,8 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     write(bundle / "webdnn.js", flatten(sources, "webdnn", {"main": "runtime.js"}))
     canonical.write(bundle / "package.json", package(params["name"]))
     files = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
-    canonical.write(bundle / "manifest.json", {**manifest, "files": files})
-
-
-if __name__ == "__main__":
-    spec = canonical.read(Path(sys.argv[1]))
-    run(
-        {role: Path(path) for role, path in spec["inputs"].items()},
-        {role: Path(path) for role, path in spec["outputs"].items()},
-        spec["params"],
-    )
+    launches = {backend: [{key: step[key] for key in EXPLAINED} for step in made["main"]] for backend, made in programs.items()}
+    canonical.write(bundle / "manifest.json", {**manifest, "launches": launches, "files": files})
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.frontends.keras import facts
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.plugins import load_plugins
-from webkiln.frontends.keras.supported import find_unsupported
+from webkiln.frontends.keras.plugins import import_files, isolated
 from webkiln.ir.serial import to_json
 from webkiln.ir.verify import verify
 from webkiln.ops.operator import infer
@@ -18,11 +17,12 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    model = facts.from_json(canonical.read(inputs["facts.json"]))
-    if params.get("plugins") and find_unsupported(model, KerasConverter.is_handled):
-        load_plugins(inputs["plugins/"], params["plugins"])
+    data = canonical.read(inputs["facts.json"])
     converter = KerasConverter(params.get("batch_size", 1), params.get("input_shapes"))
-    graph = converter.convert(model, name=params.get("name"))
+    with isolated():
+        if data["handled"]:
+            import_files(inputs["plugins/"] / name for name in params["plugins"])
+        graph = converter.convert(facts.from_json(data), name=params.get("name"))
     verify(graph, infer)
     slots = {
         name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}

@@ -8,14 +8,17 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.frontends.keras.facts import to_json
 from webkiln.frontends.keras.load import load_model
+from webkiln.frontends.keras.plugins import handled_by_plugins, isolated
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
-    model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
-    canonical.write(outputs["facts.json"], to_json(model))
+    with isolated():
+        model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
+        handled = handled_by_plugins(model)
+    canonical.write(outputs["facts.json"], {**to_json(model), "handled": handled})
     folder = outputs["weights/"]
     folder.mkdir(parents=True, exist_ok=True)
     for digest, array in sorted(blobs.items()):

@@ -5,9 +5,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from webkiln.build import stage
 from webkiln import canonical
 from webkiln.backends.program import program
+from webkiln.build import stage
 from webkiln.ir.serial import from_json
 from webkiln.ops.table import FAMILIES
 

@@ -19,7 +19,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     assert FAMILIES
     graph = from_json(canonical.read(inputs["graph.json"]))
     changed = import_module(f"webkiln.passes.{params['pass']}").run(graph)
-    verify(changed, lambda node, types: infer(node, types))
+    verify(changed, infer)
     canonical.write(outputs["graph.json"], to_json(changed))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from webkiln.build import stage
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras
+from webkiln.frontends.keras.plugins import isolated
 from webkiln.frontends.keras.reference import compute_reference, input_table
 
 DATA = ()
@@ -18,13 +19,14 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     keras = import_keras("reference outputs are what Keras computes")
     trust_source = bool(params.get("trust_source"))
     plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
-    facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
-    model = load_with_keras(inputs["source"], trust_source=trust_source)
+    with isolated():
+        facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
+        model = load_with_keras(inputs["source"], trust_source=trust_source)
     table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {})
     reference, layers = compute_reference(keras, model, facts, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         with outputs[role].open("wb") as file:
-            np.savez_compressed(file, **dict(sorted(arrays.items())))
+            np.savez_compressed(file, allow_pickle=False, **dict(sorted(arrays.items())))
 
 
 if __name__ == "__main__":

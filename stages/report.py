@@ -3,7 +3,6 @@
 import html
 import math
 import statistics
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -242,15 +241,6 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     outputs["report.html"].write_text(page(params["name"], passed, results, sizes), "utf-8")
     summary = {"schema": "webkiln.verification/1", "name": params["name"], "passed": passed, "results": results, "sizes": sizes}
     canonical.write(outputs["verification.json"], summary)
-
-
-if __name__ == "__main__":
-    spec = canonical.read(Path(sys.argv[1]))
-    run(
-        {role: Path(path) for role, path in spec["inputs"].items()},
-        {role: Path(path) for role, path in spec["outputs"].items()},
-        spec["params"],
-    )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from webkiln.lower.lower import Lowered, lower
 from webkiln.nest.build import Call, View
 from webkiln.nest.facts import Facts
 from webkiln.plan import kernel as kernels
+from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.memory import aligned, live_ranges, place
 from webkiln.plan.schedule import Choice, choose, plain
@@ -158,7 +159,15 @@ class _Writer:
         kernel = self.kernel(call, choice)
         views = (*call.inputs, *call.outputs)
         operands = [self.offsets[view.name] for view in views]
-        return {"kernel": kernel.name, "layer": call.layer, "operands": operands, "args": kernels.values(kernel, views, call.args)}
+        return {
+            "kernel": kernel.name,
+            "layer": call.layer,
+            "operands": operands,
+            "args": kernels.values(kernel, views, call.args),
+            "why": choice.why,
+            "flops": flops(call),
+            "bytes": moved(call),
+        }
 
     def decode(self, piece: Piece) -> dict[str, Any]:
         target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)

@@ -15,10 +15,6 @@ BROWSERS = ("chromium", "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
 BROWSER_TOOLS = {"chromium": ("chromium",), "node": ("node",)}
-TEMPLATES = {
-    "wasm": ("kernels/*.c.jinja", "kernels/vocabulary.c", "kernels/program.wasm.js.jinja"),
-    "js": ("kernels/program.js.jinja", "kernels/vocabulary.js"),
-}
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class ModelGraph:
     def generate(self, backend: str, choice: Choice) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
         detail, params = f":{backend}{choice.suffix}", {"backend": backend}
-        return self._add("generate", detail, inputs, ("code/",), params, data=TEMPLATES[backend])
+        return self._add("generate", detail, inputs, ("code/",), params)
 
     def compile(self, variant: str, choice: Choice) -> Action:
         """One object per C file, each cached on its own and shared between models."""

@@ -70,7 +70,7 @@ class JavaScript:
             return f"wk_bits({args[0]}){' >>> 0' if expr.type == UINT else ''}" if source == FLOAT else f"wk_float({args[0]})"
         if source in (INT, UINT) and expr.op in WHOLE:
             if source == UINT and expr.op == "shr":
-                return "{0} >>> {1}".format(*args)
+                return f"{args[0]} >>> {args[1]}"
             return f"{WHOLE[expr.op].format(*args)} {'|' if source == INT else '>>>'} 0"
         return (FLOATS.get(expr.op) or SCALAR[expr.op]).format(*args)
 

@@ -14,11 +14,16 @@ from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", type=Path, help="the model file")
+    add_source_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, help="the folder of the bundle")
+    parser.add_argument("--encoding", default="float32", help=f"one of {', '.join(ENCODINGS)}")
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a recipe would say of the model; `recipe_of` reads it."""
+    parser.add_argument("source", type=Path, help="the model file")
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument("--backend", default=",".join(BACKENDS), help=f"some of {','.join(BACKENDS)}")
-    parser.add_argument("--encoding", default="float32", help=f"one of {', '.join(ENCODINGS)}")
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
@@ -26,8 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    if not options.source.is_file():
-        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras")
     recipe = recipe_of(options)
     (encoding,) = choose("encoding", [options.encoding], ENCODINGS)
     output = options.output.absolute()
@@ -40,6 +43,8 @@ def run(options: argparse.Namespace) -> int:
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
+    if not options.source.is_file():
+        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras")
     if options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     return Recipe(

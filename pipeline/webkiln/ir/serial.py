@@ -34,7 +34,7 @@ def from_json(data: dict[str, Any]) -> Graph:
     return Graph(
         name=data["name"],
         inputs=tuple(data["inputs"]),
-        outputs={name: variable for name, variable in data["outputs"]},
+        outputs=dict(data["outputs"]),
         slots=frozenset(data["slots"]),
         constants={name: Constant(decode(values)) for name, values in data["constants"].items()},
         states=tuple(State(*state) for state in data["states"]),

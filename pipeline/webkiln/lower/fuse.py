@@ -192,7 +192,7 @@ def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
         return select(guard[0], guarded, guard[1])
 
     replacement = {e: at(load_index(e), load_guard(e)) for e in reads}
-    nest = consumer.nest.map(lambda e: replacement.get(e))
+    nest = consumer.nest.map(replacement.get)
     nest = replace(nest, inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views))
     return Call(nest, views, consumer.outputs, {**consumer.args, **producer.args}, _label(producer, consumer))
 

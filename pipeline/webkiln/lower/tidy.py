@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from webkiln.nest.build import Call, View
 from webkiln.nest.expr import Expr, arg, axis, make, walk
@@ -82,7 +83,7 @@ def _squeeze(call: Call) -> Call:
 
 def _merge_one(call: Call) -> Call | None:
     for loops in (call.nest.axes, call.nest.reduce):
-        for outer, inner in zip(loops, loops[1:], strict=False):
+        for outer, inner in pairwise(loops):
             if any(a.combiner in ("argmax", "argmin") for a in call.nest.accumulators) and loops is call.nest.reduce:
                 continue
             merged = _merge(call, outer, inner)

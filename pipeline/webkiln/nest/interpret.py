@@ -32,7 +32,7 @@ class _Machine:
         self.nest, self.inputs, self.args = nest, inputs, args
         self.axes: dict[str, Array] = {}
         self.shape: tuple[int, ...] = ()
-        self.accumulators: list[tuple[Array, Array | None]] = []
+        self.accumulators: list[tuple[Array, Array]] = []
 
     def open(self, names: Sequence[str], extents: Sequence[int]) -> None:
         grids = np.ix_(*(np.arange(extent, dtype=np.int32) for extent in extents)) if extents else ()
@@ -54,11 +54,9 @@ class _Machine:
         if expr.op == "arg":
             return np.array(self.args[expr.value], dtype=np.int32)
         if expr.op == "acc":
-            return self.accumulators[expr.value][0]
+            return self.accumulators[int(expr.value)][0]
         if expr.op == "accindex":
-            found = self.accumulators[expr.value][1]
-            assert found is not None
-            return found
+            return self.accumulators[int(expr.value)][1]
         if expr.op == "load":
             return self._load(expr, args)
         return compute(expr, args)
@@ -67,7 +65,7 @@ class _Machine:
         source = self.inputs[expr.value[0]]
         index = tuple(args[: len(load_index(expr))])
         if load_guard(expr) is None:
-            return source[index].astype(NUMPY[expr.type])
+            return np.asarray(source[index]).astype(NUMPY[expr.type])
         guard, other = args[-2:]
         inside = tuple(np.clip(item, 0, max(size - 1, 0)) for item, size in zip(index, source.shape, strict=True))
         if source.size == 0:
@@ -77,14 +75,14 @@ class _Machine:
                 raise IndexError(f"a guarded load leaves input {expr.value[0]}, size {size}")
         return np.where(guard, source[inside].astype(NUMPY[expr.type]), other)
 
-    def reduce(self, item: Accumulator, rank: int, parallel: tuple[int, ...]) -> tuple[Array, Array | None]:
+    def reduce(self, item: Accumulator, rank: int, parallel: tuple[int, ...]) -> tuple[Array, Array]:
         body = np.broadcast_to(self.value(item.body), self.shape).reshape(*parallel, -1)
         if body.shape[-1] == 0:
             return np.full(parallel, item.identity.value, dtype=body.dtype), np.zeros(parallel, np.int32)
         if item.combiner in ("argmax", "argmin"):
             where = (np.argmax if item.combiner == "argmax" else np.argmin)(body, axis=-1)
             return np.take_along_axis(body, where[..., None], -1)[..., 0], where.astype(np.int32)
-        function = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}[item.combiner]
+        function: np.ufunc = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[item.combiner]
         with np.errstate(all="ignore"):
             wide = body.astype(np.float64) if body.dtype == np.float32 and item.combiner in ("sum", "prod") else body
-            return np.asarray(function(wide, axis=-1)).astype(body.dtype), None
+            return np.asarray(function.reduce(wide, axis=-1)).astype(body.dtype), np.zeros(parallel, np.int32)

@@ -53,7 +53,8 @@ def erf(x: Array) -> Array:
     for k in range(60, 0, -1):
         fraction = large + (k / 2) / fraction
     tail = 1 - np.exp(-large * large) / (fraction * np.sqrt(np.pi))
-    return np.copysign(np.where(magnitude < 3.0, total * 2 / np.sqrt(np.pi), tail), x) + np.where(np.isnan(x), x, 0)
+    signed = np.copysign(np.where(magnitude < 3.0, total * 2 / np.sqrt(np.pi), tail), x)
+    return np.asarray(np.where(np.isnan(x), x, signed))
 
 
 def _sign(x: Array) -> Array:
@@ -78,7 +79,7 @@ def cast(value: Array, type_: str) -> Array:
     """Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool is `!= 0`."""
     target = NUMPY[type_]
     if type_ == BOOL:
-        return value != 0
+        return np.asarray(value != 0)
     if value.dtype == np.float32 and type_ != "f32":
         limits = np.iinfo(target)
         wide = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))

@@ -137,7 +137,8 @@ class GraphBuilder:
         self, op: str, inputs: Sequence[Tensor], attrs: Attributes | None = None, order: Order | None = None, *, layer: str | None = None
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
-        layer = self.layer if layer is None else clean(layer)
+        layer = self.layer if layer is None else layer
+        layer = clean(layer) if layer else ""
         for tensor in inputs:
             if tensor.builder is not self:
                 raise InternalError(f"{op} {layer}: {tensor.name} belongs to another graph")
@@ -159,7 +160,8 @@ class GraphBuilder:
         elif not isinstance(b, Tensor):
             b = self.constant(b, a.dtype)
         if _named(a) and _named(b) and a.order != b.order:
-            assert a.order is not None and b.order is not None
+            assert a.order is not None
+            assert b.order is not None
             long, short = (a.order, b.order) if len(a.order) >= len(b.order) else (b.order, a.order)
             target = Order(long.axes + tuple(axis for axis in short.axes if axis not in long))
             a, b = self._align(a, target), self._align(b, target)
@@ -203,7 +205,7 @@ class GraphBuilder:
     def _declare(self, name: str, type_: Type, order: Order | None) -> Tensor:
         if order is not None and len(order) != type_.rank:
             raise InternalError(f"{name}: order {order} has {len(order)} axes, its type is {type_}")
-        self._variables[name] = Variable(name, type_, order)
+        self._variables[name] = Variable(name, type_, order or None)
         return Tensor(self, self._variables[name])
 
     def _fresh(self, stem: str) -> str:

@@ -222,7 +222,7 @@ def _lower_where(low: Lowering, attrs: Attributes) -> None:
 
 
 define(Operator(
-    "Where", _where_types, lambda attrs, c, a, b: (np.where(c, a, b),), _lower_where, arity=(3, 3), elementwise=True,
+    "Where", _where_types, lambda attrs, c, a, b: (np.asarray(np.where(c, a, b)),), _lower_where, arity=(3, 3), elementwise=True,
     cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
 ))  # fmt: skip
 

@@ -143,7 +143,8 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
         for group in range(groups):
             features = slice(group * per_group, (group + 1) * per_group)
             channels = slice(group * kernel.shape[1], (group + 1) * kernel.shape[1])
-            out[:, features] += np.einsum("nc...,oc->no...", window[:, channels], kernel[(features, slice(None), *tap)])
+            weights: Array = kernel.reshape(*kernel.shape[:2], -1)[features, :, np.ravel_multi_index(tap, kernel.shape[2:])]
+            out[:, features] += np.moveaxis(np.tensordot(window[:, channels], weights, axes=([1], [1])), -1, 1)
     if bias:
         out += bias[0].astype(np.float64).reshape(-1, *[1] * len(counts))
     return (out.transpose(np.argsort(attrs["out_dims"])),)

@@ -104,9 +104,9 @@ def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array,
     return lambda attrs, x: (np.asarray(function(x, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
 
 
-for _name, _combiner, _function in (("ArgMax", "argmax", np.argmax), ("ArgMin", "argmin", np.argmin)):
+for _name, _combiner, _search in (("ArgMax", "argmax", np.argmax), ("ArgMin", "argmin", np.argmin)):
     define(Operator(
-        _name, _arg_types, _arg_reference(_function), _lower_arg(_combiner), {"axis": REQUIRED, "keepdims": False}, cases=_arg_cases,
+        _name, _arg_types, _arg_reference(_search), _lower_arg(_combiner), {"axis": REQUIRED, "keepdims": False}, cases=_arg_cases,
     ))  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def _softmax_reference(logarithm: bool) -> Callable[..., tuple[Array, ...]]:
         wide = x.astype(np.float64)
         shifted = wide - wide.max(axis=attrs["axis"], keepdims=True)
         log = shifted - np.log(np.exp(shifted).sum(axis=attrs["axis"], keepdims=True))
-        return (log if logarithm else np.exp(log),)
+        return (np.asarray(log if logarithm else np.exp(log)),)
 
     return compute
 
@@ -195,7 +195,7 @@ def _norm_cases() -> Iterable[Case]:
     rng = np.random.default_rng(5)
     x = rng.standard_normal((2, 3, 4, 5)).astype(np.float32)
     for axis in (1, 3):
-        parameters = [rng.uniform(0.5, 2, x.shape[axis]).astype(np.float32) for _ in range(4)]
+        parameters = [np.asarray(rng.uniform(0.5, 2, x.shape[axis]), np.float32) for _ in range(4)]
         yield Case((x, *parameters), {"axis": axis, "epsilon": 1e-3})
 
 

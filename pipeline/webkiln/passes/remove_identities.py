@@ -18,6 +18,7 @@ after:
     output out = y
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from webkiln.ir import rewrite
@@ -26,6 +27,18 @@ from webkiln.ir.rewrite import Edit, View
 
 NEUTRAL = {"Add": (0, (0, 1)), "Sub": (0, (1,)), "Mul": (1, (0, 1)), "Div": (1, (1,)), "Pow": (1, (1,))}
 """Operator -> (its neutral scalar, the operands that may be it)."""
+
+UNCHANGED: dict[str, Callable[[Node], bool]] = {
+    "Identity": lambda node: True,
+    "Cast": lambda node: True,
+    "Reshape": lambda node: True,
+    "Broadcast": lambda node: True,
+    "Transpose": lambda node: tuple(node.attrs["perm"]) == tuple(range(len(node.attrs["perm"]))),
+    "Pad": lambda node: not any((*node.attrs["low"], *node.attrs["high"])),
+    "Concat": lambda node: len(node.inputs) == 1,
+    "Slice": lambda node: not any(node.attrs["starts"]) and all(step == 1 for step in node.attrs["steps"]),
+}
+"""Operator -> whether a node whose output has its input's type hands the input on."""
 
 
 def run(graph: Graph) -> Graph:
@@ -44,19 +57,8 @@ def _unchanged(view: View, node: Node) -> str | None:
     if node.op in NEUTRAL:
         neutral, operands = NEUTRAL[node.op]
         return next((node.inputs[1 - place] for place in operands if view.scalar(node.inputs[place]) == neutral), None)
-    attrs = node.attrs
-    whole = view.type(node.inputs[0]).shape if node.inputs else ()
-    unchanged = {
-        "Identity": lambda: True,
-        "Cast": lambda: True,
-        "Reshape": lambda: True,
-        "Broadcast": lambda: True,
-        "Transpose": lambda: tuple(attrs["perm"]) == tuple(range(len(whole))),
-        "Pad": lambda: not any((*attrs["low"], *attrs["high"])),
-        "Concat": lambda: len(node.inputs) == 1,
-        "Slice": lambda: not any(attrs["starts"]) and all(step == 1 for step in attrs["steps"]),
-    }
-    return node.inputs[0] if node.op in unchanged and unchanged[node.op]() else None
+    unchanged = UNCHANGED.get(node.op)
+    return node.inputs[0] if unchanged is not None and unchanged(node) else None
 
 
 def _joined(view: View, node: Node) -> Edit | None:

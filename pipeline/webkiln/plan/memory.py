@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from webkiln.errors import InternalError
 from webkiln.nest.build import Call
@@ -58,6 +59,6 @@ def check(ranges: Sequence[Range], offsets: Mapping[str, int]) -> None:
     """Independently of `place`: walk the launches and demand that the buffers live at each are disjoint; InternalError names a pair."""
     for moment in range(max((item.last for item in ranges), default=-1) + 1):
         live = sorted((offsets[r.name], offsets[r.name] + r.bytes, r.name) for r in ranges if r.first <= moment <= r.last and r.bytes)
-        for (_, end, name), (start, _, other) in zip(live, live[1:], strict=False):
+        for (_, end, name), (start, _, other) in pairwise(live):
             if start < end:
                 raise InternalError(f"memory plan: {name} ends at {end}, {other} starts at {start}, both are live at launch {moment}")

@@ -40,8 +40,18 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
         if isinstance(fit, str):
             refusals.append(f"{loop.axis}: {fit}")
             continue
-        return Choice(_scheduled(call, loop.axis, fit, facts), f"vector axis {loop.axis}")
+        schedule = _scheduled(call, loop.axis, fit, facts)
+        return Choice(schedule, _described(schedule, call, refusals))
     return plain(call, "no axis can be the vector axis (" + "; ".join(refusals) + ")")
+
+
+def _described(schedule: Schedule, call: Call, refusals: list[str]) -> str:
+    """The choice in words: what is computed together, which operands are repacked, what was tried first."""
+    parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
+    if schedule.tile is not None:
+        parts.append(f"{schedule.count} of {schedule.tile}")
+    parts += [f"{call.inputs[panel.source].name} in panels of {panel.block}" for panel in schedule.panels]
+    return ", ".join(parts) + (f" ({'; '.join(refusals)})" if refusals else "")
 
 
 def _extent(call: Call, loop: Loop) -> int:
@@ -104,7 +114,7 @@ def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collectio
 
 def _unvectorised(call: Call, name: str) -> str | None:
     """What in the value expressions has no vector form (indices are scalar anyway)."""
-    vector = set()
+    vector: set[Expr] = set()
     for expr in _data(call):
         if expr.op == "axis" and expr.value == name:
             return "its position is used as a value"

@@ -67,7 +67,8 @@ def _seen_index(place: tuple[Expr, ...], stored: tuple[int, ...], seen: tuple[in
     rest = list(zip(place, stored, strict=True))
     wanted = list(seen)
     while wanted:
-        here, sizes, linear, covered = 1, [], const(0, INT), 1
+        sizes: list[int] = []
+        here, linear, covered = 1, const(0, INT), 1
         while not sizes or here != covered:
             if (sizes and here < covered) or not sizes:
                 sizes.append(wanted.pop(0))

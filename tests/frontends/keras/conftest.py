@@ -11,6 +11,7 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import keras
 import numpy as np
 import pytest
+
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify

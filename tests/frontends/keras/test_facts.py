@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from keras import layers as L
 from keras import ops
+
 from webkiln import canonical
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.facts import from_json, to_json

@@ -3,6 +3,7 @@
 import keras
 import pytest
 from keras import layers as L
+
 from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS

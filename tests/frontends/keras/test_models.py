@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import layers as L
 from keras import ops
+
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.axis import OrderC, OrderNCHW

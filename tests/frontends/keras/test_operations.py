@@ -4,16 +4,21 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.operations.table import OPERATIONS
 
 UNARY = (
-    "abs absolute negative sign floor ceil round square relu relu6 sigmoid softplus softsign silu selu elu celu leaky_relu gelu hard_sigmoid "
-    "hard_silu hard_tanh log_sigmoid tanh_shrink squareplus softmax log_softmax exp expm1 exp2 sin cos cosh tanh erf reciprocal ravel transpose "
-    "squeeze sum mean max min prod amax amin argmax argmin var std any all logsumexp copy stop_gradient isnan zeros_like ones_like flip"
+    "abs absolute negative sign floor ceil round square relu relu6 sigmoid softplus softsign silu selu elu celu leaky_relu gelu "
+    "hard_sigmoid hard_silu hard_tanh log_sigmoid tanh_shrink squareplus softmax log_softmax exp expm1 exp2 sin cos cosh tanh erf "
+    "reciprocal ravel transpose squeeze sum mean max min prod amax amin argmax argmin var std any all "
+    "logsumexp copy stop_gradient isnan zeros_like ones_like flip"
 ).split()
 POSITIVE = "sqrt rsqrt log log1p log2 log10".split()
-BINARY = "add subtract multiply divide true_divide maximum minimum power mod floor_divide divide_no_nan equal not_equal less less_equal greater greater_equal".split()
+BINARY = (
+    "add subtract multiply divide true_divide maximum minimum power mod floor_divide divide_no_nan "
+    "equal not_equal less less_equal greater greater_equal"
+).split()
 LOGICAL = "logical_and logical_or logical_xor".split()
 
 EXPRESSIONS = {
@@ -101,8 +106,8 @@ def test_expression(compare, name, tmp_path):
 def test_every_operation_is_tried():
     spelled = {name.replace("_", "") for name in (*UNARY, *POSITIVE, *BINARY, *LOGICAL)}
     written = {
-        "where", "clip", "cast", "converttotensor", "fulllike", "matmul", "dot", "moments", "norm", "batchnorm", "layernorm", "rmsnorm",
-        "reshape", "expanddims", "swapaxes", "moveaxis", "concatenate", "stack", "split", "unstack", "getitem", "slice", "pad", "broadcastto",
-        "tile", "repeat", "take", "logicalnot",
+        "where", "clip", "cast", "converttotensor", "fulllike", "matmul", "dot", "moments", "norm", "batchnorm", "layernorm",
+        "rmsnorm", "reshape", "expanddims", "swapaxes", "moveaxis", "concatenate", "stack", "split", "unstack", "getitem",
+        "slice", "pad", "broadcastto", "tile", "repeat", "take", "logicalnot",
     }  # fmt: skip
     assert {name.lower() for name in OPERATIONS} <= spelled | written

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from keras import layers as L
+
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
 from webkiln.frontends.keras import archive
 from webkiln.frontends.keras.converter import KerasConverter
@@ -304,7 +305,10 @@ def test_truncated_files(good, tmp_path, share, suffix):
 
 
 @QUICK
-@given(flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=12), suffix=st.sampled_from(["keras", "h5"]))
+@given(
+    flips=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 7)), min_size=1, max_size=12),
+    suffix=st.sampled_from(["keras", "h5"]),
+)
 def test_flipped_bits(good, tmp_path, flips, suffix):
     data = bytearray((good / f"m.{suffix}").read_bytes())
     for place, bit in flips:

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 from keras import layers as L
 from keras import ops
+
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ops.evaluate import next_states, run_graph

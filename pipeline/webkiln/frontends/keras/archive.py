@@ -25,7 +25,7 @@ DTYPES = frozenset({"float16", "float32", "float64", "int8", "int16", "int32", "
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model file that is open: its config, and its weights (`paths`: groups by class name, as Keras 3 writes; else groups by layer name)."""
+    """A model file that is open: its config, and its weights (`paths`: groups by class name, as `.keras` has them; else by layer name)."""
 
     path: str
     config: dict[str, Any]
@@ -40,7 +40,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except WebkilnError:
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - parsers of untrusted bytes raise anything
         what = " ".join(str(error).split()) or type(error).__name__
         raise SourceError(
             f"{path.name}: not a readable Keras model ({what}); it may be truncated or damaged; save it again with model.save()"

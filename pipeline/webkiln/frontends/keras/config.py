@@ -1,5 +1,6 @@
 """Keras's configs, canonical: what matters to inference, in one spelling for Keras 2 and 3."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,7 +90,7 @@ def _argument(value: Any) -> Any:
                 return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
         return {key: _argument(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        if len(value) in (3, 4) and isinstance(value[0], str) and all(isinstance(item, int) for item in value[1:3]):
+        if len(value) in {3, 4} and isinstance(value[0], str) and all(isinstance(item, int) for item in value[1:3]):
             return Ref(*value[:3])
         return [_argument(item) for item in value]
     return value
@@ -104,6 +105,6 @@ def named_refs(structure: Any) -> list[tuple[str, Ref]]:
     result: list[tuple[str, Ref]] = []
     for item in structure:
         for name, ref in named_refs(item):
-            count = sum(1 for other, _ in result if other == name or (other.startswith(f"{name}_") and other[len(name) + 1 :].isdigit()))
+            count = sum(1 for other, _ in result if other == name or re.fullmatch(rf"{re.escape(name)}_\d+", other))
             result.append((f"{name}_{count}" if count else name, ref))
     return result

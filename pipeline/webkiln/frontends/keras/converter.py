@@ -115,7 +115,7 @@ class KerasConverter:
 
     def get_variable(self, tensor: Ref) -> Tensor:
         if not self.has_variable(tensor):
-            raise InternalError(f"output {tensor.index} of call {tensor.call} of layer {tensor.layer} was not set by its handler")
+            raise InternalError(f"output {tensor.index} of call {tensor.call} of layer {tensor.layer} is read before it is set")
         return self._frames[-1].values[tensor]
 
     def set_variable(self, tensor: Ref, variable: Tensor) -> None:
@@ -131,7 +131,7 @@ class KerasConverter:
             if array.size <= INLINE_ELEMENTS:
                 return self.builder.constant(array, order=order)
             raise ShapeError(
-                f"{self.builder.layer}: a handler's literal has {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight of the layer"
+                f"{self.builder.layer}: a handler's literal has {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight"
             )
         if weight.slot in self._states:
             return self._states[weight.slot]
@@ -161,7 +161,7 @@ class KerasConverter:
     def _run(self, model: ModelFacts, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None) -> list[Tensor]:
         if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
             raise ShapeError(
-                f"{scope.rstrip('/')}: its call works for a fixed batch size only and was traced for {model.batch}, not {inputs[0].shape[0]}; "
+                f"{scope.rstrip('/')}: its call works for one batch size only and was traced for {model.batch}, not {inputs[0].shape[0]}; "
                 "use -1 instead of the batch size in reshapes, or write a handler"
             )
         self._frames.append(Frame(model, owner, inputs))
@@ -203,7 +203,9 @@ class KerasConverter:
                 raise SourceError(f"{layer.path} ({facts.class_name}): its config is not one that Keras writes ({what})") from error
         for ref in self.get_output_tensor(layer):
             if not self.has_variable(ref):
-                raise SourceError(f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set")
+                raise SourceError(
+                    f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set"
+                )
         self.builder.layer = before
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:

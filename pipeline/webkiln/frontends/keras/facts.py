@@ -6,6 +6,7 @@ Nothing in the facts depends on dates, object ids or the order of a dictionary.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
@@ -109,7 +110,7 @@ def encode(value: Any) -> Any:
             return {"$literal": [dtype, list(shape), [encode(v) for v in values]]}
         case slice():
             return {"$slice": [encode(value.start), encode(value.stop), encode(value.step)]}
-        case float() if value != value or value in (float("inf"), float("-inf")):
+        case float() if not isfinite(value):
             return {"$float": repr(value)}
         case list() | tuple():
             return [encode(item) for item in value]
@@ -152,7 +153,7 @@ def _refs(value: Any) -> Iterator[Ref]:
 
 
 def _model(model: ModelFacts) -> dict[str, Any]:
-    data = {
+    data: dict[str, Any] = {
         "name": model.name,
         "layers": [_layer(layer) for layer in model.layers],
         "inputs": [[name, encode(ref)] for name, ref in model.inputs],

@@ -75,8 +75,7 @@ def _is_registered(class_name: str) -> bool:
     keras = sys.modules.get("keras")
     if keras is None:
         return False
-    names = [name.split(">")[-1] for name in keras.saving.get_custom_objects()]
-    return class_name.rsplit(">", maxsplit=1)[-1] in names
+    return class_name.rpartition(">")[-1] in {name.rpartition(">")[-1] for name in keras.saving.get_custom_objects()}
 
 
 def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, str, str]]:
@@ -95,12 +94,9 @@ def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, st
             yield where, LAMBDA, LAMBDA_HINT
             return
         if class_name == "__lambda__" or not _is_known(config, keras, is_layer=isinstance(name, str)):
-            what = inner if class_name == "function" else class_name
-            yield (
-                where,
-                UNKNOWN if what in where else f"{what} is not of Keras and never imported",
-                f"Pass --plugin FILE.py that registers {what!r}",
-            )
+            culprit = str(inner if class_name == "function" else class_name)
+            what = UNKNOWN if culprit in where else f"{culprit} is not of Keras and never imported"
+            yield where, what, f"Pass --plugin FILE.py that registers {culprit!r}"
             return
         layer = where
     for value in config.values():

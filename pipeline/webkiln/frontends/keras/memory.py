@@ -126,7 +126,7 @@ class Walker:
             self.register(child, f"{path}/{self._names[id(child)]}" if path else self._names[id(child)])
 
     def name_of(self, layer: Any) -> str:
-        return self._names.get(id(layer), layer.name)
+        return self._names.get(id(layer), str(layer.name))
 
     def weight_of(self, variable: Any) -> Weight | None:
         return self._weights.get(id(variable))
@@ -138,7 +138,7 @@ class Walker:
         return {names[id(variable)]: self._weights[id(variable)] for variable in variables}
 
     def _weight(self, slot: str, variable: Any, layer: Any) -> Weight:
-        array = np.asarray(variable)
+        array = keras.ops.convert_to_numpy(variable)
         where = f"{slot} ({type(layer).__name__})"
         if str(array.dtype) not in DTYPES:
             raise SourceError(f"{where}: dtype {array.dtype} is not supported; there are {', '.join(DTYPES)}")

@@ -2,17 +2,55 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from webkiln.canonical import file_digest
 from webkiln.errors import SourceError, WebkilnError
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.facts import ModelFacts
+
+PREFIX = "webkiln_plugin_"
 
 
-def load_plugins(folder: Path, names: Sequence[str]) -> None:
-    """Run the plugins `names` of a folder, in order."""
-    import_files(folder / name for name in names)
+@contextmanager
+def isolated() -> Iterator[None]:
+    """What plugins register inside is forgotten at the end, and nothing registered before is seen: a stage depends on its inputs alone."""
+    handlers = dict(KerasConverter.handlers)
+    modules = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
+    keras = sys.modules.get("keras")
+    classes = dict(keras.saving.get_custom_objects()) if keras is not None else {}
+    _replace_all({}, {}, {})
+    try:
+        yield
+    finally:
+        _replace_all(handlers, modules, classes)
+
+
+def _replace_all(handlers: dict[Any, Any], modules: dict[str, ModuleType], classes: dict[str, Any]) -> None:
+    KerasConverter.handlers.clear()
+    KerasConverter.handlers.update(handlers)
+    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+        del sys.modules[name]
+    sys.modules.update(modules)
+    keras = sys.modules.get("keras")
+    if keras is not None:
+        keras.saving.get_custom_objects().clear()
+        keras.saving.get_custom_objects().update(classes)
+
+
+def handled_by_plugins(model: ModelFacts, scope: str = "") -> list[str]:
+    """The layers that a plugin's handler converts: with none, converting needs no plugin."""
+    found = []
+    for layer in model.layers:
+        if (layer.class_name, layer.name) in KerasConverter.handlers or (layer.class_name, None) in KerasConverter.handlers:
+            found.append(scope + layer.name)
+        elif layer.model is not None:
+            found += handled_by_plugins(layer.model, f"{scope}{layer.name}/")
+    return found
 
 
 def import_files(paths: Iterable[Path]) -> None:
@@ -24,11 +62,12 @@ def import_file(path: Path) -> ModuleType:
     """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails."""
     if not path.is_file():
         raise SourceError(f"plugin {path}: there is no such file")
-    name = f"webkiln_plugin_{file_digest(path)[:16]}"
+    name = f"{PREFIX}{file_digest(path)[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise SourceError(f"plugin {path.name}: not a Python file; its name ends in .py")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

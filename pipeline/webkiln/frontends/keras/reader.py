@@ -77,7 +77,7 @@ class _Reader:
     def _check_refs(self, model: str, layers: list[LayerFacts], ends: list[Ref]) -> None:
         calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
         for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + ends:
-            counted = type(ref.call) is int and type(ref.index) is int and 0 <= ref.call and 0 <= ref.index < MAX_OUTPUTS
+            counted = type(ref.call) is int and type(ref.index) is int and ref.call >= 0 and 0 <= ref.index < MAX_OUTPUTS
             if not isinstance(ref.layer, str) or not counted or ref.call >= calls.get(ref.layer, 0):
                 where = f"output {ref.index} of call {ref.call} of {ref.layer!r}"
                 raise SourceError(f"{self.source.path}: model {model} reads {where}, which is not in it; save it again with model.save()")
@@ -143,7 +143,7 @@ class _Reader:
             yield name, read_array(self.source.path, f"{path} ({facts.class_name}) {name}", member(self.source.path, store, str(index)))
 
     def _arrays_by_name(self, path: str, facts: LayerFacts, weights: h5py.Group) -> Iterable[tuple[str, Array]]:
-        outer = path.split("/", maxsplit=1)[0]
+        outer = path.partition("/")[0]
         group = member(self.source.path, weights, outer)
         if not isinstance(group, h5py.Group):
             return
@@ -151,10 +151,8 @@ class _Reader:
             full = entry.decode() if isinstance(entry, bytes) else str(entry)
             parts = full.removesuffix(":0").split("/")
             if outer == path or parts[:-1][-1:] == [facts.name]:
-                yield (
-                    parts[-1],
-                    read_array(self.source.path, f"{path} ({facts.class_name}) {parts[-1]}", member(self.source.path, group, full)),
-                )
+                where = f"{path} ({facts.class_name}) {parts[-1]}"
+                yield parts[-1], read_array(self.source.path, where, member(self.source.path, group, full))
 
 
 def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:

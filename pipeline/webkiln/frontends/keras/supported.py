@@ -34,10 +34,8 @@ def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: st
 
 def _reason(layer: LayerFacts) -> tuple[str, str]:
     if layer.kind == "operation":
-        return (
-            f"keras.ops operation {layer.class_name} is not supported",
-            "Write it with other operations, or convert the layer around it by a handler",
-        )
+        what = f"keras.ops operation {layer.class_name} is not supported"
+        return what, "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:
         return LAMBDA, LAMBDA_HINT
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 HINT = "Write the call with keras.ops and the layer's own weights, or write a handler with KerasConverter.register_handler"
 
+BOOKKEEPING = frozenset({
+    "_trainable_variables", "_non_trainable_variables", "_tracker", "_layers", "_metrics", "_inbound_nodes", "_outbound_nodes",
+})  # fmt: skip
+
 
 class Refused(Exception):
     """Something in a call that cannot be part of a graph."""
@@ -75,7 +79,7 @@ def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Argumen
                 traces.append(_trace(walker, layer, path, call, None))
             except UnsupportedError:
                 raise
-            except Exception:
+            except Exception:  # noqa: BLE001 - a call of the user's fails on an open batch size in any way
                 traces.append(_trace(walker, layer, path, call, walker.batch_size))
         except UnsupportedError:
             raise
@@ -150,7 +154,7 @@ class Tracer:
             self.nodes.append(node)
 
         def refuse(name: str) -> Any:
-            def random(*args: Any, **kwargs: Any) -> Any:
+            def random(*_: Any, **__: Any) -> Any:
                 raise UnsupportedError(
                     self.path,
                     [(f"{self.path} ({type(self.layer).__name__})", f"keras.random.{name} inside call gives other numbers on every run",
@@ -159,14 +163,11 @@ class Tracer:
 
             return random
 
-        random = [
-            name
-            for name, value in vars(backend.random).items()
-            if inspect.isfunction(value) and value.__module__ == backend.random.__name__
-        ]
+        drawn = vars(backend.random)
+        random = [name for name, value in drawn.items() if inspect.isfunction(value) and value.__module__ == backend.random.__name__]
         with ExitStack() as stack:
             stack.enter_context(patch.object(Node, "__init__", record))
-            stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda layer, loss: None))
+            stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
             for name in random:
                 stack.enter_context(patch.object(backend.random, name, refuse(name)))
             stack.enter_context(self._substituted())
@@ -176,18 +177,9 @@ class Tracer:
     def _substituted(self) -> Iterator[None]:
         attributes = vars(self.layer)
         before = dict(attributes)
-        skipped = {
-            "_trainable_variables",
-            "_non_trainable_variables",
-            "_tracker",
-            "_layers",
-            "_metrics",
-            "_inbound_nodes",
-            "_outbound_nodes",
-        }
         try:
             for name, value in before.items():
-                if name not in skipped:
+                if name not in BOOKKEEPING:
                     attributes[name] = self._stand_in(value)
             yield
         finally:
@@ -290,7 +282,7 @@ class Tracer:
         concrete = backend.is_tensor(value)
         if not concrete and not isinstance(value, np.ndarray):
             raise Refused(f"an operation takes a {type(value).__name__}")
-        array = np.asarray(value)
+        array = keras.ops.convert_to_numpy(value)
         if concrete and array.dtype.kind == "f":
             raise Refused(
                 f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "

@@ -16,9 +16,7 @@ def dense(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("kernel")
     if len(weight.shape) != 2 or x.type.rank < 2 or x.shape[-1] != weight.shape[0]:
-        raise layer.error(
-            f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; the last axis of x must have {weight.shape[0]} features"
-        )
+        raise layer.error(f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[0]} features on its last axis")
     b = converter.builder
     y = b.op("MatMul", [x, converter.convert_to_constant_variable(weight)], order=x.order)
     if layer.config.get("use_bias", True):
@@ -54,7 +52,8 @@ def _convolve(converter: "KerasConverter", layer: Layer, x: Tensor, kernel: Tens
     if x.shape[feature] != per_group * groups:
         fitting = f", groups={x.shape[feature] // per_group} would fit" if x.shape[feature] % per_group == 0 else ""
         raise layer.error(
-            f"the kernel has {per_group} input channels, x has {x.shape[feature]}; with groups={groups} x needs {per_group * groups}{fitting}"
+            f"the kernel has {per_group} input channels, x has {x.shape[feature]}; "
+            f"with groups={groups} x needs {per_group * groups}{fitting}"
         )
     strides = sizes(layer.config.get("strides", 1), len(spatial))
     dilation = sizes(layer.config.get("dilation_rate", 1), len(spatial))

@@ -18,17 +18,17 @@ def batch_normalization(converter: "KerasConverter", layer: Layer) -> None:
     axis = (axis[0] if isinstance(axis, list) else axis) % x.type.rank
     channels = x.shape[axis]
 
-    def statistic(name: str, present: bool, otherwise: float) -> Tensor:
-        if not present:
+    def statistic(name: str, otherwise: float, option: str = "") -> Tensor:
+        if option and not config.get(option, True):
             return converter.builder.op("Broadcast", [converter.builder.constant(otherwise, x.dtype)], {"shape": (channels,)}, OrderC)
         weight = layer.weight(name)
         if weight.shape != (channels,):
             raise layer.error(f"{name} is {list(weight.shape)}, axis {axis} of x has {channels} channels")
         return converter.convert_to_constant_variable(weight, OrderC)
 
-    scale = statistic("gamma", config.get("scale", True), 1.0)
-    beta = statistic("beta", config.get("center", True), 0.0)
-    mean, variance = statistic("moving_mean", True, 0.0), statistic("moving_variance", True, 1.0)
+    scale = statistic("gamma", 1.0, "scale")
+    beta = statistic("beta", 0.0, "center")
+    mean, variance = statistic("moving_mean", 0.0), statistic("moving_variance", 1.0)
     attrs = {"axis": axis, "epsilon": float(config.get("epsilon", 1e-3))}
     y = converter.builder.op("BatchNorm", [x, scale, beta, mean, variance], attrs)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)

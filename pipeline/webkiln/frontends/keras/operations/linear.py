@@ -34,7 +34,7 @@ def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
 
 def reduction(op: str, *, real: bool = False) -> Operation:
     def apply(
-        b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, dtype: str | None = None, initial: Any = None
+        b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
     ) -> Tensor:
         x = floating(b, x) if real else tensor(b, x)
         x = cast(b, x, dtype or ("int32" if x.dtype == "bool" else x.dtype))
@@ -80,17 +80,19 @@ def deviation(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = F
     return b.op("Sqrt", [variance(b, x, axis, keepdims)])
 
 
-def moments(b: GraphBuilder, x: Operand, axes: Axis, keepdims: bool = False, synchronized: bool = False) -> list[Tensor]:
+def moments(b: GraphBuilder, x: Operand, axes: Axis, keepdims: bool = False, **_: Any) -> list[Tensor]:
     return [reduction("ReduceMean", real=True)(b, x, axes, keepdims), variance(b, x, axes, keepdims)]
 
 
-def norm(b: GraphBuilder, x: Operand, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def norm(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, **options: Any) -> Tensor:
     x = floating(b, x)
-    attrs = {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}
-    if ord == 1 and len(attrs["axes"]) == 1:
+    degree = options.get("ord")
+    axes = axes_of(axis, x.type.rank)
+    attrs = {"axes": axes, "keepdims": keepdims}
+    if degree == 1 and len(axes) == 1:
         return b.op("ReduceSum", [b.op("Abs", [x])], attrs)
-    if ord not in (None, 2, "euclidean", "fro") or (ord == 2 and len(attrs["axes"]) != 1):
-        raise ShapeError(f"{b.layer}: norm of order {ord!r} is not supported; orders are 1 and 2 of one axis, and None")
+    if degree not in {None, 2, "euclidean", "fro"} or (degree == 2 and len(axes) != 1):
+        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not supported; orders are 1 and 2 of one axis, and None")
     return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
 
 
@@ -104,29 +106,37 @@ def logsumexp(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = F
 
 
 def batch_norm(
-    b: GraphBuilder, x: Operand, mean: Operand, variance: Operand, offset: Operand = None, scale: Operand = None, *, axis: int, epsilon: float = 1e-3
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder, x: Operand, mean: Operand, variance: Operand, *affine: Operand, axis: int, epsilon: float = 1e-3, **named: Operand
+) -> Tensor:
+    given = dict(zip(("offset", "scale"), affine, strict=False)) | named
     x = tensor(b, x)
     channels = x.shape[axis]
 
     def filled(value: Operand, otherwise: float) -> Tensor:
         return b.op("Broadcast", [b.constant(otherwise, x.dtype)], {"shape": (channels,)}) if value is None else tensor(b, value)
 
-    inputs = [x, filled(scale, 1.0), filled(offset, 0.0), tensor(b, mean), tensor(b, variance)]
+    inputs = [x, filled(given.get("scale"), 1.0), filled(given.get("offset"), 0.0), tensor(b, mean), tensor(b, variance)]
     return b.op("BatchNorm", inputs, {"axis": axis % x.type.rank, "epsilon": epsilon})
 
 
 def layer_norm(
-    b: GraphBuilder, x: Operand, gamma: Operand = None, beta: Operand = None, axis: Axis = -1, epsilon: float | None = None, rms_scaling: bool = False
-) -> Tensor:  # fmt: skip
+    b: GraphBuilder,
+    x: Operand,
+    gamma: Operand = None,
+    beta: Operand = None,
+    *,
+    axis: Axis = -1,
+    epsilon: float | None = None,
+    **options: bool,
+) -> Tensor:
+    """Centre and scale; with `rms_scaling` scale by the deviation alone, as Keras does."""
     x = floating(b, x)
+    rms_scaling = options.get("rms_scaling", False)
     axes = axes_of(axis, x.type.rank)
     eps = 1e-7 if epsilon is None else epsilon
     shape = tuple(n if axis in axes else 1 for axis, n in enumerate(x.shape))
     centred = x if rms_scaling else b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
-    spread = (
-        b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": True}) if not rms_scaling else variance(b, x, axes, True)
-    )
+    spread = variance(b, x, axes, keepdims=True)
     y = b.op("Mul", [centred, b.op("Rsqrt", [spread + eps])])
     if gamma is not None:
         y = b.op("Mul", [y, b.op("Reshape", [tensor(b, gamma)], {"shape": shape})])
@@ -154,4 +164,4 @@ def softmax(op: str) -> Operation:
 
 def is_nan(b: GraphBuilder, x: Operand) -> Tensor:
     x = tensor(b, x)
-    return b.op("NotEqual", [x, x]) if is_float(x.dtype) else b.op("Broadcast", [b.constant(False)], {"shape": x.shape})
+    return b.op("NotEqual", [x, x]) if is_float(x.dtype) else b.op("Broadcast", [b.constant(0, "bool")], {"shape": x.shape})

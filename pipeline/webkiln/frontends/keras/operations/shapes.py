@@ -77,7 +77,7 @@ def split(b: GraphBuilder, x: Operand, indices_or_sections: int | Sequence[int],
     return [_cut(b, x, axis, low, high) for low, high in zip([0, *cuts], [*cuts, size], strict=True)]
 
 
-def unstack(b: GraphBuilder, x: Operand, num: int | None = None, axis: int = 0) -> list[Tensor]:
+def unstack(b: GraphBuilder, x: Operand, axis: int = 0, **_: Any) -> list[Tensor]:
     x = tensor(b, x)
     axis %= x.type.rank
     return [squeeze(b, _cut(b, x, axis, index, index + 1), axis) for index in range(x.shape[axis])]

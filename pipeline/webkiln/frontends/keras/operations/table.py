@@ -6,8 +6,26 @@ from math import log
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import linear, shapes
 from webkiln.frontends.keras.operations.elementwise import (
-    Operation, activation, binary, change_dtype, clip, cosh, divide_no_nan, exponential_2, fill_like, floor_mod, full_like, gelu, identity,
-    logarithm, logical, logical_xor, round_, squareplus, unary, where,
+    Operation,
+    activation,
+    binary,
+    change_dtype,
+    clip,
+    cosh,
+    divide_no_nan,
+    exponential_2,
+    fill_like,
+    floor_mod,
+    full_like,
+    gelu,
+    identity,
+    logarithm,
+    logical,
+    logical_xor,
+    round_,
+    squareplus,
+    unary,
+    where,
 )  # fmt: skip
 
 OPERATIONS: Mapping[str, Operation] = {

@@ -1,0 +1,30 @@
+"""`webkiln explain`: the launches of a bundle, per backend: layer, kernel, why it was chosen, operations and bytes."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from webkiln.backends.host import read_manifest
+from webkiln.commands.table import table
+from webkiln.errors import RecipeError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
+    parser.add_argument("--backend", help="default: all that the bundle has")
+
+
+def run(options: argparse.Namespace) -> int:
+    launches = read_manifest(options.bundle)["launches"]
+    if options.backend is not None and options.backend not in launches:
+        raise RecipeError(f"{options.bundle} has no backend {options.backend!r}; it has {', '.join(launches)}")
+    for backend in [options.backend] if options.backend else launches:
+        print(table(f"{options.bundle.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), rows(launches[backend])))
+    return 0
+
+
+def rows(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    listed = [(step["layer"], step["kernel"], f"{step['flops']:,}", f"{step['bytes']:,}", step["why"]) for step in launches]
+    kernels = {step["kernel"] for step in launches}
+    total = sum(step["flops"] for step in launches), sum(step["bytes"] for step in launches)
+    return [*listed, (f"{len(launches)} launches", f"{len(kernels)} kernels", f"{total[0]:,}", f"{total[1]:,}", "")]

@@ -1,0 +1,135 @@
+"""The digits model as it is shipped: it verifies, the demo reads with it, and each mutation of its bundle is caught and located."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.browser import demo, looks
+from tests.runtime import fake_bundle
+from webkiln import canonical
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.errors import VerificationError
+from webkiln.recipe import read_recipe
+
+verify = fake_bundle.stage("verify")
+RECIPE = fake_bundle.ROOT / "models" / "digits" / "recipe.toml"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the bundle, the bundle that keeps its layers, and the reference."""
+    folder = tmp_path_factory.mktemp("digits")
+    recipe = read_recipe(RECIPE)
+    with Engine(folder / "state") as engine:
+        graph = ModelGraph(recipe, engine.share)
+        engine.publish(graph.bundle(Choice(recipe.backends, "float32")), "bundle/", folder / "digits")
+        engine.publish(graph.bundle(Choice(recipe.backends, "float32", layers=True)), "bundle/", folder / "layers")
+        result = engine.run(graph.reference())
+        for name in ("reference.npz", "layers.npz"):
+            assert engine.cache.store.materialise(result.outputs[name], folder / name, own=True)
+    return folder
+
+
+def check(built: Path, bundle: Path, backend: str, variant: str, folder: Path) -> Any:
+    inputs = {"bundle/": bundle, **{name: built / name for name in ("reference.npz", "layers.npz")}}
+    params = {"backend": backend, "variant": variant, "browser": "node", "tolerance": 1e-4, "layers": True}
+    verify.run(inputs, {"result.json": folder / "result.json"}, params)
+    return canonical.read(folder / "result.json")
+
+
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
+@pytest.mark.parametrize("kind", ["digits", "layers"])
+def test_verifies(kind: str, backend: str, variant: str, built: Path, tmp_path: Path) -> None:
+    result = check(built, built / kind, backend, variant, tmp_path)
+    assert all(row["relative"] < 1e-5 for row in result["outputs"])
+
+
+def test_code_is_small(built: Path) -> None:
+    import brotli
+
+    bundle = built / "digits"
+    shared = ("index.js", "runtime.js", "worker.js", "webdnn.js")
+    for backend in (("js.js",), ("wasm.js", "simd.wasm"), ("wasm.js", "relaxed.wasm")):
+        assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in (*shared, *backend)) <= 30_000
+
+
+def reseal(bundle: Path, name: str, before: bytes) -> None:
+    """Make the loader accept a changed file, so that only verify can tell."""
+    index = bundle / "index.js"
+    entry = index.read_text().replace(canonical.digest(before), canonical.file_digest(bundle / name))
+    old, new = f'"bytes":{len(before)},', f'"bytes":{(bundle / name).stat().st_size},'
+    index.write_text(entry.replace(old, new) if old != new else entry)
+
+
+def change_weight(data: bytes) -> bytes:
+    values = np.frombuffer(data, np.float32).copy()
+    values[300] += 0.5
+    return values.tobytes()
+
+
+def change_text(pattern: str, replacement: str) -> Callable[[bytes], bytes]:
+    def change(data: bytes) -> bytes:
+        text, count = re.subn(pattern, replacement, data.decode())
+        assert count > 0
+        return text.encode()
+
+    return change
+
+
+MUTATIONS = {
+    "weight": ("weights-*.bin", change_weight, "conv2"),
+    "packing offset": ("{backend}.js", change_text(r'"init":\[\[0,0,576\],\[0,576,64\]', '"init":[[0,0,576],[0,580,64]'), "conv1"),
+    "stride": ("js.js", change_text(r"(run: \(\) => \{\n\s+k_\w+\([^)]*), 16\);", r"\1, 15);"), "conv1"),
+    "epilogue": ("js.js", change_text(r"(const v\d+ =) v\d+ \? 0 : (v\d+);", r"\1 \2;"), "relu1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "backend"),
+    [("weight", "js"), ("weight", "wasm"), ("packing offset", "js"), ("packing offset", "wasm"), ("stride", "js"), ("epilogue", "js")],
+)
+def test_mutations_are_caught_and_located(mutation: str, backend: str, built: Path, tmp_path: Path) -> None:
+    pattern, change, layer = MUTATIONS[mutation]
+    bundle = Path(shutil.copytree(built / "layers", tmp_path / "mutant"))
+    (path,) = bundle.glob(pattern.format(backend=backend))
+    before = path.read_bytes()
+    path.write_bytes(change(before))
+    assert path.read_bytes() != before
+    reseal(bundle, path.name, before)
+    with pytest.raises(VerificationError, match=f"the first layer that diverges is {layer}"):
+        check(built, bundle, backend, "simd" if backend == "wasm" else "", tmp_path)
+    assert not (tmp_path / "result.json").exists()
+
+
+@pytest.fixture(scope="module")
+def page(built: Path) -> Iterator[Any]:
+    with demo.opened(built / "digits") as browser:
+        yield browser
+
+
+@pytest.mark.parametrize("digit", range(10))
+def test_demo_reads_what_is_drawn(page: Any, digit: int) -> None:
+    demo.clear(page)
+    demo.draw(page, demo.examples()[digit]["strokes"])
+    demo.wait(page, lambda page: demo.reading(page) == str(digit))
+    assert sum(demo.shares(page)) == pytest.approx(100, abs=0.6)
+
+
+def test_demo_says_what_it_runs_on(page: Any) -> None:
+    demo.clear(page)
+    demo.draw(page, demo.examples()[7]["strokes"])
+    demo.wait(page, lambda page: "wasm, relaxed: " in page.find_element("id", "status").text)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_demo_looks_drawn(page: Any, scheme: str) -> None:
+    demo.clear(page)
+    demo.draw(page, demo.examples()[3]["strokes"])
+    demo.wait(page, lambda page: demo.reading(page) == "3")
+    assert looks.has_content(looks.screenshot(scheme))

@@ -1,0 +1,142 @@
+"""The reference stage: inputs, noise, layers, and models that would verify nothing."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers as L
+from keras import ops
+
+from webkiln.errors import RecipeError, ShapeError, SourceError, VerificationError
+from webkiln.frontends.keras.reference import difference, make_inputs
+
+SETS = ("natural0", "natural1", "extreme")
+
+
+@pytest.fixture
+def reference(stage, tmp_path):
+    def run(model, **params):
+        model.save(tmp_path / "m.keras")
+        outputs = {name: tmp_path / name for name in ("reference.npz", "layers.npz")}
+        stage("reference").run({"source": tmp_path / "m.keras"}, outputs, {"batch_size": 1, **params})
+        return [dict(np.load(path)) for path in outputs.values()]
+
+    return run
+
+
+def small():
+    x = keras.Input((6, 6, 1), name="x")
+    shared = L.Dense(3, name="shared")
+    y = L.Conv2D(2, 3, name="conv", activation="tanh")(x)
+    return keras.Model(x, [L.Flatten(name="flat")(shared(shared(L.Dense(3, name="once")(y)))), L.GlobalMaxPooling2D(name="top")(y)])
+
+
+def test_sets_outputs_noise_and_layers(reference):
+    arrays, layers = reference(small(), batch_size=3)
+    for name in SETS:
+        assert arrays[f"{name}/in/x"].shape == (3, 6, 6, 1)
+        assert arrays[f"{name}/out/flat"].shape == (3, 48)
+        assert arrays[f"{name}/out/top"].shape == (3, 2)
+        assert 0 < float(arrays[f"{name}/noise/flat"]) < 1e-4
+        assert np.array_equal(layers[f"{name}/top"], arrays[f"{name}/out/top"])
+    assert {key.removeprefix("extreme/") for key in layers if key.startswith("extreme/")} == {"conv", "once", "flat", "top"}
+    natural = arrays["natural0/in/x"]
+    assert 0 <= natural.min() < natural.max() <= 1
+    assert set(np.sign(arrays["extreme/in/x"]).ravel()) == {-1, 0, 1}
+
+
+def test_files_are_the_same_each_time(reference, tmp_path):
+    keras.utils.set_random_seed(3)
+    model = small()
+    reference(model)
+    first = (tmp_path / "reference.npz").read_bytes(), (tmp_path / "layers.npz").read_bytes()
+    reference(model)
+    assert first == ((tmp_path / "reference.npz").read_bytes(), (tmp_path / "layers.npz").read_bytes())
+
+
+def test_a_model_that_does_not_react_verifies_nothing(reference):
+    model = keras.Sequential([keras.Input((4,)), L.Dense(3, kernel_initializer="zeros", bias_initializer="ones", name="dead")])
+    with pytest.raises(VerificationError, match="output dead differs by 0 of its largest value"):
+        reference(model)
+
+
+def test_open_axes_need_sizes(reference):
+    model = keras.Sequential([keras.Input((None, 2), name="x"), L.Conv1D(2, 3, name="y")])
+    with pytest.raises(ShapeError, match="--input-shape"):
+        reference(model)
+    arrays, _ = reference(model, input_shapes={"x": [2, 8, 2]})
+    assert arrays["extreme/out/y"].shape == (2, 6, 2)
+
+
+@keras.saving.register_keras_serializable(package="reference_tests")
+class Count(L.Layer):
+    def build(self, shape):
+        self.seen = self.add_weight(name="seen", shape=(), initializer="zeros", trainable=False)
+
+    def call(self, x):
+        self.seen.assign_add(ops.sum(x))
+        return x + self.seen
+
+
+def test_states_start_anew_for_each_set(stage, tmp_path):
+    from webkiln.frontends.keras.converter import KerasConverter
+    from webkiln.frontends.keras.framework import import_keras
+    from webkiln.frontends.keras.memory import model_facts
+    from webkiln.frontends.keras.reference import compute_reference, input_table
+
+    x = keras.Input((3,), name="x")
+    model = keras.Model(x, Count(name="y")(x))
+    facts, _ = model_facts(model, handled=KerasConverter.is_handled)
+    arrays, _ = compute_reference(import_keras("a test"), model, facts, input_table(facts, 1, {}))
+    for name in SETS:
+        given = arrays[f"{name}/in/x"]
+        assert np.allclose(arrays[f"{name}/out/y"], given + given.sum())
+
+
+def test_inputs_of_every_dtype():
+    table = {"a": ("float16", (2, 3)), "b": ("int32", (4,)), "c": ("bool", (5,)), "d": ("uint8", ()), "e": ("float32", (0, 2))}
+    for values in make_inputs(table).values():
+        assert {name: (str(value.dtype), value.shape) for name, value in values.items()} == table
+
+
+def test_difference_ignores_what_is_not_finite():
+    assert difference(np.array([2.0, np.inf]), np.array([1.0, np.inf])) == 0.5
+    assert difference(np.array([np.nan]), np.array([np.nan])) == 0
+
+
+def test_fetch(stage, tmp_path):
+    fetch = stage("fetch").run
+    target = {"source": tmp_path / "source"}
+    with pytest.raises(SourceError, match="there is no such file"):
+        fetch({"source": tmp_path / "none"}, target, {"kind": "path"})
+    (tmp_path / "export.py").write_text("def export(path):\n    path.write_text('model')\n\ndef nothing(path):\n    pass\n")
+    fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "export"})
+    assert target["source"].read_text() == "model"
+    with pytest.raises(SourceError, match="nothing wrote nothing"):
+        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "nothing"})
+    with pytest.raises(RecipeError, match="has no function 'other'"):
+        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "other"})
+    with pytest.raises(RecipeError, match="neither https nor http"):
+        fetch({}, target, {"kind": "url", "url": "file:///etc/passwd", "sha256": ""})
+
+
+def test_fetch_checks_the_sha256(stage, tmp_path):
+    import functools
+    import http.server
+    import threading
+
+    (tmp_path / "served").mkdir()
+    (tmp_path / "served" / "m.keras").write_bytes(b"hello")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "served"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/m.keras"
+        digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+        fetch, target = stage("fetch").run, {"source": tmp_path / "source"}
+        fetch({}, target, {"kind": "url", "url": url, "sha256": digest})
+        assert target["source"].read_bytes() == b"hello"
+        with pytest.raises(SourceError, match=f"the sha256 is {digest}, the recipe says 00"):
+            fetch({}, target, {"kind": "url", "url": url, "sha256": "00"})
+        assert not target["source"].exists()
+        with pytest.raises(SourceError, match="cannot be downloaded"):
+            fetch({}, target, {"kind": "url", "url": f"{url}x", "sha256": digest})
+        server.shutdown()

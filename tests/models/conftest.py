@@ -1,0 +1,48 @@
+"""The repository's own models, built and verified through the actions that doit runs."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.share import share
+from webkiln.recipe import Recipe, read_recipe
+
+MODELS = Path(__file__).resolve().parents[2] / "models"
+
+
+class Model:
+    """A recipe's actions, and their outputs laid out in a folder."""
+
+    def __init__(self, engine: Engine, recipe: Recipe, folder: Path) -> None:
+        self.engine, self.recipe, self.folder = engine, recipe, folder
+        self.actions = ModelGraph(recipe, share())
+
+    def bundle(self, encoding: str = "float32", *, layers: bool = False) -> Path:
+        choice = Choice(self.recipe.backends, encoding, layers)
+        target = self.folder / f"bundle{choice.suffix.replace(':', '-')}"
+        self.engine.publish(self.actions.bundle(choice), "bundle/", target)
+        return target
+
+    def file(self, action: object, name: str) -> Path:
+        """A copy of one output file of an action, to change at will."""
+        blob = self.engine.run(action).outputs[name]  # type: ignore[arg-type]
+        copy = self.folder / blob.sha256
+        shutil.copyfile(self.engine.cache.store.path(blob.sha256), copy)
+        return copy
+
+    def verify(self, encoding: str, browser: str) -> list[dict[str, object]]:
+        from webkiln import canonical
+
+        choice = Choice(self.recipe.backends, encoding)
+        return [canonical.read(self.file(action, "result.json")) for action in self.actions.verify(choice, browser)]
+
+
+@pytest.fixture(scope="module")
+def model(request, tmp_path_factory):
+    """`request.param`: the name of a model."""
+    folder = tmp_path_factory.mktemp(request.param)
+    with Engine(folder / ".webkiln") as engine:
+        yield Model(engine, read_recipe(MODELS / request.param / "recipe.toml"), folder)

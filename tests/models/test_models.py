@@ -1,0 +1,60 @@
+"""digits and bias_layer on every backend, variant and engine, in every encoding, against Keras; and small enough."""
+
+import brotli
+import numpy as np
+import pytest
+
+from webkiln.backends.host import read_manifest, run_bundle
+
+BOUNDS = {"float32": 1e-4, "float16": 2e-3}
+LEGS = {("wasm", "relaxed"), ("wasm", "simd"), ("js", None)}
+
+
+@pytest.mark.parametrize("browser", ["chromium", "node"])
+@pytest.mark.parametrize(("model", "encoding"), [("digits", "float32"), ("digits", "float16"), ("bias_layer", "float32")], indirect=["model"])
+def test_outputs_are_those_of_keras(model, encoding, browser):
+    results = model.verify(encoding, browser)
+    assert {(result["backend"], result["variant"] or None) for result in results} == LEGS
+    for result in results:
+        assert {row["set"] for row in result["outputs"]} == {"natural0", "natural1", "extreme"}
+        assert all(row["relative"] <= BOUNDS[encoding] for row in result["outputs"]), result
+
+
+@pytest.mark.parametrize("model", ["digits"], indirect=True)
+def test_int8_chooses_the_same_digits_in_a_quarter_of_the_bytes(model):
+    import keras
+
+    bundle, exact = model.bundle("int8"), model.bundle()
+    with np.load(model.recipe.source.path.with_name("test.npz")) as data:
+        images = data["images"].reshape(-1, 8, 8, 1).astype(np.float32)
+    predicted = keras.saving.load_model(model.recipe.source.path).predict(images, verbose=0).argmax(axis=1)
+    for backend in model.recipe.backends:
+        results = run_bundle(bundle, backend, [{"image": image[None]} for image in images])
+        chosen = np.array([result.outputs["scores"].argmax() for result in results])
+        assert np.mean(chosen == predicted) >= 0.99
+    sizes = [sum(shard["bytes"] for shard in read_manifest(folder)["shards"]) for folder in (bundle, exact)]
+    assert sizes[0] <= 0.27 * sizes[1]
+
+
+@pytest.mark.parametrize("model", ["digits"], indirect=True)
+def test_eightbit_is_close_and_small(model):
+    bundle, exact = model.bundle("eightbit"), model.bundle()
+    with np.load(model.recipe.source.path.with_name("test.npz")) as data:
+        image = {"image": data["images"][:1].reshape(1, 8, 8, 1).astype(np.float32)}
+    for backend in model.recipe.backends:
+        got, reference = (run_bundle(folder, backend, [image])[0].outputs["scores"] for folder in (bundle, exact))
+        assert np.max(np.abs(got - reference)) < 0.1
+        assert got.argmax() == reference.argmax()
+
+
+@pytest.mark.parametrize("model", ["digits"], indirect=True)
+@pytest.mark.parametrize("encoding", ["float32", "float16", "int8"])
+def test_code_is_at_most_thirty_kilobytes(model, encoding):
+    bundle = model.bundle(encoding)
+    backends = read_manifest(bundle)["backends"]
+    shared = [path for path in bundle.glob("*.js") if path.stem not in backends]
+    for name, backend in backends.items():
+        assets = [*shared, bundle / backend["module"]]
+        variants = [[bundle / variant["file"]] for variant in backend.get("variants", [])] or [[]]
+        for extra in variants:
+            assert sum(len(brotli.compress(path.read_bytes())) for path in [*assets, *extra]) <= 30_000, name
