@@ -38,7 +38,8 @@ class Keys:
         }
 
     def _closure(self, action: Action) -> tuple[dict[str, str], frozenset[str]]:
-        return self._closures.of((self._share.stage(action.stage), *action.code))
+        files, modules = self._closures.of((self._share.stage(action.stage), *action.code))
+        return files | dict(self._closures.data(action.data)), modules
 
 
 def tree_digest(files: Mapping[str, str]) -> str:
