@@ -102,6 +102,7 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
         "staging": {"offset": STAGING, "bytes": BULK_BYTES},
         "layers": [layer] if keep_layers else [],
         "init": [[0, 0, 16], [0, 16, BULK_BYTES], [1, 0, 4]],
+        "main": [{"kernel": "k_scale", "layer": "scale", "why": "", "flops": 8, "bytes": 48}],
     }
 
 

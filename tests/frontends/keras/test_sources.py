@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from keras import layers as L
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
-from webkiln.frontends.keras import archive
+from webkiln.frontends.keras import archive, probe
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
-from webkiln.frontends.keras.reader import read_model
+from webkiln.frontends.keras.reader import parse_model, read_model
 
 PLUGIN = """
 import keras
@@ -282,10 +282,20 @@ def test_plugins_that_fail(good, tmp_path):
     assert "bad.py: ZeroDivisionError" in error_of(good / "m.keras", plugins=[tmp_path / "bad.py"])
 
 
-def only_user_errors(data: bytes, path: Path) -> None:
+def test_a_file_that_never_ends(monkeypatch):
+    monkeypatch.setattr(probe, "TIMEOUT_S", 2.0)
+    assert "cannot be read in reasonable time" in error_of(Path(__file__).with_name("endless.h5"))
+
+
+def test_a_file_that_crashes_the_reader(good, monkeypatch):
+    monkeypatch.setattr(probe.sys, "executable", "/bin/false")
+    assert "crashes or exhausts the HDF5 library" in error_of(good / "m.h5")
+
+
+def only_user_errors(data: bytes, path: Path, read=read_model) -> None:
     path.write_bytes(data)
     try:
-        model, blobs = read_model(path)
+        model, blobs = read(path)
         KerasConverter().convert(model, blobs)
     except UserError:
         pass
@@ -301,7 +311,7 @@ def test_truncated_files(good, tmp_path, share, suffix):
     path = tmp_path / "cut"
     path.write_bytes(data[: int(len(data) * share * 0.999)])
     with pytest.raises(SourceError):
-        read_model(path)
+        parse_model(path)
 
 
 @QUICK
@@ -313,7 +323,9 @@ def test_flipped_bits(good, tmp_path, flips, suffix):
     data = bytearray((good / f"m.{suffix}").read_bytes())
     for place, bit in flips:
         data[int(place * len(data))] ^= 1 << bit
-    only_user_errors(bytes(data), tmp_path / "flipped")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "TIMEOUT_S", 5.0)
+        only_user_errors(bytes(data), tmp_path / "flipped", parse_model if suffix == "keras" else read_model)
 
 
 @QUICK
@@ -333,4 +345,4 @@ def test_random_values_in_the_config(good, tmp_path, data):
             return
 
     path = rewritten(good / "m.keras", tmp_path / "m.keras", config=edit)
-    only_user_errors(path.read_bytes(), path)
+    only_user_errors(path.read_bytes(), path, parse_model)

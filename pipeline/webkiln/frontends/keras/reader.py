@@ -25,11 +25,20 @@ MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 
 
-def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
-    """The facts of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
+def parse_model(path: Path) -> tuple[ModelFacts, Blobs]:
+    """What `read_model` gives, from a file that the HDF5 library is known to survive."""
     with open_source(path) as source, reading(path):
         reader = _Reader(source)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
+
+
+def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
+    """The facts of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
+    from webkiln.frontends.keras.probe import check_readable
+
+    if path.is_file():
+        check_readable(path)
+    return parse_model(path)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:

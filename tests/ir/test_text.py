@@ -1,0 +1,74 @@
+"""The text and JSON forms say everything about a graph."""
+
+import pytest
+from hypothesis import given, settings
+
+from tests.passes.graphs import graphs
+from webkiln import canonical
+from webkiln.errors import InternalError
+from webkiln.ir.axis import Order, OrderNC, OrderNHWC, anonymous, parse_order
+from webkiln.ir.graph import Constant, Graph, Node, State, Variable
+from webkiln.ir.serial import from_json, to_json
+from webkiln.ir.text import parse, print_graph
+from webkiln.ir.types import Type
+
+STATEFUL = """\
+graph counter
+input x: float32[1,3] N,C
+slot start: float32[]
+const flags: bool[2] = [true,false]
+const limits: float32[2] = [-1.5,{"float":"inf"}]
+state total start next -> total: float32[]
+sum: float32[] = ReduceSum(x) {"axes":[0,1]} @counter
+next: float32[] = Add(total, sum) @counter
+output y = next
+"""
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs())
+def test_text_round_trip(graph):
+    assert parse(print_graph(graph)) == graph
+
+
+@settings(max_examples=100, deadline=None)
+@given(graphs())
+def test_json_round_trip_is_canonical(graph):
+    data = canonical.dumps(to_json(graph))
+    again = from_json(canonical.loads(data))
+    assert again == graph
+    assert canonical.dumps(to_json(again)) == data
+
+
+def test_states_constants_and_orders():
+    graph = parse(STATEFUL)
+    assert graph.states == (State("total", "start", "total", "next"),)
+    assert graph.constants["limits"] == Constant((-1.5, float("inf")))
+    assert graph.variables["x"] == Variable("x", Type("float32", (1, 3)), OrderNC)
+    assert print_graph(graph) == STATEFUL
+    assert from_json(to_json(graph)) == graph
+
+
+@pytest.mark.parametrize("line", ["input x float32[2]", "y: float32[2] = Relu x", "const c: float32 = [1]"])
+def test_a_line_that_cannot_be_read_is_quoted(line):
+    with pytest.raises(InternalError, match=r"text form"):
+        parse(f"graph g\n{line}\n")
+
+
+def test_orders():
+    assert str(OrderNHWC) == "N,H,W,C"
+    assert parse_order("N,H,W,C") == OrderNHWC
+    assert parse_order("") == Order(())
+    assert len(set(anonymous(4).axes)) == 4
+    with pytest.raises(ValueError, match="twice"):
+        Order((OrderNC.axes[0], OrderNC.axes[0]))
+
+
+def test_a_graph_of_another_schema_is_refused():
+    with pytest.raises(InternalError, match=r"webkiln\.graph/1"):
+        from_json({"schema": "webkiln.graph/9"})
+
+
+def test_weights_take_no_part_in_equality():
+    graph = Graph("g", (Node("Relu", ("x",), ("y",)),), {"x": Variable("x", Type("float32", ()))}, ("x",), {"y": "y"})
+    assert graph.edit(weights={"w": 1}) == graph

@@ -1,0 +1,76 @@
+"""verify names the first rule that a graph breaks."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.ir.test_text import STATEFUL
+from webkiln.errors import InternalError, ShapeError
+from webkiln.ir.axis import OrderNC
+from webkiln.ir.graph import Constant, Node, State, Variable
+from webkiln.ir.text import parse
+from webkiln.ir.types import Type, broadcast
+from webkiln.ir.verify import verify
+from webkiln.ops.operator import infer
+from webkiln.ops.table import OPERATORS
+
+GRAPH = parse(STATEFUL)
+
+
+def without(mapping, name):
+    return {key: value for key, value in mapping.items() if key != name}
+
+
+BROKEN = {
+    "reads total before it is defined": GRAPH.edit(states=()),
+    "is not in the table": GRAPH.edit(variables=without(GRAPH.variables, "limits")),
+    "defined by nothing": GRAPH.edit(variables={**GRAPH.variables, "extra": Variable("extra", Type("float32", ()))}),
+    "which nothing defines": GRAPH.edit(outputs={"y": "nobody"}),
+    "defined by ReduceSum and by Add": GRAPH.edit(nodes=(GRAPH.nodes[0], replace(GRAPH.nodes[1], outputs=("sum",)))),
+    "the operator gives": GRAPH.edit(variables={**GRAPH.variables, "sum": Variable("sum", Type("float32", (3,)))}),
+    "has 1 values": GRAPH.edit(constants={**GRAPH.constants, "limits": Constant((1.0,))}),
+    "is not a slot": GRAPH.edit(states=(State("total", "x", "total", "next"),)),
+    "state total has types": GRAPH.edit(variables={**GRAPH.variables, "start": Variable("start", Type("float32", (1,)))}),
+    "order N,C has 2 axes": GRAPH.edit(variables={**GRAPH.variables, "start": Variable("start", Type("float32", ()), OrderNC)}),
+}
+
+
+def test_the_sound_graph_passes():
+    verify(GRAPH, infer)
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_broken_graphs(message):
+    with pytest.raises(InternalError, match=message):
+        verify(BROKEN[message], infer)
+
+
+def test_unknown_operators_and_attributes():
+    with pytest.raises(InternalError, match="no operator 'Relux'"):
+        infer(Node("Relux", ("x",), ("y",)), [Type("float32", ())])
+    with pytest.raises(InternalError, match=r"unknown attributes \['axis'\]"):
+        infer(Node("Relu", ("x",), ("y",), {"axis": 1}), [Type("float32", ())])
+    with pytest.raises(InternalError, match=r"missing \['axes'\]"):
+        infer(Node("ReduceSum", ("x",), ("y",)), [Type("float32", ())])
+
+
+@pytest.mark.parametrize("name", sorted(OPERATORS))
+def test_too_many_operands_name_the_layer(name):
+    case = next(iter(OPERATORS[name].cases()))
+    types = [Type(str(array.dtype), array.shape) for array in case.inputs]
+    low, high = OPERATORS[name].arity
+    assert low <= len(types) <= high
+    if high < 1 << 16:
+        with pytest.raises(ShapeError, match=rf"my_layer \({name}\): takes {low} to {high}"):
+            infer(Node(name, (), ("y",), dict(case.attrs), "my_layer"), types * (high + 1))
+
+
+def test_shape_errors_say_what_would_fit():
+    conv = next(iter(OPERATORS["Conv"].cases()))
+    x, w = Type("float32", (1, 8, 8, 64)), Type("float32", (3, 3, 32, 8))
+    with pytest.raises(ShapeError, match=r"conv1 \(Conv\): .*x has 64 channels.*groups=2 would fit"):
+        infer(Node("Conv", ("x", "w"), ("y",), dict(conv.attrs), "conv1"), [x, w])
+    with pytest.raises(ShapeError, match="do not broadcast: axis 1"):
+        broadcast([(2, 3), (2, 4)])
+    with pytest.raises(ShapeError, match="dtype 'float31' does not exist"):
+        Type("float31", ())
