@@ -67,7 +67,7 @@ def main() -> None:
         raise SystemExit(f"held-out accuracy {accuracy:.4f} is not above {MINIMUM_ACCURACY}; nothing is written")
     folder = Path(__file__).parent
     keras.Model(model.inputs, model.outputs, name="digits").save(folder / "digits.keras")
-    np.savez_compressed(folder / "test.npz", image=test_x, label=test_y.astype(np.int32))
+    np.savez_compressed(folder / "test.npz", images=test_x, labels=test_y.astype(np.int32))
 
 
 if __name__ == "__main__":

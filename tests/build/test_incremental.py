@@ -32,7 +32,7 @@ def test_an_edited_template_recompiles_only_its_kernel(tree: Tree, model: Model)
     path, old = model.template
     tree.edit(path, old, f"/* edited */ {old}")
     stages = {task.split(":")[0] for task in tree.build("encoding=float32")}
-    assert stages == {"generate", "compile", "link", "bundle"}
+    assert {"generate", "compile"} <= stages <= {"generate", "compile", "link", "bundle"}, "a comment changes no object"
     manifest = State(tree.state).manifest(f"generate:{tree.model}:wasm")
     assert manifest is not None
     outputs = manifest.result.outputs

@@ -28,7 +28,7 @@ def test_int8_chooses_the_same_digits_in_a_quarter_of_the_bytes(model):
 
     bundle, exact = model.bundle("int8"), model.bundle()
     with np.load(model.recipe.source.path.with_name("test.npz")) as data:
-        images = data["image"]
+        images = data["images"]
     predicted = keras.saving.load_model(model.recipe.source.path).predict(images, verbose=0).argmax(axis=1)
     for backend in model.recipe.backends:
         results = run_bundle(bundle, backend, [{"image": image[None]} for image in images])
@@ -42,7 +42,7 @@ def test_int8_chooses_the_same_digits_in_a_quarter_of_the_bytes(model):
 def test_eightbit_is_close_and_small(model):
     bundle, exact = model.bundle("eightbit"), model.bundle()
     with np.load(model.recipe.source.path.with_name("test.npz")) as data:
-        image = {"image": data["image"][:1]}
+        image = {"image": data["images"][:1]}
     for backend in model.recipe.backends:
         got, reference = (run_bundle(folder, backend, [image])[0].outputs["scores"] for folder in (bundle, exact))
         assert np.max(np.abs(got - reference)) < 0.1

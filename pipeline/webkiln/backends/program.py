@@ -15,7 +15,7 @@ from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.memory import aligned, live_ranges, place
 from webkiln.plan.schedule import Choice, choose, plain
-from webkiln.weights.encoding import BY_NAME
+from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
 
@@ -32,9 +32,10 @@ class Planned:
 
 
 def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
-    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one."""
+    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it."""
     lowered = lower(graph, keep)
-    weights = {item.name for item in stored(graph)}
+    shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
+    weights = {item.name for item in stored(graph)} - shared
     choices = [choose(call, facts, weights) for call in lowered.calls]
     targets: dict[str, Target] = {}
     clashing: set[str] = set()
@@ -81,6 +82,14 @@ class _Writer:
         type_ = self.graph.type(name)
         return type_.size * itemsize(type_.dtype)
 
+    def weight_bytes(self, weight: Stored) -> int:
+        """What a weight takes in the layout that its readers want."""
+        target = self.planned.targets.get(weight.name)
+        if target is None:
+            return self.bytes(weight.name)
+        view = View(weight.name, self.graph.type(weight.name)).reshaped(target.shape)
+        return kernels.elements(view, target.panel) * itemsize(weight.dtype)
+
     def write(self) -> dict[str, Any]:
         graph, calls = self.graph, self.planned.lowered.calls
         for name in graph.inputs:
@@ -88,14 +97,7 @@ class _Writer:
         for state in graph.states:
             self.reserve(state.input, self.bytes(state.input))
         for weight in stored(graph):
-            target = self.planned.targets.get(weight.name)
-            panel = target.panel if target else None
-            count = (
-                kernels.elements(View(weight.name, graph.type(weight.name)).reshaped(target.shape), panel)
-                if target
-                else graph.type(weight.name).size
-            )
-            self.reserve(weight.name, count * itemsize(weight.dtype))
+            self.reserve(weight.name, self.weight_bytes(weight))
         lasting = {self.roots[name] for name in graph.outputs.values()} | {self.roots[state.output] for state in graph.states}
         for name in sorted(lasting - set(self.offsets)):
             self.reserve(name, self.bytes(name))

@@ -69,10 +69,7 @@ class Each:
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """`code` and `data` name what the stage runs and reads beyond its own imports and `DATA`: files, and globs below the shared root.
-
-    `tools` are names in toolchain.lock. `timeout` is in seconds.
-    """
+    """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds."""
 
     task: str
     stage: str
@@ -80,7 +77,6 @@ class Action:
     inputs: Mapping[str, Input] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     code: tuple[Path, ...] = ()
-    data: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     timeout: float = 600.0
     each: Each | None = None

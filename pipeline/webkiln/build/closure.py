@@ -73,13 +73,10 @@ class Closures:
                 files += self._files(module)
             elif top not in sys.stdlib_module_names:
                 modules.add(top)
-        return Source(self._name(path), digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), self.data(globs))
+        data = tuple(item for pattern in globs for item in self._data(pattern))
+        return Source(self._name(path), digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
 
-    def data(self, globs: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """The names and digests of the files that globs name."""
-        return tuple(item for pattern in globs for item in self._matches(pattern))
-
-    def _matches(self, pattern: str) -> Iterator[tuple[str, str]]:
+    def _data(self, pattern: str) -> Iterator[tuple[str, str]]:
         root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
         for path in root.glob(pattern):
             if path.is_file():

@@ -38,8 +38,7 @@ class Keys:
         }
 
     def _closure(self, action: Action) -> tuple[dict[str, str], frozenset[str]]:
-        files, modules = self._closures.of((self._share.stage(action.stage), *action.code))
-        return files | dict(self._closures.data(action.data)), modules
+        return self._closures.of((self._share.stage(action.stage), *action.code))
 
 
 def tree_digest(files: Mapping[str, str]) -> str:

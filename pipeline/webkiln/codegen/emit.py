@@ -40,7 +40,8 @@ class _Emitter:
         self.kernel, self.dialect, self.nest = kernel, dialect, kernel.nest
         schedule = kernel.schedule
         self.vector, self.tile = schedule.vector, schedule.tile
-        self.width = dialect.width if schedule.vector else 1
+        self.simd = dialect.simd if schedule.vector else None
+        self.width = self.simd.width if self.simd else 1
         self.copies = (1, 1)
         self.partial = False
         self.blocks: list[Block] = []
@@ -93,8 +94,8 @@ class _Emitter:
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
             self.partial = before[1] or (partial and name == self.vector and self.width > 1)
             with self.loop(name, self.dialect.chunks(name, extent, chunk, partial)):
-                if name == self.vector and self.partial:
-                    self.declare(len(self.blocks) - 1, INT, self.dialect.remaining(name, extent), "left")
+                if self.simd and name == self.vector and self.partial:
+                    self.declare(len(self.blocks) - 1, INT, self.simd.remaining(name, extent), "left")
                 self.parallel(rest)
         self.copies, self.partial = before
 
@@ -107,7 +108,7 @@ class _Emitter:
         """Accumulators, reduction loops, epilogue, stores."""
         for position, item in enumerate(self.nest.accumulators):
             for t, v in self.each():
-                self.here.statements += self.dialect.start(item, _acc(position, t, v), self.vectorised)
+                self.here.statements += self.start(item, _acc(position, t, v))
         if self.nest.accumulators:
             self.reduction(list(self.nest.reduce))
         with self.block() as tail:
@@ -118,9 +119,10 @@ class _Emitter:
             del self.levels[PRODUCED]
         self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
 
-    @property
-    def vectorised(self) -> bool:
-        return self.vector is not None and self.width > 1
+    def start(self, item: Accumulator, name: str) -> list[str]:
+        if self.simd is None:
+            return self.dialect.start(item, name)
+        return self.simd.start(item, name, self.dialect.literal(item.identity.value, item.identity.type))
 
     def reduction(self, loops: list[Loop]) -> None:
         if loops:
@@ -133,11 +135,14 @@ class _Emitter:
                 self.here.statements += self.update(item, _acc(position, t, v), t, v)
 
     def update(self, item: Accumulator, name: str, t: int, v: int) -> list[str]:
-        value = self.vectors if self.vectorised else self.scalar
-        if item.combiner == "sum" and item.body.op == "mul":
+        product = item.combiner == "sum" and item.body.op == "mul"
+        value = self.vector_value if self.simd else self.scalar
+        if product:
             a, b = (value(factor, t, v) for factor in item.body.args)
-            return self.dialect.multiply_add(name, a, b, item.body.type, self.vectorised)
-        return self.dialect.combine(item, name, value(item.body, t, v), self.position(), self.vectorised)
+            return (self.simd or self.dialect).multiply_add(name, a, b, item.body.type)
+        if self.simd:
+            return self.simd.combine(item, name, value(item.body, t, v))
+        return self.dialect.combine(item, name, value(item.body, t, v), self.position())
 
     def position(self) -> str:
         """The row-major position on the reduction loops, for argmax and argmin."""
@@ -186,12 +191,13 @@ class _Emitter:
         if found is not None:
             return found
         if expr.op == "load":
-            return self.load(expr, t, v, key)
+            return self.bound(expr, key, expr.type, self.load(expr, t, v))
         args = [self.scalar(item, t, v) for item in expr.args]
         return self.bound(expr, key, expr.type, self.dialect.scalar(expr, args))
 
-    def vectors(self, expr: Expr, t: int, v: int) -> str:
+    def vector_value(self, expr: Expr, t: int, v: int) -> str:
         """`expr` for `width` neighbours on the vector axis."""
+        assert self.simd is not None
         if expr.op == "acc":
             return _acc(expr.value, t, v)
         key = self.key(expr, t, v, "vector")
@@ -199,11 +205,12 @@ class _Emitter:
         if found is not None:
             return found
         if self.vector not in self.depends[expr]:
-            return self.bound(expr, key, "v128", self.dialect.splat(self.scalar(expr, t, v), expr.type))
+            return self.bound(expr, key, "v128", self.simd.splat(self.scalar(expr, t, v), expr.type))
         if expr.op == "load":
-            return self.load(expr, t, v, key)
-        args = [self.vectors(item, t, v) if item.op != "const" or expr.op not in ("shl", "shr") else str(item.value) for item in expr.args]
-        return self.bound(expr, key, "v128", self.dialect.vector(expr, args))
+            return self.bound(expr, key, "v128", self.vector_load(expr, t, v))
+        shift = expr.op in ("shl", "shr")
+        args = [str(item.value) if shift and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
+        return self.bound(expr, key, "v128", self.simd.operation(expr, args))
 
     def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[tuple[int, str]]:
         """The address of an element as (level, text) summands."""
@@ -237,43 +244,46 @@ class _Emitter:
             total = self.known(key) or self.bound(expr, key, INT, text, level)
         return total or "0"
 
-    def load(self, expr: Expr, t: int, v: int, key: tuple[object, ...]) -> str:
-        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
-        wide = key[3] == "vector"
-        offset = v if wide else 0
-        place = 0 if wide else v
+    def load(self, expr: Expr, t: int, v: int) -> str:
+        """The text that reads one element."""
+        position, guard = expr.value[0], load_guard(expr)
         operand = self.nest.inputs[position]
         if guard is None:
-            at = self.address(expr, position, index, t, place)
-            text = self.dialect.load(operand, f"x{position}", _plus(at, offset), self.reach(position) if wide else 0)
-        elif self.dialect.selects_pointers:
-            text = self.guarded_pointer(expr, position, index, guard, t, place, offset, wide)
+            return self.dialect.load(operand, f"x{position}", self.address(expr, position, load_index(expr), t, v))
+        if self.dialect.pointers and self.level(expr) > self.level(guard[0]):
+            return self.dialect.load(operand, *self.guarded_pointer(expr, guard, t, v))
+        condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
+        at = self.address(expr, position, load_index(expr), t, v)
+        return self.dialect.guarded(operand, f"x{position}", at, condition, other)
+
+    def vector_load(self, expr: Expr, t: int, v: int) -> str:
+        """The text that reads a vector; the copies on the vector axis differ by a constant."""
+        assert self.simd is not None
+        position, guard = expr.value[0], load_guard(expr)
+        partial = self.partial and self.kernel.panel(position) is None
+        if guard is None:
+            pointer, at = f"x{position}", self.address(expr, position, load_index(expr), t, 0)
         else:
-            condition = self.scalar(guard[0], t, v)
-            at = self.address(expr, position, index, t, place)
-            text = self.dialect.guarded(operand, f"x{position}", at, condition, self.scalar(guard[1], t, v))
-        return self.bound(expr, key, "v128" if wide else expr.type, text)
+            pointer, at = self.guarded_pointer(expr, guard, t, 0)
+        return self.simd.load(pointer, _plus(at, v), partial)
 
-    def reach(self, position: int) -> int:
-        """1: load a whole vector; 2: load only what is left of the axis."""
-        return 2 if self.partial and self.kernel.panel(position) is None else 1
-
-    def guarded_pointer(
-        self, expr: Expr, position: int, index: tuple[Expr, ...], guard: tuple[Expr, Expr], t: int, place: int, offset: int, wide: bool
-    ) -> str:  # fmt: skip
-        """Choose the pointer where the guard is known and multiply deeper steps by 0 or 1, so that inner loops have no branch."""
+    def guarded_pointer(self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int) -> tuple[str, str]:
+        """Pointer and offset: the pointer is chosen where the guard is known, and deeper steps are multiplied by 0 or 1, so that
+        inner loops have no branch."""
+        assert self.dialect.pointers is not None
+        position, index = expr.value[0], load_index(expr)
         operand = self.nest.inputs[position]
-        condition, where = self.scalar(guard[0], t, place), self.level(guard[0])
-        base = self.address(expr, position, index, t, place, only=where)
+        condition, where = self.scalar(guard[0], t, v), self.level(guard[0])
+        base = self.address(expr, position, index, t, v, only=where)
         other = self.dialect.literal(guard[1].value, guard[1].type)
         key = ("pointer", position, condition, base, other)
         pointer = self.known(key)
         if pointer is None:
-            text = self.dialect.choose_pointer(operand, f"x{position}", condition, base, other)
-            pointer = self.declare(where, self.dialect.pointer(operand), text)
+            text = self.dialect.pointers.chosen(operand, f"x{position}", condition, base, other)
+            pointer = self.declare(where, self.dialect.pointers.pointer_type(operand), text)
             self.blocks[where].values[key] = pointer
         inner = []
-        for level, text in self.terms(position, index, t, place):
+        for level, text in self.terms(position, index, t, v):
             if level > where:
                 name = self.known(("step", condition, text))
                 if name is None:
@@ -282,8 +292,7 @@ class _Emitter:
                     name = f"{factor} * {chosen}"
                     self.blocks[level].values[("step", condition, text)] = name
                 inner.append(name)
-        at = " + ".join(inner) or "0"
-        return self.dialect.load(operand, pointer, _plus(at, offset), self.reach(position) if wide else 0)
+        return pointer, " + ".join(inner) or "0"
 
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
         operand = self.nest.outputs[position].operand
@@ -293,17 +302,17 @@ class _Emitter:
         def at(offset: int) -> str:
             return self.address(value, slot, index, t, offset)
 
-        if not self.vectorised:
+        if self.simd is None:
             text = self.scalar(value, t, v)
             statements.append(self.dialect.store(operand, f"y{position}", at(v), text))
             return
-        text = self.vectors(value, t, v)
+        text = self.vector_value(value, t, v)
         assert self.vector is not None
         if index and step(index[-1], self.vector) == 1 and not any(self.vector in self.depends[item] for item in index[:-1]):
-            statements.append(self.dialect.store_vector(f"y{position}", _plus(at(0), v), text, self.partial))
+            statements.append(self.simd.store(f"y{position}", _plus(at(0), v), text, self.partial))
             return
         for lane in range(self.width):
-            statements.append(self.dialect.store_lane(f"y{position}", at(v + lane), text, lane, self.partial))
+            statements.append(self.simd.store_lane(f"y{position}", at(v + lane), text, lane, self.partial))
 
 
 def _plus(text: str, offset: int) -> str:

@@ -32,9 +32,9 @@ WHOLE = {
 
 
 class JavaScript:
-    width = 1
     composed = frozenset({"erf"})
-    selects_pointers = False
+    simd = None
+    pointers = None
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {name} = {text};"
@@ -43,10 +43,11 @@ class JavaScript:
         if type_ == BOOL:
             return "true" if value else "false"
         if type_ != FLOAT:
-            return str(int(value))
+            return str(int(value)) if value >= 0 else f"({int(value)})"
         if isnan(value) or isinf(value):
             return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        return repr(float(value)).removesuffix(".0") if value or str(value)[0] != "-" else "-0"
+        text = repr(float(value)).removesuffix(".0")
+        return f"({text})" if text[0] == "-" else text
 
     def loop(self, name: str, extent: str) -> str:
         return f"for (let {name} = 0; {name} < {extent}; {name}++) {{"
@@ -56,9 +57,6 @@ class JavaScript:
 
     def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
         return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
-
-    def remaining(self, name: str, extent: str) -> str:
-        return f"{extent} - {name}"
 
     def scalar(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[0].type
@@ -83,26 +81,26 @@ class JavaScript:
             return f"+{text}"
         return f"{text} {'|' if target == INT else '>>>'} 0" if target != FLOAT else text
 
-    def load(self, operand: Operand, pointer: str, at: str, reach: int) -> str:
+    def load(self, operand: Operand, pointer: str, at: str) -> str:
         element = f"{HEAPS[operand.dtype]}[{pointer} + {at}]"
         if operand.dtype == "float16":
             return f"wk_half({element})"
         return f"{element} !== 0" if operand.dtype == "bool" else element
 
     def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
-        return f"{condition} ? {self.load(operand, pointer, at, 0)} : {other}"
+        return f"{condition} ? {self.load(operand, pointer, at)} : {other}"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
         return f"{HEAPS[operand.dtype]}[{pointer} + {at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
 
-    def start(self, item: Accumulator, name: str, wide: bool) -> list[str]:
+    def start(self, item: Accumulator, name: str) -> list[str]:
         first = [f"let {name} = {self.literal(item.identity.value, item.identity.type)};"]
         return [*first, f"let {name}_at = 0, {name}_any = false;"] if item.combiner.startswith("arg") else first
 
-    def multiply_add(self, name: str, a: str, b: str, type_: str, wide: bool) -> list[str]:
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         return [f"{name} += {a} * {b};" if type_ == FLOAT else f"{name} = {name} + Math.imul({a}, {b}) {'|' if type_ == INT else '>>>'} 0;"]
 
-    def combine(self, item: Accumulator, name: str, value: str, position: str, wide: bool) -> list[str]:
+    def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
         if item.combiner.startswith("arg"):
             symbol = ">" if item.combiner == "argmax" else "<"
             better = f"!{name}_any || (({value} {symbol} {name} || {value} !== {value}) && {name} === {name})"
@@ -113,24 +111,6 @@ class JavaScript:
         if item.body.type == FLOAT:
             return [f"{name} = {FLOATS[op].format(name, value)};"]
         return [f"{name} = {WHOLE[op].format(name, value)} {'|' if item.body.type == INT else '>>>'} 0;"]
-
-    def splat(self, text: str, type_: str) -> str:
-        return text
-
-    def vector(self, expr: Expr, args: list[str]) -> str:
-        return self.scalar(expr, args)
-
-    def pointer(self, operand: Operand) -> str:
-        return HEAPS[operand.dtype]
-
-    def choose_pointer(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
-        return f"{condition} ? {pointer} + {base} : {other}"
-
-    def store_vector(self, pointer: str, at: str, value: str, partial: bool) -> str:
-        return f"F32[{pointer} + {at}] = {value};"
-
-    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
-        return self.store_vector(pointer, at, value, partial)
 
 
 def print_module(kernels: Sequence[Kernel], templates: Templates, **values: object) -> str:

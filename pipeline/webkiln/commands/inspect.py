@@ -1,7 +1,6 @@
 """`webkiln inspect`: layers, shapes, parameters, operations and kernels of a model file; everything unsupported is named at once."""
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
@@ -9,9 +8,9 @@ from webkiln.build.action import Action
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
-from webkiln.commands.table import table
 from webkiln.commands import explain
 from webkiln.commands.build import add_source_arguments, recipe_of
+from webkiln.commands.table import table
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 

@@ -125,7 +125,7 @@ def test_merge_broadcasts_lower_ranks_after_the_batch(compare):
     compare(keras.Model(inputs, L.Add()(inputs)))
 
 
-@pytest.mark.parametrize("name", sorted(name for name in ACTIVATIONS if name[0].islower()))
+@pytest.mark.parametrize("name", sorted(name for name in ACTIVATIONS if name[0].islower() and name != "hard_sigmoid_2"))
 def test_activation(compare, name):
     compare(single((12,), L.Activation(name)))
 

@@ -128,6 +128,17 @@ def test_everything_unsupported_is_listed_at_once():
     assert [where for where, _, _ in error.value.items] == ["cumsum (Cumsum)", "einsum (Einsum)", "inner/up/convtranspose (ConvTranspose)"]
 
 
+def test_modes_that_inference_does_not_have():
+    x = keras.Input((6,), name="x")
+    y = L.Dense(3, dtype="mixed_float16", name="half")(x)
+    with pytest.raises(UnsupportedError) as error:
+        KerasConverter().convert(keras.Model(x, L.Dropout(0.5, name="drop")(y, training=True)))
+    assert [(where, what) for where, what, _ in error.value.items] == [
+        ("half (Dense)", "dtype policy 'mixed_float16' is not supported"),
+        ("drop (Dropout)", "it is called with training=True"),
+    ]
+
+
 class Scale(L.Layer):
     def build(self, shape):
         self.factor = self.add_weight(name="factor", shape=(shape[-1],))

@@ -58,5 +58,5 @@ def test_digits_is_accurate():
     converter = KerasConverter(batch_size=450)
     graph = converter.convert(MODELS / "digits" / "digits.keras")
     test = np.load(MODELS / "digits" / "test.npz")
-    outputs, _ = run_graph(graph, {"image": test["image"]})
-    assert np.mean(outputs["scores"].argmax(axis=1) == test["label"]) > 0.985
+    outputs, _ = run_graph(graph, {"image": test["images"]})
+    assert np.mean(outputs["scores"].argmax(axis=1) == test["labels"]) > 0.985

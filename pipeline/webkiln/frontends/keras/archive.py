@@ -31,6 +31,7 @@ class Source:
     config: dict[str, Any]
     weights: h5py.Group
     paths: bool
+    version: str = "3"
 
 
 @contextmanager
@@ -65,9 +66,16 @@ def open_source(path: Path) -> Iterator[Source]:
                 if "model_config" not in file.attrs:
                     raise SourceError(f"{path.name}: holds weights but no model; save it with model.save(), not save_weights()")
                 config = _json(path.name, file.attrs["model_config"])
-                yield Source(path.name, config, _group(path.name, file, "model_weights"), paths=False)
+                version = str(_text(file.attrs.get("keras_version", "3")))
+                if version.startswith("1."):
+                    raise SourceError(f"{path.name}: written by Keras {version}; load it with Keras 2 and save it again")
+                yield Source(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version)
         else:
             raise SourceError(f"{path.name}: neither a .keras archive nor an HDF5 file; give a file that model.save() wrote")
+
+
+def _text(value: Any) -> Any:
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _check_members(source: str, archive: zipfile.ZipFile) -> None:

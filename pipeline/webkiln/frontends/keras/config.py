@@ -32,12 +32,14 @@ def is_operation(layer: Mapping[str, Any]) -> bool:
     return "trainable" not in layer["config"] and layer["class_name"] != "InputLayer"
 
 
-def clean(config: Mapping[str, Any]) -> dict[str, Any]:
+def clean(config: Mapping[str, Any], version: str = "3") -> dict[str, Any]:
     """A layer's config without initialisers, training options, dates and object ids; policies and functions become names."""
     result = {}
     for key, value in config.items():
         if key not in DROPPED and not key.endswith(DROPPED_ENDINGS):
             result[RENAMED.get(key, key)] = _plain(value, key)
+    if version.startswith("2.") and result.get("activation") == "hard_sigmoid":
+        result["activation"] = "hard_sigmoid_2"
     return result
 
 

@@ -118,7 +118,7 @@ class _Reader:
         facts = LayerFacts(
             name=name,
             class_name=class_name,
-            config=configs.clean(entry["config"]),
+            config=configs.clean(entry["config"], version=self.source.version),
             kind="operation" if configs.is_operation(entry) else "input" if class_name == "InputLayer" else "layer",
             own=own,
             calls=configs.read_calls(entry.get("inbound_nodes", [])),
@@ -156,12 +156,22 @@ class _Reader:
         group = member(self.source.path, weights, outer)
         if not isinstance(group, h5py.Group):
             return
-        for entry in group.attrs.get("weight_names", ()):
-            full = entry.decode() if isinstance(entry, bytes) else str(entry)
-            parts = full.removesuffix(":0").split("/")
-            if outer == path or parts[:-1][-1:] == [facts.name]:
-                where = f"{path} ({facts.class_name}) {parts[-1]}"
-                yield parts[-1], read_array(self.source.path, where, member(self.source.path, group, full))
+        names = [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in group.attrs.get("weight_names", ())]
+        owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
+        common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
+        best = max(common.values(), default=0)
+        chosen = names if outer == path else [name for name in names if common[name] == best > 0]
+        if len({owners[name][2] for name in chosen}) != len(chosen):
+            raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
+        for name in chosen:
+            where = f"{path} ({facts.class_name}) {owners[name][2]}"
+            yield owners[name][2], read_array(self.source.path, where, member(self.source.path, group, name))
+
+
+def _common_end(a: str, b: str) -> int:
+    """How many names two paths have in common at their ends."""
+    same = [x == y for x, y in zip(reversed(a.split("/")), reversed(b.split("/")), strict=False)]
+    return [*same, False].index(False)
 
 
 def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:

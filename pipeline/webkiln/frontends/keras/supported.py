@@ -7,6 +7,7 @@ from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 
 Item = tuple[str, str, str]
 
+POLICIES = ("float32", "float16", "float64")
 NO_HANDLER = "no handler"
 UNKNOWN = "unknown class, which is never imported"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
@@ -21,6 +22,8 @@ def find_unsupported(model: ModelFacts, is_handled: Callable[[LayerFacts], bool]
 def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: str) -> Iterator[Item]:
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
+        if layer.own and layer.kind == "layer":
+            yield from ((where, what, hint) for what, hint in _modes(layer))
         if is_handled(layer):
             activation = layer.config.get("activation")
             name = activation["class_name"] if isinstance(activation, dict) else activation
@@ -30,6 +33,14 @@ def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: st
             yield from _find(layer.model, is_handled, f"{scope}{layer.name}/")
         else:
             yield where, *_reason(layer)
+
+
+def _modes(layer: LayerFacts) -> Iterator[tuple[str, str]]:
+    policy = layer.config.get("dtype") or "float32"
+    if policy not in POLICIES:
+        yield f"dtype policy {policy!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
+    if any(call.kwargs.get("training") is True for call in layer.calls):
+        yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 
 
 def _reason(layer: LayerFacts) -> tuple[str, str]:

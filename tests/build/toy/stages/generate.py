@@ -2,7 +2,7 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.share import shared_root
 
-DATA = ()
+DATA = ("kernels/*",)
 
 
 def run(inputs, outputs, params):

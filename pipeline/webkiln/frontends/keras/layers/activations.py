@@ -45,8 +45,9 @@ def elu(b: GraphBuilder, x: Tensor, alpha: float = 1.0) -> Tensor:
     return b.op("Elu", [x], {"alpha": float(alpha)})
 
 
-def leaky_relu(b: GraphBuilder, x: Tensor, negative_slope: float = 0.2) -> Tensor:
-    return b.op("LeakyRelu", [x], {"alpha": float(negative_slope)})
+def leaky_relu(b: GraphBuilder, x: Tensor, negative_slope: float = 0.2, alpha: float | None = None) -> Tensor:
+    """`alpha` is what Keras 2 calls the slope."""
+    return b.op("LeakyRelu", [x], {"alpha": float(negative_slope if alpha is None else alpha)})
 
 
 def relu(
@@ -61,6 +62,11 @@ def relu(
         below = (x - threshold) * negative_slope if negative_slope else b.constant(0.0, x.dtype)
         result = b.op("Where", [b.binary("GreaterEqual", x, threshold), x, below], order=x.order)
     return result if max_value is None else b.binary("Min", result, float(max_value))
+
+
+def hard_sigmoid_2(b: GraphBuilder, x: Tensor) -> Tensor:
+    """Keras 2's: 0.2 x + 0.5 in 0..1; Keras 3's is x / 6 + 0.5."""
+    return b.op("Clip", [x * 0.2 + 0.5], {"min": 0.0, "max": 1.0})
 
 
 def mish(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -102,6 +108,7 @@ ACTIVATIONS: Mapping[str, Activation] = {
     "softsign": unary("Softsign"),
     "exponential": unary("Exp"),
     "hard_sigmoid": unary("HardSigmoid"),
+    "hard_sigmoid_2": hard_sigmoid_2,
     "silu": unary("Silu"),
     "swish": unary("Silu"),
     "leaky_relu": leaky_relu,
@@ -129,5 +136,5 @@ def activate(b: GraphBuilder, layer: Layer, x: Tensor) -> Tensor:
 
 
 def options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an activation function in an activation layer's config; Keras 2 calls the slope `alpha` in LeakyReLU."""
+    """The arguments of an activation function in an activation layer's config."""
     return {key: value for key, value in config.items() if key not in ("dtype", "activation")}

@@ -1,0 +1,59 @@
+"""Four lanes of C through wasm_simd128.h, with relaxed multiply-add where the variant has it."""
+
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
+from webkiln.nest.nest import Accumulator
+
+VECTOR = {
+    ("div", FLOAT): "wasm_f32x4_div({0}, {1})", ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})", ("floor", FLOAT): "wasm_f32x4_floor({0})",
+    ("ceil", FLOAT): "wasm_f32x4_ceil({0})", ("trunc", FLOAT): "wasm_f32x4_trunc({0})", ("rint", FLOAT): "wasm_f32x4_nearest({0})",
+    ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wasm_f32x4_ne({0}, {0})",
+    ("select", FLOAT): "wasm_v128_bitselect({1}, {2}, {0})", ("select", INT): "wasm_v128_bitselect({1}, {2}, {0})",
+    ("select", BOOL): "wasm_v128_bitselect({1}, {2}, {0})",
+    ("and", BOOL): "wasm_v128_and({0}, {1})", ("or", BOOL): "wasm_v128_or({0}, {1})", ("not", BOOL): "wasm_v128_not({0})",
+    ("band", INT): "wasm_v128_and({0}, {1})", ("bor", INT): "wasm_v128_or({0}, {1})", ("bxor", INT): "wasm_v128_xor({0}, {1})",
+    ("shl", INT): "wasm_i32x4_shl({0}, {1})", ("shr", INT): "wasm_i32x4_shr({0}, {1})",
+}  # fmt: skip
+LANES = {FLOAT: "f32x4", INT: "i32x4"}
+CASTS = {(FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})", (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})"}
+
+
+class Simd128:
+    width = 4
+
+    def remaining(self, name: str, extent: str) -> str:
+        return f"{extent} - {name}"
+
+    def splat(self, text: str, type_: str) -> str:
+        return f"wasm_i32x4_splat(-({text}))" if type_ == BOOL else f"wasm_{LANES[type_]}_splat({text})"
+
+    def operation(self, expr: Expr, args: list[str]) -> str:
+        source = expr.args[-1].type
+        if expr.op == "cast":
+            return CASTS[source, expr.type].format(*args)
+        if expr.op == "bitcast":
+            return args[0]
+        if (expr.op, source) in VECTOR:
+            return VECTOR[expr.op, source].format(*args)
+        return f"wasm_{LANES[source]}_{expr.op}({', '.join(args)})"
+
+    def load(self, pointer: str, at: str, partial: bool) -> str:
+        return f"wk_load_part({pointer} + {at}, left)" if partial else f"wasm_v128_load({pointer} + {at})"
+
+    def store(self, pointer: str, at: str, value: str, partial: bool) -> str:
+        return f"wk_store_part({pointer} + {at}, {value}, left);" if partial else f"wasm_v128_store({pointer} + {at}, {value});"
+
+    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+        condition = f"if (left > {lane}) " if partial and lane else ""
+        return f"{condition}{pointer}[{at}] = wasm_f32x4_extract_lane({value}, {lane});"
+
+    def start(self, item: Accumulator, name: str, value: str) -> list[str]:
+        return [f"v128_t {name} = {self.splat(value, item.body.type)};"]
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
+        if type_ == FLOAT:
+            return [f"{name} = WK_MADD({a}, {b}, {name});"]
+        return [f"{name} = wasm_i32x4_add({name}, wasm_i32x4_mul({a}, {b}));"]
+
+    def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
+        word = {"sum": "add", "prod": "mul"}.get(item.combiner, item.combiner)
+        return [f"{name} = wasm_{LANES[item.body.type]}_{word}({name}, {value});"]
