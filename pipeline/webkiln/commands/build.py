@@ -2,6 +2,7 @@
 
 import argparse
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from webkiln import canonical
@@ -9,8 +10,9 @@ from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
+from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose, read_recipes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     """What a recipe would say of the model; `recipe_of` reads it."""
-    parser.add_argument("source", type=Path, help="the model file")
+    parser.add_argument("source", type=Path, help=f"the model file, or a model that comes with webkiln: {', '.join(shipped())}")
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument("--backend", default=",".join(BACKENDS), help=f"some of {','.join(BACKENDS)}")
     parser.add_argument("--batch-size", type=int, default=1)
@@ -43,8 +45,11 @@ def run(options: argparse.Namespace) -> int:
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
+    if not options.source.is_file() and str(options.source) in shipped():
+        return replace(shipped()[str(options.source)], backends=choose("backend", options.backend.split(","), BACKENDS))
     if not options.source.is_file():
-        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras")
+        names = ", ".join(shipped())
+        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras, or one of {names}")
     if options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     return Recipe(
@@ -56,6 +61,11 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         plugins=tuple(path.absolute() for path in options.plugin),
         trust_source=options.trust_source,
     )
+
+
+def shipped() -> dict[str, Recipe]:
+    """The recipes of the models that are installed with webkiln."""
+    return read_recipes(shared_root() / "models")
 
 
 def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
