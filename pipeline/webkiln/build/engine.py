@@ -1,5 +1,6 @@
 """Running actions: what is up to date is kept, what is cached is taken, the rest is executed."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -19,7 +20,7 @@ from webkiln.build.sandbox import Item, MissingInput, Tree, collect, lay_out, sa
 from webkiln.build.share import Share, share
 from webkiln.build.state import State
 from webkiln.build.tools import Toolchain
-from webkiln.errors import RecipeError, ToolError
+from webkiln.errors import RecipeError, ToolError, UserError
 
 ATTEMPTS = 4
 
@@ -193,8 +194,10 @@ class Engine:
             try:
                 printed = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout))
                 result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), printed)
-            except BaseException:
+            except BaseException as error:
                 self.progress.fail(action.task)
+                if isinstance(error, UserError) and action.source:
+                    error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
                 raise
         self.progress.done(action.task, result.printed)
         return result
