@@ -73,7 +73,7 @@ def test_a_file_in_the_place_of_the_output_is_kept(webkiln: Command, sources: Pa
         assert (done.returncode, done.stderr.count("error: "), done.stderr.count("\n")) == (2, 1, 1), done.stderr
         assert str(output) in done.stderr
         assert place.read_text() == "mine"
-        assert os.listdir(tmp_path) == ["notes"]
+        assert [path.name for path in tmp_path.iterdir()] == ["notes"]
 
 
 @pytest.fixture
