@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from threading import Lock, RLock
@@ -20,7 +21,7 @@ from webkiln.build.sandbox import Item, MissingInput, Tree, collect, lay_out, sa
 from webkiln.build.share import Share, share
 from webkiln.build.state import State
 from webkiln.build.tools import Toolchain
-from webkiln.errors import RecipeError, ToolError, UserError
+from webkiln.errors import OutputError, RecipeError, ToolError, UserError
 
 ATTEMPTS = 4
 
@@ -63,7 +64,8 @@ class Engine:
     def close(self) -> None:
         if self._executor is not None and self._owns_executor:
             self._executor.close()
-        self._digests.save()
+        with suppress(OutputError):  # what is not remembered is digested again
+            self._digests.save()
         self.progress.close()
 
     def run(self, action: Action) -> ActionResult:
