@@ -85,7 +85,7 @@ def change_text(pattern: str, replacement: str) -> Callable[[bytes], bytes]:
 MUTATIONS = {
     "weight": ("weights-*.bin", change_weight, "conv2"),
     "packing offset": ("{backend}.js", change_text(r'"init":\[\[0,0,576\],\[0,576,64\]', '"init":[[0,0,576],[0,580,64]'), "conv1"),
-    "stride": ("js.js", change_text(r"(run: \(\) => \{\n\s+k_\w+\([^)]*), 16\);", r"\1, 15);"), "conv1"),
+    "stride": ("js.js", change_text(r"(, 2, 2, 2, 2, 128, 16, 64), 16\);", r"\1, 15);"), "pool1"),
     "epilogue": ("js.js", change_text(r"(const v\d+ =) v\d+ \? 0 : (v\d+);", r"\1 \2;"), "relu1"),
 }
 

@@ -1,11 +1,12 @@
 """Normal form of a call: sizes of 1 dropped, adjacent axes merged, names in order of appearance, so that equal kernels have equal text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
+from webkiln.nest.affine import step
 from webkiln.nest.build import Call, View
-from webkiln.nest.expr import Expr, arg, axis, make, walk
+from webkiln.nest.expr import INT, Expr, arg, axis, const, make, rebuild, walk
 from webkiln.nest.nest import Loop, Operand, Output, load_index
 
 
@@ -17,17 +18,10 @@ def tidy(call: Call) -> Call:
     return _rename(call)
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """One place where a tensor is indexed."""
-
-    view: View
-    index: tuple[Expr, ...]
-
-
-def _accesses(call: Call) -> list[_Access]:
-    reads = [_Access(call.inputs[e.value[0]], load_index(e)) for e in call.nest.loads]
-    writes = [_Access(view, out.index) for view, out in zip(call.outputs, call.nest.outputs, strict=True)]
+def _accesses(call: Call) -> list[tuple[tuple[str, int], View, tuple[Expr, ...]]]:
+    """Every place where a tensor is indexed: (role, position) of the operand, its view, the index."""
+    reads = [(("input", e.value[0]), call.inputs[e.value[0]], load_index(e)) for e in call.nest.loads]
+    writes = [(("output", n), view, out.index) for n, (view, out) in enumerate(zip(call.outputs, call.nest.outputs, strict=True))]
     return reads + writes
 
 
@@ -97,56 +91,74 @@ def _size(call: Call, loop: Loop) -> int | None:
 
 
 def _merge(call: Call, outer: Loop, inner: Loop) -> Call | None:
-    """Make one loop of two where every access reads them as neighbouring dimensions (or not at all)."""
+    """Make one loop of two where every access moves along them as along one row: (x + outer, inner) in dimensions (d, d + 1), the
+    second as long as the inner loop, is x * length + merged."""
     a, b = axis(outer.axis), axis(inner.axis)
-    sizes = _size(call, outer), _size(call, inner)
-    if sizes[0] is None or sizes[1] is None:
+    outer_size, inner_size = _size(call, outer), _size(call, inner)
+    if outer_size is None or inner_size is None or _mentioned_outside_indices(call, {a, b}):
         return None
-    for access in _accesses(call):
-        places = [d for d, item in enumerate(access.index) if item is a]
-        mentions = [item for item in access.index if {a, b}.intersection(walk([item]))]
-        if not mentions:
+    rows: dict[tuple[str, int], int] = {}
+    for operand, view, index in _accesses(call):
+        dims = [d for d, item in enumerate(index) if {a, b}.intersection(walk([item]))]
+        if not dims:
             continue
-        if len(places) != 1 or len(mentions) != 2 or places[0] + 1 >= len(access.index):
+        d = dims[0]
+        fits = dims == [d, d + 1] and step(index[d], outer.axis) == 1 and index[d + 1] is b and view[d + 1] == inner_size
+        if not fits or rows.setdefault(operand, d) != d:
             return None
-        d = places[0]
-        if access.index[d + 1] is not b or access.view[d + 1] != sizes[1]:
+
+    def joined(index: tuple[Expr, ...], d: int) -> tuple[Expr, ...]:
+        start = rebuild(index[d], lambda e: const(0, INT) if e is a else None)
+        along = a if index[d + 1] is b else index[d + 1]
+        return (*index[:d], start * inner.extent + along, *index[d + 2 :])
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op != "load" or ("input", expr.value[0]) not in rows:
             return None
-    values = [e for e in call.nest.roots if e not in {i for out in call.nest.outputs for i in out.index}]
-    if _mentioned_outside_indices(values, {a, b}):
-        return None
-    return _merged(call, outer, inner, a, b, sizes[0] * sizes[1])
+        index = load_index(expr)
+        return make("load", expr.type, (*joined(index, rows["input", expr.value[0]]), *expr.args[len(index) :]), expr.value)
 
+    def narrowed(role: str, views: tuple[View, ...]) -> tuple[View, ...]:
+        return tuple(_with_row(view, rows[role, n]) if (role, n) in rows else view for n, view in enumerate(views))
 
-def _mentioned_outside_indices(roots: Sequence[Expr], axes: set[Expr]) -> bool:
-    for expr in walk(roots):
-        rest = expr.args[len(load_index(expr)) :] if expr.op == "load" else expr.args
-        if axes.intersection(rest):
-            return True
-    return bool(axes.intersection(roots))
-
-
-def _merged(call: Call, outer: Loop, inner: Loop, a: Expr, b: Expr, size: int) -> Call:
-    def narrow(view: View, index: tuple[Expr, ...]) -> tuple[View, list[int]]:
-        if b not in index:
-            return view, list(range(len(index)))
-        d = index.index(b)
-        shape = [*view.shape[: d - 1], view[d - 1] * view[d], *view.shape[d + 1 :]]
-        return view.reshaped(shape), [p for p in range(len(index)) if p != d]
-
-    first = {e.value[0]: load_index(e) for e in call.nest.loads}
-    call = _reindexed(
-        call,
-        [narrow(view, first[position]) for position, view in enumerate(call.inputs)],
-        [narrow(view, out.index) for view, out in zip(call.outputs, call.nest.outputs, strict=True)],
+    inputs, outputs = narrowed("input", call.inputs), narrowed("output", call.outputs)
+    nest = call.nest.map(change)
+    stores = [joined(out.index, rows["output", n]) if ("output", n) in rows else out.index for n, out in enumerate(nest.outputs)]
+    nest = replace(
+        nest,
+        axes=tuple(loop for loop in nest.axes if loop.axis != inner.axis),
+        reduce=tuple(loop for loop in nest.reduce if loop.axis != inner.axis),
+        inputs=tuple(Operand(view.type.dtype, view.type.rank) for view in inputs),
+        outputs=tuple(Output(Operand(o.operand.dtype, len(index)), o.value, index) for o, index in zip(nest.outputs, stores, strict=True)),
     )
-    name = outer.extent.value
+    return replace(call, nest=nest, inputs=inputs, outputs=outputs, args={**call.args, outer.extent.value: outer_size * inner_size})
 
-    def loops(items: tuple[Loop, ...]) -> tuple[Loop, ...]:
-        return tuple(loop for loop in items if loop.axis != inner.axis)
 
-    nest = replace(call.nest, axes=loops(call.nest.axes), reduce=loops(call.nest.reduce))
-    return replace(call, nest=nest, args={**call.args, name: size})
+def _with_row(view: View, d: int) -> View:
+    """The view with dimensions d and d + 1 made one."""
+    return view.reshaped([*view.shape[:d], view[d] * view[d + 1], *view.shape[d + 2 :]])
+
+
+def _mentioned_outside_indices(call: Call, axes: set[Expr]) -> bool:
+    stores = {item for out in call.nest.outputs for item in out.index}
+    roots = [root for root in call.nest.roots if root not in stores]
+    for expr in walk(roots):
+        rest = expr.args[len(load_index(expr)) :] if expr.op == "load" else ()
+        if axes.intersection(walk(rest)):
+            return True
+    return bool(axes.intersection(_values(roots)))
+
+
+def _values(roots: Sequence[Expr]) -> set[Expr]:
+    """The nodes that are values, not parts of an index."""
+    seen: set[Expr] = set()
+    stack = list(roots)
+    while stack:
+        expr = stack.pop()
+        if expr not in seen:
+            seen.add(expr)
+            stack += () if expr.op == "load" else expr.args
+    return seen
 
 
 def _rename(call: Call) -> Call:

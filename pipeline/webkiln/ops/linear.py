@@ -12,6 +12,8 @@ from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import Expr, apply
 from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
 
+FEW_CHANNELS = 8
+
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     a, b = types
@@ -86,6 +88,15 @@ def all_inside(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr | 
     return guard
 
 
+def write_padded(low: Lowering, x: View, out: View, before: Sequence[int], value: float) -> None:
+    """Store `x` into `out` behind `before` elements on each axis, `value` around it."""
+    nest = low.nest()
+    source = [item - nest.number(count) for item, count in zip(nest.axes(out.shape), before, strict=True)]
+    padded = [(item, size) for item, size, wide in zip(source, x.shape, out.shape, strict=True) if size != wide]
+    nest.store(out, nest.load(x, source, all_inside(nest, padded), value))
+    nest.done()
+
+
 def _spatial(attrs: Attributes, rank: int) -> int:
     count = rank - 2
     for name in ("strides", "dilation", "pad_low", "pad_high"):
@@ -153,10 +164,14 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
 def _lower_conv(low: Lowering, attrs: Attributes) -> None:
     x, w, *bias = low.inputs
     out = low.outputs[0]
-    nest = low.nest()
     groups = attrs["groups"]
     features, channels = w[attrs["w_dims"][0]] // groups, w[attrs["w_dims"][1]]
     count = x.type.rank - 2
+    pad_low, pad_high = attrs["pad_low"], attrs["pad_high"]
+    if groups == 1 and channels < FEW_CHANNELS and any((*pad_low, *pad_high)):
+        x = _padded_input(low, x, attrs)
+        pad_low = pad_high = (0,) * count
+    nest = low.nest()
 
     sizes: list[int] = []
     role: list[int] = []
@@ -178,9 +193,9 @@ def _lower_conv(low: Lowering, attrs: Attributes) -> None:
     checks: list[tuple[Expr, int]] = []
     reads: list[Expr] = []
     for axis in range(count):
-        position = window_index(nest, places[axis], taps[axis], attrs["strides"][axis], attrs["dilation"][axis], attrs["pad_low"][axis])
+        position = window_index(nest, places[axis], taps[axis], attrs["strides"][axis], attrs["dilation"][axis], pad_low[axis])
         reads.append(position)
-        if attrs["pad_low"][axis] or attrs["pad_high"][axis]:
+        if pad_low[axis] or pad_high[axis]:
             checks.append((position, x[attrs["x_dims"][axis + 2]]))
     x_view, x_index = _split(x, attrs["x_dims"], batch, (group, channel), reads, x_sizes)
     w_view, w_index = _split_kernel(w, attrs["w_dims"], (group, feature), channel, taps, groups)
@@ -190,6 +205,17 @@ def _lower_conv(low: Lowering, attrs: Attributes) -> None:
         total = total + nest.load(bias[0].reshaped((groups, features)), (group, feature))
     nest.store(out.reshaped(sizes), total)
     nest.done()
+
+
+def _padded_input(low: Lowering, x: View, attrs: Attributes) -> View:
+    """A padded copy, cheaper than asking at every tap where few channels follow; without guards a row of taps is one run of memory."""
+    before, shape = [0] * x.type.rank, list(x.shape)
+    for dimension, first, last in zip(attrs["x_dims"][2:], attrs["pad_low"], attrs["pad_high"], strict=True):
+        before[dimension] = first
+        shape[dimension] += first + last
+    wide = low.temporary(x.type.dtype, shape)
+    write_padded(low, x, wide, before, 0)
+    return wide
 
 
 def _split(

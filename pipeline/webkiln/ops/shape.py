@@ -10,7 +10,7 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Type, broadcast
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
-from webkiln.ops.linear import all_inside
+from webkiln.ops.linear import write_padded
 from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -143,13 +143,7 @@ def _pad_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 
 def _lower_pad(low: Lowering, attrs: Attributes) -> None:
-    x = low.inputs[0]
-    nest = low.nest()
-    index = nest.axes(low.outputs[0].shape)
-    source = [item - nest.number(before) for item, before in zip(index, attrs["low"], strict=True)]
-    padded = [(item, size) for item, size, a, b in zip(source, x.shape, attrs["low"], attrs["high"], strict=True) if a or b]
-    nest.store(low.outputs[0], nest.load(x, source, all_inside(nest, padded), attrs["value"]))
-    nest.done()
+    write_padded(low, low.inputs[0], low.outputs[0], attrs["low"], attrs["value"])
 
 
 define(Operator(
