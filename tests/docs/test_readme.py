@@ -113,6 +113,11 @@ def after_verifying(clone: Clone, printed: str) -> None:
     report = json.loads((clone.root / "dist" / "digits" / "verification.json").read_text())
     assert report["passed"]
     assert {result["backend"] for result in report["results"]} == {"wasm", "js"}
+    sizes = {name: size["brotli"] for name, size in report["sizes"].items()}
+    shared = sum(sizes[name] for name in ("index.js", "runtime.js", "worker.js", "webdnn.js"))
+    wasm, js = map(int, re.findall(r"(\d+) KB(?: in brotli)? for (?:wasm|js)", (ROOT / "README.md").read_text()))
+    assert shared + sizes["wasm.js"] + sizes["relaxed.wasm"] == pytest.approx(1000 * wasm, abs=1000)
+    assert shared + sizes["js.js"] == pytest.approx(1000 * js, abs=1000)
     assert "<html" in (clone.root / "dist" / "digits" / "report.html").read_text()
 
 
