@@ -8,7 +8,7 @@ TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 
 
 .PHONY: setup tools build verify report test check bench
 
-setup: tools .venv/installed
+setup: tools .venv/installed runtime/node_modules/.package-lock.json
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
@@ -18,6 +18,14 @@ setup: tools .venv/installed
 	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+# TypeScript, which only checks the runtime's types; npm writes the file itself.
+runtime/node_modules/.package-lock.json: runtime/package-lock.json
+	@if command -v npm >/dev/null; then \
+		(cd runtime && npm ci --silent --no-audit --no-fund) || echo "make: npm ci failed in runtime/; its types are not checked" >&2; \
+	else \
+		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the runtime's types are not checked" >&2; \
+	fi
 
 tools:
 	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
@@ -49,4 +57,4 @@ check: setup
 	$(BIN)/mypy
 
 bench: setup
-	$(BIN)/pytest -n0 -s tests/bench
+	$(BIN)/python -m tests.bench.bench_kernels

@@ -69,7 +69,10 @@ class Each:
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds."""
+    """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds.
+
+    `source` is what the user calls the file of the role `source`; it is for messages and takes no part in the key.
+    """
 
     task: str
     stage: str
@@ -80,6 +83,7 @@ class Action:
     tools: tuple[str, ...] = ()
     timeout: float = 600.0
     each: Each | None = None
+    source: str = ""
 
     @property
     def producers(self) -> tuple["Action", ...]:

@@ -1,6 +1,8 @@
 """Running actions: what is up to date is kept, what is cached is taken, the rest is executed."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from threading import Lock, RLock
@@ -19,7 +21,7 @@ from webkiln.build.sandbox import Item, MissingInput, Tree, collect, lay_out, sa
 from webkiln.build.share import Share, share
 from webkiln.build.state import State
 from webkiln.build.tools import Toolchain
-from webkiln.errors import RecipeError, ToolError
+from webkiln.errors import OutputError, RecipeError, ToolError, UserError
 
 ATTEMPTS = 4
 
@@ -62,7 +64,8 @@ class Engine:
     def close(self) -> None:
         if self._executor is not None and self._owns_executor:
             self._executor.close()
-        self._digests.save()
+        with suppress(OutputError):  # what is not remembered is digested again
+            self._digests.save()
         self.progress.close()
 
     def run(self, action: Action) -> ActionResult:
@@ -193,8 +196,10 @@ class Engine:
             try:
                 printed = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout))
                 result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), printed)
-            except BaseException:
+            except BaseException as error:
                 self.progress.fail(action.task)
+                if isinstance(error, UserError) and action.source:
+                    error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
                 raise
         self.progress.done(action.task, result.printed)
         return result

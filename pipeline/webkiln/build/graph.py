@@ -61,7 +61,8 @@ class ModelGraph:
     def load(self) -> Action:
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins()}
         params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names()}
-        return self._add("load", "", inputs, ("facts.json", "weights/"), params, code=self.recipe.plugins)
+        outputs = ("facts.json", "weights/")
+        return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
     def convert(self) -> Action:
         inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins()}
@@ -136,7 +137,7 @@ class ModelGraph:
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins()}
         params = {**self._shapes(), "plugins": self._plugin_names(), "trust_source": self.recipe.trust_source}
         outputs = ("reference.npz", "layers.npz")
-        return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800)
+        return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
     def verify(self, choice: Choice, browser: str) -> Sequence[Action]:
         """One action per backend and variant."""
@@ -170,6 +171,15 @@ class ModelGraph:
         if task not in self._actions:
             self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
         return self._actions[task]
+
+    def _source_name(self) -> str:
+        match self.recipe.source:
+            case PathSource(path):
+                return path.name
+            case UrlSource(url):
+                return url
+            case ExportSource(script, function):
+                return f"what {function} of {script.name} wrote"
 
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins

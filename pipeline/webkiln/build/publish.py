@@ -11,6 +11,7 @@ from webkiln.build.action import ActionResult, Blob
 from webkiln.build.digests import FileDigests
 from webkiln.build.files import beside, writing
 from webkiln.build.store import Store
+from webkiln.errors import OutputError
 
 RECORD = "published.json"
 
@@ -39,6 +40,8 @@ class Publisher:
         files = _files(result, role)
         with self._exclusive(), writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
+            if folder.exists() and not folder.is_dir():
+                raise OutputError(f"{folder}: is a file, and a bundle is a folder; choose another name")
             self._recover(folder)
             fresh, aside = beside(folder, ".new"), beside(folder, ".old")
             try:

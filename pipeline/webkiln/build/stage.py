@@ -31,8 +31,9 @@ def run(module: Any, spec: dict[str, Any]) -> None:
     except OSError as error:
         import errno
 
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-            raise OutputError(f"{error.filename or 'output'}: {error.strerror}") from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+            where = error.filename or "the cache"
+            raise OutputError(f"{where}: cannot be written: {error.strerror}; free space, or set WEBKILN_CACHE to a folder elsewhere") from error
         raise
 
 

@@ -20,6 +20,7 @@ MAX_JSON_BYTES = 64 << 20
 MAX_MEMBERS = 10_000
 RATIO_FREE_BYTES = 1 << 20
 MAX_RATIO = 200
+ZIP_START = b"PK\x03\x04"
 DTYPES = frozenset({"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"})
 
 
@@ -70,8 +71,15 @@ def open_source(path: Path) -> Iterator[Source]:
                 if version.startswith("1."):
                     raise SourceError(f"{path.name}: written by Keras {version}; load it with Keras 2 and save it again")
                 yield Source(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version)
+        elif _start(path) == ZIP_START:
+            raise SourceError(f"{path.name}: a .keras archive without its end: the file is truncated; copy it or save it again")
         else:
             raise SourceError(f"{path.name}: neither a .keras archive nor an HDF5 file; give a file that model.save() wrote")
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(len(ZIP_START))
 
 
 def _text(value: Any) -> Any:

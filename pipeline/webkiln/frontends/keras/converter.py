@@ -38,7 +38,7 @@ class Frame:
 
 class KerasConverter:
     """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
-    every open axis."""
+    every open axis; the name may be empty where the model has one input."""
 
     handlers: ClassVar[dict[tuple[str, str | None], Handler]] = {}
 
@@ -53,6 +53,7 @@ class KerasConverter:
         self._frames: list[Frame] = []
         self._states: dict[str, Tensor] = {}
         self._orders: Mapping[int, Order] = CHANNELS_LAST
+        self._shapes: Mapping[str, Sequence[int]] = {}
 
     @classmethod
     def register_handler(cls, class_name: str, layer_name: str | None = None) -> Callable[[Handler], Handler]:
@@ -91,9 +92,7 @@ class KerasConverter:
         self._blobs, self._frames, self._states, self.digests = blobs or {}, [], {}, {}
         self._orders = CHANNELS_FIRST if _is_channels_first(source) else CHANNELS_LAST
         layers = {layer.name: layer for layer in source.layers}
-        unknown = sorted(set(self.input_shapes) - {name for name, _ in source.inputs})
-        if unknown:
-            raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(name for name, _ in source.inputs)}")
+        self._shapes = self._named_shapes([name for name, _ in source.inputs])
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         outputs = self._run(source, "", inputs)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
@@ -145,11 +144,20 @@ class KerasConverter:
         """What the axes of a Keras tensor of this rank mean by convention."""
         return self._orders.get(rank)
 
+    def _named_shapes(self, names: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        """The given shapes by the names of the model's inputs."""
+        if "" in self.input_shapes and len(names) != 1:
+            raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,28,28,1")
+        shapes = {name or names[0]: shape for name, shape in self.input_shapes.items()}
+        if unknown := sorted(set(shapes) - set(names)):
+            raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
+        return shapes
+
     def _input(self, name: str, facts: LayerFacts) -> Tensor:
         declared = facts.config.get("batch_shape")
         if not isinstance(declared, list):
             raise SourceError(f"input {name}: the model does not say its shape; call the model once before it is saved")
-        given = self.input_shapes.get(name)
+        given = self._shapes.get(name)
         shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
         fits = len(shape) == len(declared) and all(
             isinstance(size, int) and size > 0 and known in (None, size) for size, known in zip(shape, declared, strict=True)

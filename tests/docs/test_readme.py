@@ -1,0 +1,190 @@
+"""The README is true: its blocks run, in order, in a fresh clone with a fresh home, and what they promise is there afterwards."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.docs.pages import ROOT, Block, blocks
+from webkiln.backends import chromium
+from webkiln.backends.host import read_manifest
+from webkiln.backends.server import Server
+from webkiln.build.cache import cache_folder
+from webkiln.frontends.keras.layers.table import LAYERS
+from webkiln.frontends.keras.operations.table import OPERATIONS
+from webkiln.passes.pipeline import PASSES
+from webkiln.recipe import BACKENDS, ENCODINGS
+
+NOT_RUN = {"make test"}
+
+
+class Clone:
+    """A fresh clone, with the changes of the working tree, the packages of this environment, and the cache of this user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.home = folder / "webkiln", folder / "home"
+        self.home.mkdir()
+        subprocess.run(["git", "clone", "-q", str(ROOT), str(self.root)], check=True)
+        listed = ["git", "ls-files", "-z", "--modified", "--others", "--deduplicate", "--exclude-standard"]
+        for name in filter(None, subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / name).exists():
+                shutil.copyfile(ROOT / name, self.root / name)
+            else:
+                (self.root / name).unlink()
+        (self.root / ".venv").mkdir()
+        for path in Path(sys.prefix).iterdir():
+            if path.name != "installed":
+                (self.root / ".venv" / path.name).symlink_to(path)
+        (self.root / ".venv" / "installed").touch()
+        (self.root / "runtime" / "node_modules").mkdir()
+        (self.root / "runtime" / "node_modules" / ".package-lock.json").touch()
+
+    def shell(self, text: str) -> str:
+        """Run a block as if typed: the working directory and the environment last from block to block."""
+        state = self.home / "state.sh"
+        kept = "\n".join(line for line in text.splitlines() if line.strip() not in NOT_RUN)
+        script = f"[ ! -f {state} ] || . {state}\nset -e\n{kept}\n{{ export -p; printf 'cd %q\\n' \"$PWD\"; }} > {state}\n"
+        keep = {name: os.environ[name] for name in ("PATH", "LANG", "EMSDK") if name in os.environ}
+        own = {"HOME": str(self.home), "WEBKILN_CACHE": str(cache_folder()), "PYTHONPATH": str(self.root / "pipeline")}
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=self.root, env=keep | own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}"
+        return done.stdout
+
+    def node(self, text: str) -> None:
+        (self.root / "example.mjs").write_text(
+            f"const image = new Float32Array(64).fill(0.5);\n{text}\nif (scores.length !== 10) throw new Error(scores);\n"
+        )
+        subprocess.run(["node", "example.mjs"], cwd=self.root, check=True, timeout=60)
+
+    def page(self, text: str) -> None:
+        image = "<script>const image = new Float32Array(64).fill(0.5);</script>"
+        shown = text.replace("console.log(", "document.title = String(")
+        (self.root / "example.html").write_text(f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{shown}')
+        with Server({"/": self.root}) as server:
+            browser = chromium.browser()
+            browser.get(f"{server.url}/example.html")
+            numbers = WebDriverWait(browser, 30).until(lambda page: "," in page.title and page.title)
+            browser.get("about:blank")
+        assert sum(map(float, numbers.split(","))) == pytest.approx(1, abs=1e-5)
+
+
+def after_build(clone: Clone, printed: str) -> None:
+    for name, encoding in (("digits", "float32"), ("digits-float16", "float16"), ("digits-int8", "int8")):
+        assert read_manifest(clone.root / "dist" / name)["encoding"] == encoding
+
+
+def after_tools(clone: Clone, printed: str) -> None:
+    assert {line.split(":")[0] for line in printed.splitlines()} >= {"emcc", "clang", "chromium", "node"}
+
+
+def after_model(clone: Clone, printed: str) -> None:
+    assert (clone.root / "my.keras").is_file()
+
+
+def after_compiling(clone: Clone, printed: str) -> None:
+    assert re.search(r"^conv +Conv Relu +float32\[1,14,14,8\] +224$", printed, re.MULTILINE)
+    manifest = read_manifest(clone.root / "public" / "my")
+    assert manifest["encoding"] == "float16"
+    assert set(manifest["backends"]) == {"wasm", "js"}
+
+
+def after_running(clone: Clone, printed: str) -> None:
+    with np.load(clone.root / "out.npz") as outputs:
+        assert outputs["scores"].shape == (1, 4)
+        assert outputs["scores"].sum() == pytest.approx(1, abs=1e-5)
+    assert "my, wasm" in printed
+    assert "my, js" not in printed
+
+
+def after_verifying(clone: Clone, printed: str) -> None:
+    assert "js in chromium: natural0/scores" in printed
+    report = json.loads((clone.root / "dist" / "digits" / "verification.json").read_text())
+    assert report["passed"]
+    assert {result["backend"] for result in report["results"]} == {"wasm", "js"}
+    assert "<html" in (clone.root / "dist" / "digits" / "report.html").read_text()
+
+
+def after_asking_doit(clone: Clone, printed: str) -> None:
+    for part in ("optimize:digits:fold_batchnorm", "up-to-date", '"link:digits:wasm:simd" -> "bundle:digits"', "one key so far", "blobs:"):
+        assert part in printed
+    assert not (clone.root / "dist" / "digits" / "index.js").exists()
+
+
+def after_own_dodo(clone: Clone, printed: str) -> None:
+    assert read_manifest(clone.root / "site" / "dist" / "reader")["name"] == "reader"
+
+
+CHECKS: tuple[Callable[[Clone, str], None], ...] = (
+    after_build, after_tools, after_model, after_compiling, after_running, after_verifying, after_asking_doit, after_own_dodo,
+)  # fmt: skip
+
+
+@pytest.mark.timeout(900)
+def test_every_block_runs_in_a_fresh_clone(tmp_path: Path) -> None:
+    clone = Clone(tmp_path)
+    checks = iter(CHECKS)
+    for block in blocks("README.md"):
+        if "network" in block.marks:
+            continue
+        match block:
+            case Block("sh", _, text):
+                next(checks)(clone, clone.shell(text))
+            case Block("js", _, text):
+                clone.node(text)
+            case Block("html", _, text):
+                clone.page(text)
+            case Block("toml", _, text):
+                assert text == (ROOT / "models" / "digits" / "recipe.toml").read_text()
+            case _:
+                pytest.fail(f"a block of the README is of no known language: {block}")
+    assert next(checks, None) is None, "the README lost a block that was promised here"
+
+
+def supported(row: str) -> list[str]:
+    """The names in a row of the table of what is supported, with braces spelled out."""
+    line = next(line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith(f"| {row} "))
+    return [name for text in re.findall(r"`([^`]+)`", line.split("|")[2]) for name in spelled_out(text)]
+
+
+def spelled_out(text: str) -> list[str]:
+    parts = [part.split(",") for part in re.split(r"[{}]", text)]
+    return ["".join(choice) for choice in product(*parts)]
+
+
+def test_what_is_supported_is_what_the_tables_say() -> None:
+    assert sorted(supported("Keras layers")) == sorted(LAYERS)
+    assert tuple(supported("backends")) == BACKENDS
+    assert tuple(supported("encodings of weights")) == ENCODINGS
+    assert tuple(supported("passes")) == PASSES
+    assert f"| `keras.ops` | {len(OPERATIONS)} operations" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text()
+    for link in re.findall(r"\]\(([^)#]+)[^)]*\)|<img src=\"([^\"]+)\"", text):
+        target = "".join(link)
+        assert target.startswith("https://") or (ROOT / page).parent.joinpath(target).exists(), target
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    package = ROOT / "pipeline" / "webkiln"
+    departures = text.partition("## Departures")[0]
+    for name in re.findall(r"`([\w/.]+(?:\.py|\.toml|\.lock|\.md|/))`", departures):
+        rooms = (ROOT, package, package / "frontends" / "keras", ROOT / "models" / "digits", ROOT / "tests" / "backends")
+        assert any((room / name).exists() for room in rooms), name

@@ -1,0 +1,61 @@
+"""The custom-layer tutorial: its code runs as it stands, and its page prints 100 to 109 in a real browser."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.docs.pages import ROOT, blocks
+from webkiln.backends import chromium
+from webkiln.backends.server import Server
+
+TUTORIAL = blocks("docs/tutorial-custom-layer.md")
+EXPECTED = list(range(100, 110))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tutorial's Python ran, its blocks in order in one process."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    (folder / "tutorial.py").write_text("\n".join(block.text for block in TUTORIAL if block.language == "python"))
+    done = subprocess.run([sys.executable, "tutorial.py"], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("bundle", ["output", "traced"])
+def test_the_page_prints_100_to_109(bundle: str, folder: Path) -> None:
+    (page,) = (block.text for block in TUTORIAL if block.language == "html")
+    (folder / f"{bundle}.html").write_text(f'<!DOCTYPE html><link rel="icon" href="data:,">{page.replace("./output", f"./{bundle}")}')
+    with Server({"/": folder}) as server, kept_console() as browser:
+        browser.get(f"{server.url}/{bundle}.html")
+        printed = WebDriverWait(browser, 30).until(lambda page: page.execute_script("return printed"))
+        browser.get("about:blank")
+    assert printed == [[EXPECTED]]
+
+
+@contextmanager
+def kept_console() -> Iterator[Any]:
+    """The browser, whose pages keep what they print in `printed`, as numbers: its own log only says Float32Array(10)."""
+    browser = chromium.browser()
+    keep = "window.printed = []; console.log = (...values) => printed.push(values.map((value) => Array.from(value)));"
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": keep})
+    yield browser
+    browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+def test_the_page_of_the_model_shows_it(folder: Path) -> None:
+    for name in ("index.html", "index.js"):
+        (folder / name).write_bytes((ROOT / "models" / "bias_layer" / name).read_bytes())
+    with Server({"/": folder}) as server:
+        browser = chromium.browser()
+        browser.get(server.url)
+        script = "return document.getElementById('result').textContent.replace('loading', '')"
+        shown = WebDriverWait(browser, 30).until(lambda page: page.execute_script(script))
+        browser.get("about:blank")
+    assert [int(number) for number in shown.split()] == EXPECTED
