@@ -8,6 +8,8 @@ from webkiln.nest.build import Call, View
 from webkiln.nest.expr import Expr, arg, axis, make, walk
 from webkiln.nest.nest import Loop, Operand, Output, load_index
 
+MIXED = -1
+
 
 def tidy(call: Call) -> Call:
     call = _drop_unused_inputs(call)
@@ -102,20 +104,25 @@ def _merge(call: Call, outer: Loop, inner: Loop) -> Call | None:
     sizes = _size(call, outer), _size(call, inner)
     if sizes[0] is None or sizes[1] is None:
         return None
+    where: dict[View, int | None] = {}
     for access in _accesses(call):
-        places = [d for d, item in enumerate(access.index) if item is a]
-        mentions = [item for item in access.index if {a, b}.intersection(walk([item]))]
-        if not mentions:
-            continue
-        if len(places) != 1 or len(mentions) != 2 or places[0] + 1 >= len(access.index):
-            return None
-        d = places[0]
-        if access.index[d + 1] is not b or access.view[d + 1] != sizes[1]:
+        place = _neighbours(access, a, b, sizes[1])
+        if place == MIXED or where.setdefault(access.view, place) != place:
             return None
     values = [e for e in call.nest.roots if e not in {i for out in call.nest.outputs for i in out.index}]
     if _mentioned_outside_indices(values, {a, b}):
         return None
     return _merged(call, outer, inner, a, b, sizes[0] * sizes[1])
+
+
+def _neighbours(access: _Access, a: Expr, b: Expr, size: int) -> int | None:
+    """The dimension indexed by `a` alone and followed by `b` alone over its whole `size`; None without both, else MIXED."""
+    mentions = [d for d, item in enumerate(access.index) if {a, b}.intersection(walk([item]))]
+    if not mentions:
+        return None
+    d = mentions[0]
+    adjacent = mentions == [d, d + 1] and access.index[d] is a and access.index[d + 1] is b
+    return d if adjacent and access.view[d + 1] == size else MIXED
 
 
 def _mentioned_outside_indices(roots: Sequence[Expr], axes: set[Expr]) -> bool:
