@@ -58,7 +58,8 @@ export class Session {
     }
     guard('the run', () => this.engine.run());
     const outputs = Object.fromEntries(this.program.outputs.map(output => [output.name, this.view(output).slice()]));
-    for (const { offset, next, bytes } of this.program.states) this.bytes(offset, bytes).set(this.bytes(next, bytes));
+    const values = this.program.states.map(({ next, bytes }) => this.bytes(next, bytes).slice());
+    this.program.states.forEach(({ offset, bytes }, index) => this.bytes(offset, bytes).set(values[index]));
     return outputs;
   }
 

@@ -1,4 +1,4 @@
-"""The layer that adds the sum of its input to a weight that is not trained: 2, then 4, and 2 again after reset; on every backend."""
+"""States on every backend: a sum that goes on (2, then 4, and 2 again after reset), and two states that take each other's value."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from webkiln.frontends.keras.converter import KerasConverter
 SCRIPT = """
 const { load } = await import(process.argv[1]);
 const model = await load({ backends: [process.argv[2]] });
-const run = async () => Array.from((await model.run({ x: Float32Array.of(1, 1) })).total);
+const run = async () => Array.from(Object.values(await model.run({ x: Float32Array.of(1, 1) }))[0]);
 const values = [await run(), await run()];
 await model.reset();
 values.push(await run());
@@ -34,18 +34,37 @@ class ComputeSum(keras.layers.Layer):
         return self.total
 
 
-@pytest.fixture(scope="module")
-def bundle(tmp_path_factory) -> Path:
+class Swap(keras.layers.Layer):
+    """x [N,C] -> 2 * odd + 3 * even + x, where `odd` and `even` (1 and 0 at first) change places in every run."""
+
+    def build(self, _):
+        self.odd = self.add_weight(name="odd", shape=(), initializer="ones", trainable=False)
+        self.even = self.add_weight(name="even", shape=(), initializer="zeros", trainable=False)
+
+    def call(self, x):
+        odd, even = self.odd + 0, self.even + 0
+        self.odd.assign(even)
+        self.even.assign(odd)
+        return 2 * odd + 3 * even + x
+
+
+CASES = {"total": (ComputeSum, [[2], [4], [2]]), "swap": (Swap, [[3, 3], [4, 4], [3, 3]])}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def bundle(request, tmp_path_factory) -> tuple[Path, list[list[float]]]:
+    layer, expected = CASES[request.param]
     x = keras.Input((2,), name="x")
-    graph = KerasConverter(batch_size=1).convert(keras.Model(x, ComputeSum(name="total")(x)))
-    folder = tmp_path_factory.mktemp("states") / "counter"
+    graph = KerasConverter(batch_size=1).convert(keras.Model(x, layer(name=request.param)(x)))
+    folder = tmp_path_factory.mktemp("states") / request.param
     for backend in ("wasm", "js"):
         generate_descriptor(backend, graph).save(folder)
-    return folder
+    return folder, expected
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
-    command = ["node", "--input-type=module", "-e", SCRIPT, (bundle / "index.js").as_uri(), backend]
+    folder, expected = bundle
+    command = ["node", "--input-type=module", "-e", SCRIPT, (folder / "index.js").as_uri(), backend]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    np.testing.assert_array_equal(np.ravel(json.loads(done.stdout)), [2, 4, 2])
+    assert np.reshape(json.loads(done.stdout), np.shape(expected)).tolist() == expected

@@ -123,9 +123,15 @@ def graphs(draw, steps=6):
 
 
 def values_for(graph, seed=0):
-    """Values for inputs and slots, positive enough for variances."""
+    """Values of both signs for inputs and slots; variances are positive."""
     rng = np.random.default_rng(seed)
-    return {name: rng.uniform(0.2, 1.5, graph.type(name).shape).astype(np.float32) for name in (*graph.inputs, *sorted(graph.slots))}
+    variances = {node.inputs[4] for node in graph.nodes if node.op == "BatchNorm"}
+
+    def values(name):
+        low, high = (0.2, 1.5) if name in variances else (-1.5, 1.5)
+        return rng.uniform(low, high, graph.type(name).shape).astype(np.float32)
+
+    return {name: values(name) for name in (*graph.inputs, *sorted(graph.slots))}
 
 
 def evaluate_graph(graph, values):

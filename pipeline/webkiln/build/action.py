@@ -87,4 +87,4 @@ class Action:
 
     @property
     def producers(self) -> tuple["Action", ...]:
-        return tuple(value.action for value in self.inputs.values() if isinstance(value, Product))
+        return tuple({value.action.task: value.action for value in self.inputs.values() if isinstance(value, Product)}.values())

@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -147,13 +147,16 @@ def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
     yield {"basename": "build", "doc": "build the bundles of all models, or of model=NAME", "actions": None, "task_dep": bundles}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Step:
     """An action as a doit task; `folder` is where its outputs are published, if they are."""
 
-    engine: Engine = field(repr=False)
+    engine: Engine
     action: Action
     folder: Path | None
+
+    def __repr__(self) -> str:
+        return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
 
     def execute(self) -> Any:
         whole = self.action.stage == "bundle"

@@ -10,6 +10,8 @@ VECTOR = {
     ("select", FLOAT): "wasm_v128_bitselect({1}, {2}, {0})", ("select", INT): "wasm_v128_bitselect({1}, {2}, {0})",
     ("select", BOOL): "wasm_v128_bitselect({1}, {2}, {0})",
     ("and", BOOL): "wasm_v128_and({0}, {1})", ("or", BOOL): "wasm_v128_or({0}, {1})", ("not", BOOL): "wasm_v128_not({0})",
+    ("eq", BOOL): "wasm_v128_not(wasm_v128_xor({0}, {1}))", ("ne", BOOL): "wasm_v128_xor({0}, {1})",
+    ("sign", INT): "wasm_i32x4_max(wasm_i32x4_min({0}, wasm_i32x4_splat(1)), wasm_i32x4_splat(-1))",
     ("band", INT): "wasm_v128_and({0}, {1})", ("bor", INT): "wasm_v128_or({0}, {1})", ("bxor", INT): "wasm_v128_xor({0}, {1})",
     ("shl", INT): "wasm_i32x4_shl({0}, {1})", ("shr", INT): "wasm_i32x4_shr({0}, {1})",
 }  # fmt: skip

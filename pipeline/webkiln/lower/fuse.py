@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from webkiln.ir.types import itemsize
 from webkiln.nest.build import Call, View
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
@@ -40,12 +41,20 @@ def _fusable(work: Sequence[Call], position: int, consumer: Call, kept: set[str]
         if len(writers) != 1 or readers != [position] or view.name in kept:
             continue
         producer = work[writers[0]]
-        if len(producer.outputs) != 1:
+        if len(producer.outputs) != 1 or _narrows(producer):
             continue
         fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
         if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
             return writers[0], fused
     return None
+
+
+def _narrows(call: Call) -> bool:
+    """The store rounds or wraps: it holds less than the expression computes."""
+    out = call.nest.outputs[0]
+    if out.operand.dtype == "bool" or itemsize(out.operand.dtype) == itemsize("float32"):
+        return False
+    return out.value.op != "load" or call.nest.inputs[out.value.value[0]].dtype != out.operand.dtype
 
 
 def _is_map(nest: Nest) -> bool:

@@ -128,7 +128,10 @@ class _Writer:
             bias = fixed[0]
             value = next(name for name in add.inputs if name != bias)
         product = self.view.producer(value, "MatMul")
-        if product is None or product.inputs[1] not in self.view.fixed or self.node.attrs["axis"] != self.view.type(value).rank - 1:
+        shape = self.view.type(self.node.inputs[0]).shape
+        if product is None or product.inputs[1] not in self.view.fixed or self.view.type(value).shape != shape:
+            return False
+        if self.node.attrs["axis"] != len(shape) - 1:
             return False
         weight = product.inputs[1]
         rank = self.view.type(weight).rank

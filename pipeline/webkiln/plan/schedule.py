@@ -80,7 +80,7 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         elif not _contiguous(index, name):
             return f"input {expr.value[0]} is not contiguous on it"
     for out in nest.outputs:
-        if facts.width > 1 and (out.operand.dtype != "float32" and depends(out.value, name)):
+        if facts.width > 1 and out.operand.dtype != "float32":
             return f"the output is {out.operand.dtype}"
         if not _contiguous(out.index, name) and not nest.accumulators:
             return "the output is not contiguous on it"

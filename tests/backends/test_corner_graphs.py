@@ -1,0 +1,85 @@
+"""Graphs at the corners of fusion, tidying and scheduling: each was once wrong or refused on some backend."""
+
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, error, run
+from tests.passes.graphs import evaluate_graph
+from webkiln.ir.text import parse
+
+GRAPHS = {
+    "a tensor and one element of it": """
+        input x: float32[4,5]
+        one: float32[1,1] = Slice(x) {"sizes":[1,1],"starts":[2,3],"steps":[1,1]}
+        y: float32[4,5] = Sub(x, one)
+        output y = y
+        """,
+    "a tensor and its transpose": """
+        input x: float32[3,3,2]
+        t: float32[3,3,2] = Transpose(x) {"perm":[1,0,2]}
+        y: float32[3,3,2] = Sub(x, t)
+        output y = y
+        """,
+    "a comparison of a sum": """
+        input x: float32[2,5,19]
+        const zero: float32[] = [0.0]
+        sum: float32[2,19] = ReduceSum(x) {"axes":[1]}
+        y: bool[2,19] = Greater(sum, zero)
+        output y = y
+        """,
+    "whole numbers of a sum": """
+        input x: float32[2,5,19]
+        sum: float32[2,19] = ReduceSum(x) {"axes":[1]}
+        y: int32[2,19] = Cast(sum) {"dtype":"int32"}
+        output y = y
+        """,
+    "bytes repeated": """
+        input x: uint8[2,1]
+        y: uint8[2,19] = Broadcast(x) {"shape":[2,19]}
+        output y = y
+        """,
+    "signs of whole numbers among floats": """
+        input x: float32[2,19]
+        i: int32[2,19] = Cast(x) {"dtype":"int32"}
+        s: int32[2,19] = Sign(i)
+        f: float32[2,19] = Cast(s) {"dtype":"float32"}
+        y: float32[2,19] = Mul(f, x)
+        output y = y
+        """,
+    "half precision between": """
+        input x: float32[2,19]
+        h: float16[2,19] = Cast(x) {"dtype":"float16"}
+        y: float32[2,19] = Cast(h) {"dtype":"float32"}
+        output y = y
+        """,
+    "bytes that wrap between": """
+        input i: int32[2,19]
+        b: int8[2,19] = Cast(i) {"dtype":"int8"}
+        u: uint8[2,19] = Cast(i) {"dtype":"uint8"}
+        v: uint8[2,19] = Mul(u, u)
+        y: int32[2,19] = Cast(b) {"dtype":"int32"}
+        z: int32[2,19] = Cast(v) {"dtype":"int32"}
+        output y = y
+        output z = z
+        """,
+}
+
+
+def read(name):
+    return parse("graph g\n" + dedent(GRAPHS[name]).strip() + "\n")
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_corner_graphs(backend, tmp_path):
+    rng = np.random.default_rng(4)
+    jobs = []
+    for name in GRAPHS:
+        graph = read(name)
+        values = {item: (rng.standard_normal(graph.type(item).shape) * 300).astype(graph.type(item).dtype) for item in graph.inputs}
+        jobs.append(Job(graph, values))
+    for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
+        for output, reference in evaluate_graph(job.graph, job.inputs).items():
+            assert outputs[output].dtype == reference.dtype, name
+            assert error(outputs[output].astype("float64"), reference.astype("float64")) < 1e-5, (name, output)

@@ -1,0 +1,65 @@
+"""Printed kernels, whole, so that a change of the printers is seen in review.
+
+`python -m tests.codegen.test_golden` writes tests/golden/ anew.
+"""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from webkiln.backends.program import program
+from webkiln.backends.table import FACTS
+from webkiln.codegen import c, js
+from webkiln.codegen.templates import Templates
+from webkiln.ir.text import parse
+from webkiln.ops.table import FAMILIES
+from webkiln.plan import kernel as kernels
+
+assert FAMILIES
+TESTS = Path(__file__).resolve().parents[1]
+TEMPLATES = Templates(TESTS.parent / "kernels")
+GRAPHS = {
+    "convolution_bias_relu": (
+        "float32",
+        """
+        graph g
+        input x: float32[1,9,9,16]
+        slot w: float32[3,3,16,32]
+        slot b: float32[32]
+        c: float32[1,9,9,32] = Conv(x, w, b) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+        y: float32[1,9,9,32] = Relu(c)
+        output out = y
+        """,
+    ),
+    "softmax": ("float32", "graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
+    "dense_int8": ("int8", "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x, w)\noutput out = y\n"),
+}  # fmt: skip
+EXTENSIONS = {"wasm": "c", "js": "js"}
+
+
+def printed(backend: str, name: str) -> str:
+    """All kernels of a graph, in the order in which they run."""
+    encoding, text = GRAPHS[name]
+    made = program(parse(dedent(text)), FACTS[backend], encoding)
+    order = dict.fromkeys(step["kernel"] for step in (*made["init"], *made["main"]))
+    ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
+    if backend == "wasm":
+        return "\n".join(c.print_kernel(kernel, TEMPLATES) for kernel in ordered)
+    return js.print_module(ordered, TEMPLATES, program="{}", heaps=[], init=[], main=[])
+
+
+def golden(backend: str, name: str) -> Path:
+    return TESTS / "golden" / backend / f"{name}.{EXTENSIONS[backend]}"
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("backend", EXTENSIONS)
+def test_kernels_are_printed_as_before(backend, name):
+    assert printed(backend, name) == golden(backend, name).read_text()
+
+
+if __name__ == "__main__":
+    for backend in EXTENSIONS:
+        for name in GRAPHS:
+            golden(backend, name).write_text(printed(backend, name))

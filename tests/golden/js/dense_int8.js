@@ -1,0 +1,70 @@
+export const program = {};
+
+export function create() {
+  const buffer = new ArrayBuffer(program.memory);
+  function k_cabb888690b98331(x0, x1, y0, p0, p1, s1_0, s2_0) {
+    for (let a0 = 0; a0 < p0; a0++) {
+      const v1 = a0 * s1_0;
+      const v7 = a0 * s2_0;
+      for (let a1 = 0; a1 < p1; a1++) {
+        const v2 = v1 + a1;
+        const v3 = I8[x1 + v2];
+        const v4 = v3;
+        const v5 = F32[x0 + a1];
+        const v6 = v4 * v5;
+        const v8 = v7 + a1;
+        F32[y0 + v8] = v6;
+      }
+    }
+  }
+  function k_ae078554f7ff672c(x0, x1, y0, p0, p1, s1_0) {
+    let a0 = 0;
+    for (; a0 + 3 < p0; a0 += 4) {
+      const v4 = (a0 + 1);
+      const v7 = (a0 + 2);
+      const v10 = (a0 + 3);
+      let acc0_0_0 = 0;
+      let acc0_0_1 = 0;
+      let acc0_0_2 = 0;
+      let acc0_0_3 = 0;
+      for (let r0 = 0; r0 < p1; r0++) {
+        const v1 = F32[x0 + r0];
+        const v2 = a0 + r0 * s1_0;
+        const v3 = F32[x1 + v2];
+        const v5 = v4 + r0 * s1_0;
+        const v6 = F32[x1 + v5];
+        const v8 = v7 + r0 * s1_0;
+        const v9 = F32[x1 + v8];
+        const v11 = v10 + r0 * s1_0;
+        const v12 = F32[x1 + v11];
+        acc0_0_0 += v1 * v3;
+        acc0_0_1 += v1 * v6;
+        acc0_0_2 += v1 * v9;
+        acc0_0_3 += v1 * v12;
+      }
+      F32[y0 + a0] = acc0_0_0;
+      F32[y0 + v4] = acc0_0_1;
+      F32[y0 + v7] = acc0_0_2;
+      F32[y0 + v10] = acc0_0_3;
+    }
+    for (; a0 < p0; a0 += 1) {
+      let acc0_0_0 = 0;
+      for (let r0 = 0; r0 < p1; r0++) {
+        const v13 = F32[x0 + r0];
+        const v14 = a0 + r0 * s1_0;
+        const v15 = F32[x1 + v14];
+        acc0_0_0 += v13 * v15;
+      }
+      F32[y0 + a0] = acc0_0_0;
+    }
+  }
+  const entries = [
+  ];
+  return {
+    buffer,
+    base: 0,
+    init: (entry) => entries[entry](),
+    run: () => {
+    },
+  };
+}

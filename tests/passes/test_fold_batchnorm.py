@@ -1,0 +1,24 @@
+"""Batch normalisations that must not fold into the product before them."""
+
+from tests.passes.test_passes import run
+from webkiln.ir.text import parse
+
+
+def test_a_product_that_its_bias_widens_is_not_folded_into():
+    graph = parse(
+        """
+        graph g
+        input x: float32[2,5]
+        slot w: float32[5,1]
+        slot b: float32[6]
+        slot scale: float32[6]
+        slot beta: float32[6]
+        slot mean: float32[6]
+        slot variance: float32[6]
+        m: float32[2,1] = MatMul(x, w)
+        a: float32[2,6] = Add(m, b)
+        y: float32[2,6] = BatchNorm(a, scale, beta, mean, variance) {"axis":1,"epsilon":0.01}
+        output out = y
+        """
+    )
+    assert [node.op for node in run("fold_batchnorm", graph).nodes][-4:] == ["MatMul", "Add", "Mul", "Add"]
