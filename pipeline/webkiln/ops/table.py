@@ -1,8 +1,8 @@
 """Every operator: importing this module defines them all."""
 
-from webkiln.ops import elementwise, linear, pool, reduce, shape
+from webkiln.ops import conv, elementwise, linear, pool, reduce, shape
 from webkiln.ops.operator import OPERATORS
 
-FAMILIES = (elementwise, linear, pool, reduce, shape)
+FAMILIES = (elementwise, linear, conv, pool, reduce, shape)
 
 __all__ = ["FAMILIES", "OPERATORS"]
