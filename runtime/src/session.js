@@ -58,8 +58,8 @@ export class Session {
     }
     guard('the run', () => this.engine.run());
     const outputs = Object.fromEntries(this.program.outputs.map(output => [output.name, this.view(output).slice()]));
-    const values = this.program.states.map(({ next, bytes }) => this.bytes(next, bytes).slice());
-    this.program.states.forEach(({ offset, bytes }, index) => this.bytes(offset, bytes).set(values[index]));
+    const states = this.program.states.map(({ offset, next, bytes }) => ({ offset, value: this.bytes(next, bytes).slice() }));
+    for (const { offset, value } of states) this.bytes(offset, value.length).set(value);
     return outputs;
   }
 
