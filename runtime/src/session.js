@@ -58,8 +58,10 @@ export class Session {
     }
     guard('the run', () => this.engine.run());
     const outputs = Object.fromEntries(this.program.outputs.map(output => [output.name, this.view(output).slice()]));
-    const states = this.program.states.map(({ offset, next, bytes }) => ({ offset, value: this.bytes(next, bytes).slice() }));
-    for (const { offset, value } of states) this.bytes(offset, value.length).set(value);
+    const changes = this.program.states.map(({ offset, next, bytes }) => ({ offset, value: this.bytes(next, bytes).slice() }));
+    for (const { offset, value } of changes) {
+      this.bytes(offset, value.length).set(value);
+    }
     return outputs;
   }
 

@@ -48,6 +48,16 @@ GRAPHS = {
         y: float32[2,19] = Mul(f, x)
         output y = y
         """,
+    "equal truths among floats": """
+        input a: float32[2,19]
+        input b: float32[2,19]
+        l: bool[2,19] = Less(a, b)
+        g: bool[2,19] = GreaterEqual(a, b)
+        e: bool[2,19] = NotEqual(l, g)
+        s: bool[2,19] = Equal(e, l)
+        y: float32[2,19] = Where(s, a, b)
+        output y = y
+        """,
     "half precision between": """
         input x: float32[2,19]
         h: float16[2,19] = Cast(x) {"dtype":"float16"}

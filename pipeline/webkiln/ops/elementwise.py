@@ -188,16 +188,16 @@ def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attrib
 elementwise("FloorDiv", floor_quotient, whole_or_zero(np.floor_divide), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 
-for _name, _op, _function in (
-    ("Equal", "eq", np.equal), ("NotEqual", "ne", np.not_equal), ("Less", "lt", np.less),
-    ("LessEqual", "le", np.less_equal), ("Greater", "gt", np.greater), ("GreaterEqual", "ge", np.greater_equal),
+for _name, _op, _function, _kinds in (
+    ("Equal", "eq", np.equal, (*ALL, "bool")), ("NotEqual", "ne", np.not_equal, (*ALL, "bool")), ("Less", "lt", np.less, ALL),
+    ("LessEqual", "le", np.less_equal, ALL), ("Greater", "gt", np.greater, ALL), ("GreaterEqual", "ge", np.greater_equal, ALL),
 ):  # fmt: skip
     elementwise(
         _name,
         binary(_op),
         lambda attrs, a, b, _function=_function: _function(a, b),
-        [*FLOAT_PAIR, *INT_PAIR],
-        kinds=ALL,
+        [*FLOAT_PAIR, *INT_PAIR, *(BOOL_PAIR if "bool" in _kinds else [])],
+        kinds=_kinds,
         arity=2,
         result="bool",
     )

@@ -35,7 +35,7 @@ def logical(op: str) -> Operation:
 
 
 def logical_xor(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
-    return b.op("NotEqual", [cast(b, cast(b, tensor(b, x), "bool"), "int32") for x in (x1, x2)])
+    return b.op("NotEqual", [cast(b, tensor(b, x), "bool") for x in (x1, x2)])
 
 
 def activation(function: Callable[..., Tensor]) -> Operation:
