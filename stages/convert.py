@@ -11,7 +11,7 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import import_files, isolated
 from webkiln.ir.serial import to_json
 from webkiln.ir.verify import verify
-from webkiln.ops.operator import infer
+from webkiln.ops.table import infer
 
 DATA = ()
 

@@ -9,13 +9,11 @@ from webkiln import canonical
 from webkiln.backends.program import program
 from webkiln.build import stage
 from webkiln.ir.serial import from_json
-from webkiln.ops.table import FAMILIES
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    assert FAMILIES
     graph = from_json(canonical.read(inputs["graph.json"]))
     facts = import_module(f"webkiln.backends.{params['backend']}").FACTS
     made = program(graph, facts, params["encoding"], params.get("keep_layers", False))

@@ -9,17 +9,15 @@ import numpy as np
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.errors import SourceError
-from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
-from webkiln.ops.operator import Array, evaluate
-from webkiln.ops.table import FAMILIES
+from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.operator import Array
 from webkiln.weights.shards import pieces, stored, write
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    assert FAMILIES
     graph = from_json(canonical.read(inputs["graph.json"]))
     slots = canonical.read(inputs["weights.json"])["slots"]
     values = {name: _blob(inputs["weights/"], name, slots[name]) for name in sorted(graph.slots)}
@@ -32,18 +30,6 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         (outputs["shards/"] / name).write_bytes(data)
         listed.append({"file": name, "bytes": len(data), "sha256": digest})
     canonical.write(outputs["shards.json"], {"schema": "webkiln.shards/1", "encoding": params["encoding"], "shards": listed})
-
-
-def fixed_values(graph: Graph, slots: Mapping[str, Array]) -> dict[str, Array]:
-    """The value of every slot, constant and output of the fixed part."""
-    values = dict(slots)
-    for name in graph.constants:
-        constant = graph.constant(name)
-        assert constant is not None
-        values[name] = constant
-    for node in graph.fixed_part():
-        values |= zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True)
-    return values
 
 
 def _blob(folder: Path, name: str, slot: Mapping[str, Any]) -> Array:

@@ -18,7 +18,8 @@ from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Type, itemsize
 from webkiln.nest.build import Call
 from webkiln.nest.schedule import Schedule
-from webkiln.ops.operator import Array, Case, evaluate, infer
+from webkiln.ops.operator import Array, Case
+from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.memory import aligned

@@ -11,8 +11,7 @@ from webkiln.ir.graph import Constant, Node, State, Variable
 from webkiln.ir.text import parse
 from webkiln.ir.types import Type, broadcast
 from webkiln.ir.verify import verify
-from webkiln.ops.operator import infer
-from webkiln.ops.table import OPERATORS
+from webkiln.ops.table import OPERATORS, infer
 
 GRAPH = parse(STATEFUL)
 

@@ -9,8 +9,7 @@ from webkiln.nest import nest as nests
 from webkiln.nest.affine import step
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import BOOL, FLOAT, INT, apply, arg, axis, cast, const, load, rebuild, select, walk
-from webkiln.ops.operator import complete, find, infer
-from webkiln.ops.table import OPERATORS
+from webkiln.ops.table import OPERATORS, complete, find, infer
 
 
 def test_equal_expressions_are_one():

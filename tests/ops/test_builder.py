@@ -11,7 +11,7 @@ from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import next_states, run_graph
-from webkiln.ops.operator import infer
+from webkiln.ops.table import infer
 
 
 def finish(b, **outputs):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from tests.passes.graphs import evaluate_graph, graphs, values_for
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
-from webkiln.ops.operator import infer
+from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
 
 

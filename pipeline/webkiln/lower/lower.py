@@ -9,7 +9,7 @@ from webkiln.lower.fuse import fuse
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Call, Lowering, View
 from webkiln.nest.nest import COMPUTE
-from webkiln.ops.operator import complete, find
+from webkiln.ops.table import complete, find
 
 VIEWS = frozenset({"Reshape", "Identity"})
 

@@ -16,8 +16,7 @@ from webkiln.errors import InternalError
 from webkiln.ir.axis import Axis, Order
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Graph, Node, State, Variable, make_constant
 from webkiln.ir.types import Type
-from webkiln.ops.operator import infer
-from webkiln.ops.table import OPERATORS
+from webkiln.ops.table import OPERATORS, infer
 
 Array = NDArray[Any]
 Scalar = bool | int | float

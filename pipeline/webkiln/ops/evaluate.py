@@ -6,12 +6,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import webkiln.ops.table  # noqa: F401 - defines the operators
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph
-from webkiln.ops.operator import evaluate
+from webkiln.ops.table import evaluate
 
 Array = NDArray[Any]
+
+
+def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]:
+    """The value of every slot (as `weights` gives it), constant and output of the fixed part."""
+    values = {name: weights[name] for name in sorted(graph.slots)}
+    for name in graph.constants:
+        value = graph.constant(name)
+        assert value is not None
+        values[name] = value
+    for node in graph.fixed_part():
+        values |= zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True)
+    return values
 
 
 def run_graph(
@@ -22,8 +33,7 @@ def run_graph(
     `weights` gives the slots (without it: the graph's own); `states` the values of states by name (without it: the initial ones).
     The next value of a state is the Variable `state.output`. ShapeError names an input that is missing or has another type.
     """
-    weights = graph.weights if weights is None else weights
-    values: dict[str, Array] = {}
+    values = fixed_values(graph, graph.weights if weights is None else weights)
     for name in graph.inputs:
         if name not in inputs:
             raise ShapeError(f"graph {graph.name}: input {name} is missing; inputs are {', '.join(graph.inputs)}")
@@ -31,16 +41,11 @@ def run_graph(
         if (str(inputs[name].dtype), inputs[name].shape) != (expected.dtype, expected.shape):
             raise ShapeError(f"graph {graph.name}: input {name} is {inputs[name].dtype}{list(inputs[name].shape)}, expected {expected}")
         values[name] = inputs[name]
-    for name in graph.slots:
-        values[name] = weights[name]
-    for name in graph.constants:
-        value = graph.constant(name)
-        assert value is not None
-        values[name] = value
     for state in graph.states:
-        values[state.input] = (states or {}).get(state.name, weights[state.initial])
+        values[state.input] = (states or {}).get(state.name, values[state.initial])
     for node in graph.nodes:
-        values.update(zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True))
+        if node.name not in values:
+            values |= zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True)
     return {name: values[variable] for name, variable in graph.outputs.items()}, values
 
 

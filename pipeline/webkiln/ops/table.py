@@ -1,8 +1,57 @@
-"""Every operator: importing this module defines them all."""
+"""Every operator by name: importing this module defines them all."""
 
-from webkiln.ops import elementwise, linear, pool, reduce, shape
-from webkiln.ops.operator import OPERATORS
+from collections.abc import Sequence
+from typing import Any
 
-FAMILIES = (elementwise, linear, pool, reduce, shape)
+import numpy as np
 
-__all__ = ["FAMILIES", "OPERATORS"]
+from webkiln.errors import InternalError, ShapeError
+from webkiln.ir.graph import Node
+from webkiln.ir.types import Type
+from webkiln.ops import conv, elementwise, linear, pool, reduce, shape
+from webkiln.ops.operator import DEFINED, REQUIRED, Array, Operator
+
+FAMILIES = (elementwise, linear, conv, pool, reduce, shape)
+OPERATORS = DEFINED
+
+
+def find(name: str) -> Operator:
+    if name not in OPERATORS:
+        raise InternalError(f"there is no operator {name!r}; there are {', '.join(sorted(OPERATORS))}")
+    return OPERATORS[name]
+
+
+def complete(node: Node) -> dict[str, Any]:
+    """The attributes of a node with defaults filled in; InternalError names what is unknown or missing."""
+    operator = find(node.op)
+    unknown = set(node.attrs) - set(operator.attributes)
+    attrs = dict(operator.attributes) | dict(node.attrs)
+    missing = [name for name, value in attrs.items() if value is REQUIRED]
+    if unknown or missing:
+        raise InternalError(f"{node.op} {node.layer}: unknown attributes {sorted(unknown)}, missing {missing}")
+    return attrs
+
+
+def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
+    """The types of a node's outputs; ShapeError names the layer."""
+    operator = find(node.op)
+    low, high = operator.arity
+    if not low <= len(types) <= high:
+        raise ShapeError(f"{node.layer or node.name} ({node.op}): takes {low} to {high} inputs, got {len(types)}")
+    try:
+        return operator.infer(complete(node), types)
+    except ShapeError as error:
+        raise ShapeError(f"{node.layer or node.name} ({node.op}): {error}") from None
+
+
+def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """Compute a node with its numpy reference; outputs have the inferred dtypes."""
+    types = infer(node, [Type(str(array.dtype), array.shape) for array in arrays])
+    with np.errstate(all="ignore"):
+        results = find(node.op).reference(complete(node), *arrays)
+    checked = []
+    for type_, result in zip(types, results, strict=True):
+        if result.shape != type_.shape:
+            raise InternalError(f"{node.op}: the reference gives shape {result.shape}, the type rule {type_.shape}")
+        checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(type_.shape))
+    return tuple(checked)

@@ -23,7 +23,7 @@ from math import inf
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.rewrite import Edit, View
-from webkiln.ops.operator import complete
+from webkiln.ops.table import complete
 
 
 def run(graph: Graph) -> Graph:

@@ -35,7 +35,7 @@ from webkiln.ir import rewrite
 from webkiln.ir.graph import Attributes, Constant, Graph, Node, Variable
 from webkiln.ir.rewrite import Edit, View
 from webkiln.ir.types import Type
-from webkiln.ops.operator import complete, infer
+from webkiln.ops.table import complete, infer
 
 
 def run(graph: Graph) -> Graph:

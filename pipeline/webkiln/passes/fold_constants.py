@@ -20,7 +20,7 @@ after:
 from webkiln.ir import rewrite
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph, Node, make_constant
 from webkiln.ir.rewrite import Edit, View
-from webkiln.ops.operator import evaluate
+from webkiln.ops.table import evaluate
 
 
 def run(graph: Graph) -> Graph:

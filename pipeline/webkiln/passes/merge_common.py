@@ -20,7 +20,7 @@ from webkiln import canonical
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import encode
-from webkiln.ops.operator import complete
+from webkiln.ops.table import complete
 
 
 def run(graph: Graph) -> Graph:

@@ -16,7 +16,7 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import run_graph
-from webkiln.ops.operator import infer
+from webkiln.ops.table import infer
 
 ROOT = Path(__file__).parents[3]
 
