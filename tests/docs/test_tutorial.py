@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.docs.pages import ROOT, blocks
 from webkiln.backends import chromium
+from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.backends.server import Server
 
 TUTORIAL = blocks("docs/tutorial-custom-layer.md")
@@ -59,3 +61,20 @@ def test_the_page_of_the_model_shows_it(folder: Path) -> None:
         shown = WebDriverWait(browser, 30).until(lambda page: page.execute_script(script))
         browser.get("about:blank")
     assert [int(number) for number in shown.split()] == EXPECTED
+
+
+def test_the_command_builds_a_file_with_its_plugin(tmp_path: Path) -> None:
+    layer, model = next(block.text for block in TUTORIAL if block.language == "python").split("\nx = ")
+    registered = layer.replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
+    (tmp_path / "my_layers.py").write_text(registered)
+    (tmp_path / "save.py").write_text(f'from my_layers import *\nx = {model}\nmodel.save("my.keras")\n')
+    (command,) = (block.text.split() for block in TUTORIAL if block.language == "sh")
+    assert command[0] == "webkiln"
+    for arguments in (["save.py"], ["-m", "webkiln.cli", *command[1:]]):
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    given = {read_manifest(tmp_path / "public" / "my")["inputs"][0]["name"]: np.arange(10, dtype=np.float32)[None]}
+    for backend in ("wasm", "js"):
+        (result,) = run_bundle(tmp_path / "public" / "my", backend, [given])
+        (output,) = result.outputs.values()
+        assert output.tolist() == [EXPECTED]

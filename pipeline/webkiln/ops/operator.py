@@ -19,7 +19,7 @@ REQUIRED = object()
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One sample: attributes and inputs; `tolerance` bounds the relative error against the reference (DESIGN 10)."""
+    """One sample: attributes and inputs; `tolerance` bounds the relative error against the reference: max|got - reference| / max(max|reference|, 1e-6)."""
 
     inputs: tuple[Array, ...]
     attrs: Mapping[str, Any] = field(default_factory=dict)
