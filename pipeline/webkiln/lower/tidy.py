@@ -112,7 +112,7 @@ def _merge(call: Call, outer: Loop, inner: Loop) -> Call | None:
     values = [e for e in call.nest.roots if e not in {i for out in call.nest.outputs for i in out.index}]
     if _mentioned_outside_indices(values, {a, b}):
         return None
-    return _merged(call, outer, inner, a, b, sizes[0] * sizes[1])
+    return _merged(call, outer, inner, sizes[0] * sizes[1])
 
 
 def _neighbours(access: _Access, a: Expr, b: Expr, size: int) -> int | None:
@@ -133,7 +133,9 @@ def _mentioned_outside_indices(roots: Sequence[Expr], axes: set[Expr]) -> bool:
     return bool(axes.intersection(roots))
 
 
-def _merged(call: Call, outer: Loop, inner: Loop, a: Expr, b: Expr, size: int) -> Call:
+def _merged(call: Call, outer: Loop, inner: Loop, size: int) -> Call:
+    b = axis(inner.axis)
+
     def narrow(view: View, index: tuple[Expr, ...]) -> tuple[View, list[int]]:
         if b not in index:
             return view, list(range(len(index)))
