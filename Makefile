@@ -49,4 +49,5 @@ check: setup
 	$(BIN)/mypy
 
 bench: setup
-	$(BIN)/pytest -n0 -s tests/bench
+	$(BIN)/python -m tests.bench.bench_build
+	$(BIN)/python -m tests.bench.bench_kernels
