@@ -58,4 +58,5 @@ check: setup
 	if [ -x runtime/node_modules/.bin/tsc ]; then cd runtime && node_modules/.bin/tsc -p .; fi
 
 bench: setup
+	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels

@@ -1,16 +1,20 @@
 """Whole graphs: fusion, views, in-place concatenation and the memory plan keep the numbers on every backend and encoding."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 
+import webkiln.backends.program
+from tests.backends import harness
 from tests.backends.harness import Job, error, run
 from tests.passes.graphs import evaluate_graph, graphs, values_for
 from webkiln.backends.program import layer_outputs, plan
 from webkiln.backends.table import FACTS
 from webkiln.ir.text import parse, print_graph
 from webkiln.weights.encoding import BY_NAME, ENCODINGS, choose, eightbit_magnitudes
-from webkiln.weights.shards import stored
+from webkiln.weights.shards import SHARD_BYTES, pieces, stored
 
 TOLERANCE = {"float32": 2e-5, "float16": 1e-2, "int8": 0.1, "eightbit": 0.3}
 
@@ -45,7 +49,10 @@ def test_random_graphs(backend, variant, tmp_path):
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("backend", ["js", "wasm"])
-def test_encodings_decode_to_what_they_encode(backend, encoding, tmp_path):
+@pytest.mark.parametrize("limit", [SHARD_BYTES, 64], ids=["whole", "split"])
+def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
+    for module in (harness, webkiln.backends.program):
+        monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
     found = [graph for graph in corpus(25) if graph.slots]
     results = run([job(graph, encoding) for graph in found], backend, tmp_path)
     for graph, outputs in zip(found, results, strict=True):

@@ -1,13 +1,11 @@
 """What runs again after which change, by counting executed actions."""
 
 import os
-import resource
 import time
 from pathlib import Path
 
 from tests.build.models import Model
 from tests.build.tree import Tree, checkout
-from webkiln.build.digests import SETTLED_NS
 from webkiln.build.state import State
 from webkiln.build.store import LocalStore
 
@@ -75,9 +73,7 @@ def test_a_wiped_tree_comes_back_from_the_cache_without_frameworks_and_compilers
     empty = tmp_path / "bin"
     empty.mkdir()
     python_path = os.pathsep.join((str(blocked), str(tree.root / "pipeline")))
-    start = time.monotonic()
     counts = tree.build(PATH=str(empty), PYTHONPATH=python_path)
-    assert time.monotonic() - start < 2
     assert not counts
     assert tree.bytes() == before
 
@@ -96,20 +92,6 @@ def test_two_checkouts_share_a_cache(model: Model, tmp_path: Path) -> None:
     first.build()
     assert not second.build()
     assert second.bytes() == first.bytes()
-
-
-def test_a_no_op_build_takes_less_than_half_a_second(tree: Tree) -> None:
-    tree.build()
-    tree.build()
-    time.sleep(SETTLED_NS / 1e9)
-    tree.build()
-    times = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        tree.doit("build", f"model={tree.model}")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(times) < 0.5, "processor time, which other processes do not stretch"
 
 
 def test_backends_and_encodings_are_built_apart(tree: Tree) -> None:

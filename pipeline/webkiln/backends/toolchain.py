@@ -26,6 +26,9 @@ FLAGS = (
     "-mllvm",
     "-disable-lsr=false",
 )
+LLVM = ("clang", "wasm-ld")
+PROGRAMS = ("emcc", *LLVM)
+VERSIONS = ("19", "20", "21")
 VARIANT_FLAGS = {"simd": (), "relaxed": ("-mrelaxed-simd", "-DRELAXED")}
 STACK_BYTES = 65536
 PAGE = 65536
@@ -43,25 +46,33 @@ class Toolchain:
     environment: tuple[tuple[str, str], ...]
 
 
+def programs() -> dict[str, Path]:
+    """Those of emcc, clang and wasm-ld that are here: emcc from $EMSDK or PATH, LLVM from beside it, else of one version on PATH."""
+    sdk = os.environ.get("EMSDK")
+    emcc = (shutil.which("emcc", path=f"{sdk}/upstream/emscripten") if sdk else None) or shutil.which("emcc")
+    found = {"emcc": Path(emcc)} if emcc else {}
+    beside = Path(emcc).resolve().parent.parent / "bin" if emcc else None
+    if beside is not None and (beside / "wasm-ld").exists():
+        return found | {name: beside / name for name in LLVM}
+    versions = [{name: path for name in LLVM if (path := shutil.which(f"{name}-{version}"))} for version in VERSIONS]
+    return found | {name: Path(path) for name, path in max(versions, key=len).items()}
+
+
 @lru_cache(maxsize=1)
 def find() -> Toolchain:
-    """emcc from $EMSDK or PATH, and a wasm-ld that belongs to it; ToolError says what to install."""
-    sdk = os.environ.get("EMSDK")
-    emcc = shutil.which("emcc", path=f"{sdk}/upstream/emscripten") if sdk else None
-    emcc = emcc or shutil.which("emcc")
-    if emcc is None:
+    """emcc and the wasm-ld that belongs to it; ToolError says what to install."""
+    found = programs()
+    if "emcc" not in found:
         raise ToolError(f"emcc is not on PATH and EMSDK does not name an emsdk. {HELP}")
-    beside = Path(emcc).resolve().parent.parent / "bin" / "wasm-ld"
-    if beside.exists():
-        return Toolchain(emcc, str(beside), ())
-    for version in ("19", "20", "21"):
-        linker, clang = shutil.which(f"wasm-ld-{version}"), shutil.which(f"clang-{version}")
-        if linker and clang:
-            environment = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version}
-            if Path("/usr/share/nodejs").is_dir():
-                environment["NODE_PATH"] = "/usr/share/nodejs"
-            return Toolchain(emcc, linker, tuple(environment.items()))
-    raise ToolError(f"emcc is {emcc}, but no wasm-ld of LLVM 19 or newer was found beside it or on PATH. {HELP}")
+    if not found.keys() >= set(LLVM):
+        raise ToolError(f"emcc is {found['emcc']}, but no clang and wasm-ld of LLVM 19 or newer were found beside it or on PATH. {HELP}")
+    environment = {}
+    _, _, version = found["wasm-ld"].name.rpartition("-")
+    if version in VERSIONS:
+        environment = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version}
+        if Path("/usr/share/nodejs").is_dir():
+            environment["NODE_PATH"] = "/usr/share/nodejs"
+    return Toolchain(str(found["emcc"]), str(found["wasm-ld"]), tuple(environment.items()))
 
 
 def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str) -> None:

@@ -4,7 +4,6 @@ Keys are made from the locked identities, so that a machine without a tool compu
 result. A machine whose tool differs warns once and keys what it really runs.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from webkiln.backends import toolchain
 from webkiln.build.digests import FileDigests
 from webkiln.errors import ToolError
 
@@ -31,7 +31,6 @@ class Tool:
     commands: tuple[str, ...]
     version: str
     hint: str
-    folder: str = ""
 
 
 EMSCRIPTEN = "on Debian and Ubuntu: apt-get install emscripten; or install the emsdk and set EMSDK"
@@ -39,22 +38,23 @@ LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19 llvm-19"
 CHROMIUM = "on Debian: apt-get install chromium chromium-driver"
 NODE = "install Node 20 or newer from your system or nodejs.org"
 TOOLS = {
-    "emcc": Tool(("emcc",), r"(\d+\.\d+\.\d+)", EMSCRIPTEN, "upstream/emscripten"),
-    "clang": Tool(("clang-19", "clang"), r"version (\d+\.\d+\.\d+)", LLVM, "upstream/bin"),
-    "wasm-ld": Tool(("wasm-ld-19", "wasm-ld"), r"LLD (\d+\.\d+\.\d+)", LLVM, "upstream/bin"),
+    "emcc": Tool(("emcc",), r"(\d+\.\d+\.\d+)", EMSCRIPTEN),
+    "clang": Tool(tuple(f"clang-{version}" for version in toolchain.VERSIONS), r"version (\d+\.\d+\.\d+)", LLVM),
+    "wasm-ld": Tool(tuple(f"wasm-ld-{version}" for version in toolchain.VERSIONS), r"LLD (\d+\.\d+\.\d+)", LLVM),
     "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), r"(\d+)\.\d+\.\d+", CHROMIUM),
     "node": Tool(("node", "nodejs"), r"v(\d+)\.", NODE),
 }
 
 
 def find(name: str) -> Path:
-    """The program of a tool: below `$EMSDK`, else on PATH. Raises ToolError with how to get it."""
+    """The program of a tool: of the compilers the ones that compile, else the first on PATH. Raises ToolError with how to get it."""
     tool = TOOLS[name]
-    emsdk = os.environ.get("EMSDK")
-    for command in tool.commands:
-        own = shutil.which(command, path=str(Path(emsdk, tool.folder))) if emsdk and tool.folder else None
-        if found := own or shutil.which(command):
-            return Path(found)
+    if name in toolchain.PROGRAMS:
+        found = toolchain.programs().get(name)
+    else:
+        found = next((Path(path) for command in tool.commands if (path := shutil.which(command))), None)
+    if found is not None:
+        return found
     raise ToolError(f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}")
 
 

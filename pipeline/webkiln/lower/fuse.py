@@ -117,8 +117,7 @@ def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
             index = tuple(item for item in load_index(expr) if item.op != "const")
             if index != here or load_guard(expr) is not None or consumer.inputs[expr.value[0]] != view:
                 return None
-    extra: dict[str, int] = {}
-    position = _positions(producer, consumer, extra)
+    position = _positions(producer, consumer)
     if position is None:
         return None
     out = consumer.nest.outputs[0]
@@ -149,10 +148,10 @@ def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
         inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views),
         outputs=(Output(out.operand, value, tuple(index_)),),
     )
-    return Call(nest, views, consumer.outputs, {**producer.args, **consumer.args, **extra}, _label(producer, consumer))
+    return Call(nest, views, consumer.outputs, {**producer.args, **consumer.args}, _label(producer, consumer))
 
 
-def _positions(producer: Call, consumer: Call, extra: dict[str, int]) -> dict[str, Expr] | None:
+def _positions(producer: Call, consumer: Call) -> dict[str, Expr] | None:
     """The consumer's axes as expressions over the producer's: equal sizes, or one axis made of several."""
     mine = list(zip(producer.nest.axes, _sizes(producer), strict=True))
     result: dict[str, Expr] = {}

@@ -18,7 +18,7 @@ def interpret(nest: Nest, inputs: Sequence[Array], args: Mapping[str, int], outp
     machine = _Machine(nest, inputs, args)
     parallel = [machine.extent(loop.extent) for loop in nest.axes]
     machine.open([loop.axis for loop in (*nest.axes, *nest.reduce)], [*parallel, *(machine.extent(loop.extent) for loop in nest.reduce)])
-    accumulators = [machine.reduce(item, len(nest.axes), tuple(parallel)) for item in nest.accumulators]
+    accumulators = [machine.reduce(item, tuple(parallel)) for item in nest.accumulators]
     machine.open([loop.axis for loop in nest.axes], parallel)
     machine.accumulators = accumulators
     for out, array in zip(nest.outputs, outputs, strict=True):
@@ -75,7 +75,7 @@ class _Machine:
                 raise IndexError(f"a guarded load leaves input {expr.value[0]}, size {size}")
         return np.where(guard, source[inside].astype(NUMPY[expr.type]), other)
 
-    def reduce(self, item: Accumulator, rank: int, parallel: tuple[int, ...]) -> tuple[Array, Array]:
+    def reduce(self, item: Accumulator, parallel: tuple[int, ...]) -> tuple[Array, Array]:
         body = np.broadcast_to(self.value(item.body), self.shape).reshape(*parallel, -1)
         if body.shape[-1] == 0:
             return np.full(parallel, item.identity.value, dtype=body.dtype), np.zeros(parallel, np.int32)

@@ -32,13 +32,11 @@ def decode_call(piece: Piece, target: Target) -> Call:
     index = nest.axes(rows)
     scale: Expr | None = None
     count = code.header(weight)
-    if count:
-        header = View(HEADER, Type("float32", (count,)))
-        scale = nest.load(header, [index[weight.channel_axis] if count > 1 and weight.channel_axis is not None else const(0, INT)])
-        if weight.channel_axis == 0 and count > 1:
-            scale = nest.load(header, [index[0] + nest.number(piece.start)])
-    value = code.decode(nest.load(source, index), scale)
     place = (index[0] + nest.number(piece.start), *index[1:])
+    if count:
+        channel = place[weight.channel_axis] if count > 1 and weight.channel_axis is not None else const(0, INT)
+        scale = nest.load(View(HEADER, Type("float32", (count,))), [channel])
+    value = code.decode(nest.load(source, index), scale)
     if target.panel is None:
         nest.store(out, value, place)
     else:
