@@ -11,7 +11,7 @@ from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.evaluate import next_states, run_graph
-from webkiln.ops.table import infer
+from webkiln.ops.table import RULES, infer
 
 
 def finish(b, **outputs):
@@ -22,7 +22,7 @@ def finish(b, **outputs):
 
 
 def test_the_readme_of_names():
-    b = GraphBuilder("my model")
+    b = GraphBuilder("my model", RULES)
     x = b.input("in put", "float32", (1, 2), OrderNC)
     b.layer = "dense: 1"
     y = b.op("Relu", [x]) + b.slot("dense: 1/bias", np.zeros(2, "float32"), OrderC)
@@ -40,7 +40,7 @@ def test_the_readme_of_names():
 
 
 def test_scalars_on_both_sides():
-    b = GraphBuilder("g")
+    b = GraphBuilder("g", RULES)
     x = b.input("x", "float32", (3,))
     graph = finish(b, y=1 - x / 2, z=2 * -x + 1, w=6 / x)
     outputs, _ = run_graph(graph, {"x": np.array([1, 2, 4], "float32")})
@@ -50,11 +50,11 @@ def test_scalars_on_both_sides():
 
 
 def test_axes_align_by_name():
-    b = GraphBuilder("g")
+    b = GraphBuilder("g", RULES)
     x = b.input("x", "float32", (2, 3), OrderNC)
     graph = finish(b, y=x - b.input("z", "float32", (3, 2), OrderCN))
     assert [node.op for node in graph.nodes] == ["Transpose", "Sub"]
-    b = GraphBuilder("g")
+    b = GraphBuilder("g", RULES)
     image = b.input("x", "float32", (1, 4, 5, 3), OrderNHWC)
     graph = finish(b, y=image * b.input("row", "float32", (4,), Order((AXES[2],))))
     assert [node.op for node in graph.nodes] == ["Reshape", "Mul"]
@@ -62,7 +62,7 @@ def test_axes_align_by_name():
 
 
 def test_anonymous_axes_broadcast_like_numpy():
-    b = GraphBuilder("g")
+    b = GraphBuilder("g", RULES)
     graph = finish(b, y=b.input("x", "float32", (3, 3), OrderNC) + b.input("z", "float32", (3,), anonymous(1)))
     assert [node.op for node in graph.nodes] == ["Add"]
 
@@ -74,7 +74,7 @@ SIZES = dict(zip(AXES[:5], (2, 3, 4, 5, 6), strict=True))
 def test_alignment_equals_einsum(left, right, counts):
     left, right = Order(tuple(left[: counts[0]])), Order(tuple(right[: counts[1]]))
     generator = np.random.default_rng(0)
-    b = GraphBuilder("g")
+    b = GraphBuilder("g", RULES)
     arrays = [generator.normal(size=[SIZES[axis] for axis in order.axes]).astype("float32") for order in (left, right)]
     x, y = (b.input(name, "float32", array.shape, order) for name, array, order in zip("xy", arrays, (left, right), strict=True))
     product = x * y
@@ -88,7 +88,7 @@ def test_alignment_equals_einsum(left, right, counts):
 
 
 def test_states():
-    b = GraphBuilder("g")
+    b = GraphBuilder("g", RULES)
     x = b.input("x", "float32", ())
     start = b.state("total", b.slot("total", np.array(5, "float32")))
     b.set_state("total", start + x)
@@ -100,7 +100,7 @@ def test_states():
 
 
 def test_what_is_refused():
-    b, other = GraphBuilder("g"), GraphBuilder("h")
+    b, other = GraphBuilder("g", RULES), GraphBuilder("h", RULES)
     x = b.input("x", "float32", (2,))
     with pytest.raises(InternalError, match="belongs to another graph"):
         other.op("Relu", [x])

@@ -1,6 +1,8 @@
 """Imports point one way, and frameworks stay where they belong."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,3 +107,15 @@ def test_the_no_op_path_imports_nothing_heavy() -> None:
                 todo += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         heavy = {"numpy", "rich", "jinja2", "sympy", "h5py", "platformdirs"}
         assert not heavy & {name.partition(".")[0] for name in todo}, module
+
+
+def test_stages_that_run_a_framework_do_not_depend_on_operators() -> None:
+    """An edited operator must not rerun the reference of every model."""
+    code = (
+        "import sys, webkiln.frontends.keras.load, webkiln.frontends.keras.plugins, webkiln.frontends.keras.reference; print(*sys.modules)"
+    )
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY / "pipeline", capture_output=True, text=True, check=True).stdout.split()
+    )
+    assert "webkiln.ops.operator" in loaded
+    assert not {name for name in loaded if name.startswith(("webkiln.nest", "webkiln.ops.table"))}

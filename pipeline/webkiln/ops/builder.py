@@ -16,7 +16,7 @@ from webkiln.errors import InternalError
 from webkiln.ir.axis import Axis, Order
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Graph, Node, State, Variable, make_constant
 from webkiln.ir.types import Type
-from webkiln.ops.table import OPERATORS, infer
+from webkiln.ops.operator import Rules
 
 Array = NDArray[Any]
 Scalar = bool | int | float
@@ -85,8 +85,9 @@ class GraphBuilder:
     so equal models give equal graphs.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, rules: Rules) -> None:
         self.name = clean(name)
+        self._rules = rules
         self.layer = ""
         self._nodes: list[Node] = []
         self._variables: dict[str, Variable] = {}
@@ -142,11 +143,11 @@ class GraphBuilder:
             if tensor.builder is not self:
                 raise InternalError(f"{op} {layer}: {tensor.name} belongs to another graph")
         read = tuple(tensor.name for tensor in inputs)
-        types = infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
+        types = self._rules.infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
         self._nodes.append(Node(op, read, names, dict(attrs or {}), layer))
         return tuple(
-            self._declare(name, type_, order or _kept_order(op, inputs, type_, attrs or {}))
+            self._declare(name, type_, order or _kept_order(self._rules, op, inputs, type_, attrs or {}))
             for name, type_ in zip(names, types, strict=True)
         )
 
@@ -234,7 +235,7 @@ def _is_anonymous(axis: Axis) -> bool:
     return axis.name.startswith("_")
 
 
-def _kept_order(op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attributes) -> Order | None:
+def _kept_order(rules: Rules, op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attributes) -> Order | None:
     if not inputs:
         return None
     first = inputs[0]
@@ -244,6 +245,6 @@ def _kept_order(op: str, inputs: Sequence[Tensor], type_: Type, attrs: Attribute
         return first.order
     if op in KEEPS_ORDER:
         return first.order if first.type.rank == type_.rank else None
-    if OPERATORS[op].elementwise:
+    if rules.elementwise(op):
         return next((t.order for t in inputs if t.order is not None and t.shape == type_.shape), None)
     return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from webkiln.errors import InternalError
-from webkiln.ir.graph import Attributes
+from webkiln.ir.graph import Attributes, Node
 from webkiln.ir.types import Type
 
 if TYPE_CHECKING:
@@ -44,6 +44,14 @@ class Operator:
     arity: tuple[int, int] = (1, 1)
     cases: Callable[[], Iterable[Case]] = tuple
     elementwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a builder of graphs must know of operators, as a value: their type rule, and which are elementwise."""
+
+    infer: Callable[[Node, Sequence[Type]], tuple[Type, ...]]
+    elementwise: Callable[[str], bool]
 
 
 DEFINED: dict[str, Operator] = {}

@@ -9,7 +9,7 @@ from webkiln.errors import InternalError, ShapeError
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Type
 from webkiln.ops import conv, elementwise, linear, pool, reduce, shape
-from webkiln.ops.operator import DEFINED, REQUIRED, Array, Operator
+from webkiln.ops.operator import DEFINED, REQUIRED, Array, Operator, Rules
 
 FAMILIES = (elementwise, linear, conv, pool, reduce, shape)
 OPERATORS = DEFINED
@@ -55,3 +55,6 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
             raise InternalError(f"{node.op}: the reference gives shape {result.shape}, the type rule {type_.shape}")
         checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(type_.shape))
     return tuple(checked)
+
+
+RULES = Rules(infer, lambda op: find(op).elementwise)

@@ -15,6 +15,7 @@ from webkiln import canonical
 from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.facts import from_json, to_json
+from webkiln.frontends.keras.handlers import is_handled
 from webkiln.frontends.keras.memory import model_facts
 from webkiln.frontends.keras.reader import read_model
 from webkiln.ops.evaluate import run_graph
@@ -43,7 +44,7 @@ def test_formats_and_memory_agree(tmp_path):
     (zipped, blobs), (hdf5, other) = read_model(tmp_path / "m.keras"), read_model(tmp_path / "m.h5")
     assert text(zipped) == text(hdf5)
     assert blobs.keys() == other.keys()
-    live, _ = model_facts(model, handled=KerasConverter.is_handled)
+    live, _ = model_facts(model, handled=is_handled)
     assert KerasConverter().convert(live) == KerasConverter().convert(zipped)
 
 
@@ -74,7 +75,7 @@ def test_traced_facts_need_no_framework_to_convert(tmp_path):
             return x * np.array([1.0, np.inf], "float32") + self.seen
 
     x = keras.Input((2,), name="x")
-    facts, _ = model_facts(keras.Model(x, Twice(name="twice")(x)), handled=KerasConverter.is_handled)
+    facts, _ = model_facts(keras.Model(x, Twice(name="twice")(x)), handled=is_handled)
     (tmp_path / "facts.json").write_bytes(text(facts))
     script = (
         "import sys\n"

@@ -78,14 +78,14 @@ class Count(L.Layer):
 
 
 def test_states_start_anew_for_each_set(stage, tmp_path):
-    from webkiln.frontends.keras.converter import KerasConverter
     from webkiln.frontends.keras.framework import import_keras
+    from webkiln.frontends.keras.handlers import is_handled
     from webkiln.frontends.keras.memory import model_facts
     from webkiln.frontends.keras.reference import compute_reference, input_table
 
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Count(name="y")(x))
-    facts, _ = model_facts(model, handled=KerasConverter.is_handled)
+    facts, _ = model_facts(model, handled=is_handled)
     arrays, _ = compute_reference(import_keras("a test"), model, facts, input_table(facts, 1, {}))
     for name in SETS:
         given = arrays[f"{name}/in/x"]

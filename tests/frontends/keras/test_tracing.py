@@ -9,6 +9,7 @@ from keras import ops
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.handlers import is_handled
 from webkiln.ops.evaluate import next_states, run_graph
 
 
@@ -191,7 +192,7 @@ def test_a_call_that_needs_the_batch_size(compare):
     compare(model, batch=3)
     from webkiln.frontends.keras.memory import model_facts
 
-    facts, _ = model_facts(model, handled=KerasConverter.is_handled, batch_size=3)
+    facts, _ = model_facts(model, handled=is_handled, batch_size=3)
     with pytest.raises(ShapeError, match="traced for 3, not 1"):
         KerasConverter(batch_size=1).convert(facts)
 

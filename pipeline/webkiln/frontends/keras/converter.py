@@ -1,15 +1,16 @@
 """KerasConverter: facts of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.keras import handlers as registry
 from webkiln.frontends.keras.facts import LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
-from webkiln.frontends.keras.layer import Handler, Layer
+from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.reader import Blobs, read_model
@@ -18,6 +19,7 @@ from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, O
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import Type
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.table import RULES
 
 Array = NDArray[Any]
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
@@ -40,14 +42,12 @@ class KerasConverter:
     """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
     every open axis; the name may be empty where the model has one input."""
 
-    handlers: ClassVar[dict[tuple[str, str | None], Handler]] = {}
-
     def __init__(self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int]] | None = None) -> None:
         if batch_size < 1:
             raise ShapeError(f"batch_size is {batch_size}; give 1 or more")
         self.batch_size = batch_size
         self.input_shapes = dict(input_shapes or {})
-        self.builder = GraphBuilder("model")
+        self.builder = GraphBuilder("model", RULES)
         self.digests: dict[str, Weight] = {}
         self._blobs: Blobs = {}
         self._frames: list[Frame] = []
@@ -55,24 +55,8 @@ class KerasConverter:
         self._orders: Mapping[int, Order] = CHANNELS_LAST
         self._shapes: Mapping[str, Sequence[int]] = {}
 
-    @classmethod
-    def register_handler(cls, class_name: str, layer_name: str | None = None) -> Callable[[Handler], Handler]:
-        """Decorator: convert layers of this class (or the one called `layer_name`) by a function of converter and layer. It precedes
-        built-in handlers and tracing."""
-
-        def register(handler: Handler) -> Handler:
-            cls.handlers[class_name, layer_name] = handler
-            return handler
-
-        return register
-
-    @classmethod
-    def find_handler(cls, facts: LayerFacts) -> Handler | None:
-        """The user's handler for a layer, else the built-in one, else None."""
-        for key in ((facts.class_name, facts.name), (facts.class_name, None)):
-            if key in cls.handlers:
-                return cls.handlers[key]
-        return LAYERS.get(facts.class_name) if facts.own and facts.kind == "layer" else None
+    handlers = registry.REGISTERED
+    register_handler = staticmethod(registry.register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
         """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of facts (then `blobs` gives the slots' values, if any).
@@ -84,11 +68,11 @@ class KerasConverter:
         elif not isinstance(source, ModelFacts):
             from webkiln.frontends.keras.memory import model_facts
 
-            source, blobs = model_facts(source, batch_size=self.batch_size, handled=self.is_handled)
-        unsupported = find_unsupported(source, self.is_handled)
+            source, blobs = model_facts(source, batch_size=self.batch_size, handled=registry.is_handled)
+        unsupported = find_unsupported(source, registry.is_handled)
         if unsupported:
             raise UnsupportedError(source.name, unsupported)
-        self.builder = GraphBuilder(name or source.name)
+        self.builder = GraphBuilder(name or source.name, RULES)
         self._blobs, self._frames, self._states, self.digests = blobs or {}, [], {}, {}
         self._orders = CHANNELS_FIRST if _is_channels_first(source) else CHANNELS_LAST
         layers = {layer.name: layer for layer in source.layers}
@@ -96,13 +80,6 @@ class KerasConverter:
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         outputs = self._run(source, "", inputs)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
-
-    @classmethod
-    def is_handled(cls, facts: LayerFacts) -> bool:
-        """Whether a layer or operation has a handler, the user's or a built-in one."""
-        return (
-            facts.kind == "input" or (facts.kind == "operation" and facts.class_name in OPERATIONS) or cls.find_handler(facts) is not None
-        )
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:
         """The tensors that this call of a layer takes, in the order of its arguments."""
@@ -196,7 +173,7 @@ class KerasConverter:
         facts, before = layer.facts, self.builder.layer
         owner = self._frames[-1].owner
         self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
-        handler = self.find_handler(facts)
+        handler = registry.find_handler(facts)
         if facts.model is not None and (handler is None or not facts.traced):
             self._nested(layer, facts.model)
         elif handler is not None and handler is not LAYERS.get(facts.class_name):

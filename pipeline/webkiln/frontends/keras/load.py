@@ -9,9 +9,9 @@ from typing import Any
 
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras.archive import open_source, reading
-from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.framework import first_sentence, import_keras
+from webkiln.frontends.keras.handlers import is_handled
 from webkiln.frontends.keras.plugins import import_files
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported
@@ -25,14 +25,14 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     """
     import_files(plugins)
     model, blobs = read_model(path)
-    unsupported = find_unsupported(model, KerasConverter.is_handled)
+    unsupported = find_unsupported(model, is_handled)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
     loaded = load_with_keras(path, trust_source=trust_source, unsupported=unsupported)
     from webkiln.frontends.keras.memory import model_facts
 
-    model, blobs = model_facts(loaded, handled=KerasConverter.is_handled)
-    unsupported = find_unsupported(model, KerasConverter.is_handled)
+    model, blobs = model_facts(loaded, handled=is_handled)
+    unsupported = find_unsupported(model, is_handled)
     if unsupported:
         raise UnsupportedError(path.name, unsupported)
     return model, blobs

@@ -10,8 +10,8 @@ from typing import Any
 
 from webkiln.canonical import file_digest
 from webkiln.errors import SourceError, WebkilnError
-from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.facts import ModelFacts
+from webkiln.frontends.keras.handlers import REGISTERED, registered_handler
 
 PREFIX = "webkiln_plugin_"
 
@@ -19,7 +19,7 @@ PREFIX = "webkiln_plugin_"
 @contextmanager
 def isolated() -> Iterator[None]:
     """What plugins register inside is forgotten at the end, and nothing registered before is seen: a stage depends on its inputs alone."""
-    handlers = dict(KerasConverter.handlers)
+    handlers = dict(REGISTERED)
     modules = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
     keras = sys.modules.get("keras")
     classes = dict(keras.saving.get_custom_objects()) if keras is not None else {}
@@ -31,8 +31,8 @@ def isolated() -> Iterator[None]:
 
 
 def _replace_all(handlers: dict[Any, Any], modules: dict[str, ModuleType], classes: dict[str, Any]) -> None:
-    KerasConverter.handlers.clear()
-    KerasConverter.handlers.update(handlers)
+    REGISTERED.clear()
+    REGISTERED.update(handlers)
     for name in [name for name in sys.modules if name.startswith(PREFIX)]:
         del sys.modules[name]
     sys.modules.update(modules)
@@ -46,7 +46,7 @@ def handled_by_plugins(model: ModelFacts, scope: str = "") -> list[str]:
     """The layers that a plugin's handler converts: with none, converting needs no plugin."""
     found = []
     for layer in model.layers:
-        if (layer.class_name, layer.name) in KerasConverter.handlers or (layer.class_name, None) in KerasConverter.handlers:
+        if registered_handler(layer) is not None:
             found.append(scope + layer.name)
         elif layer.model is not None:
             found += handled_by_plugins(layer.model, f"{scope}{layer.name}/")
