@@ -46,7 +46,14 @@ def run(options: argparse.Namespace) -> int:
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
     if not options.source.is_file() and str(options.source) in shipped():
-        return replace(shipped()[str(options.source)], backends=choose("backend", options.backend.split(","), BACKENDS))
+        known = shipped()[str(options.source)]
+        return replace(
+            known,
+            name=options.name or known.name,
+            backends=choose("backend", options.backend.split(","), BACKENDS),
+            batch_size=options.batch_size,
+            input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
+        )
     if not options.source.is_file():
         names = ", ".join(shipped())
         raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras, or one of {names}")
