@@ -72,21 +72,23 @@ def _sizes(call: Call) -> list[int]:
     return [call.args[loop.extent.value] for loop in call.nest.axes]
 
 
-def _imported(call: Call) -> Call:
-    """Rename axes and arguments so that they cannot meet those of another call."""
+def _imported(call: Call, other: Call) -> Call:
+    """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed ones from an earlier fusion."""
+    taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
+    mark = "'" * (1 + max((name.count("'") for name in taken), default=0))
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "axis":
-            return axis(expr.value + "'")
-        return arg(expr.value + "'") if expr.op == "arg" else None
+            return axis(expr.value + mark)
+        return arg(expr.value + mark) if expr.op == "arg" else None
 
     nest = call.nest.map(change)
     nest = replace(
         nest,
-        axes=tuple(Loop(loop.axis + "'", loop.extent) for loop in nest.axes),
-        reduce=tuple(Loop(loop.axis + "'", loop.extent) for loop in nest.reduce),
+        axes=tuple(Loop(loop.axis + mark, loop.extent) for loop in nest.axes),
+        reduce=tuple(Loop(loop.axis + mark, loop.extent) for loop in nest.reduce),
     )
-    return replace(call, nest=nest, args={name + "'": value for name, value in call.args.items()})
+    return replace(call, nest=nest, args={name + mark: value for name, value in call.args.items()})
 
 
 def _joined(expr: Expr, first: Sequence[View], second: Sequence[View]) -> tuple[Expr, tuple[View, ...]]:
@@ -107,7 +109,7 @@ def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
     """The producer with the consumer's expression in its epilogue, if every read of `name` is at the consumer's own position."""
     if not _is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
         return None
-    consumer = _imported(consumer)
+    consumer = _imported(consumer, producer)
     view = next(item for item in consumer.inputs if item.name == name)
     here = tuple(axis(loop.axis) for loop in consumer.nest.axes)
     if prod(_sizes(consumer)) != view.type.size:
@@ -187,7 +189,7 @@ def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
         return None
     if any(consumer.inputs[e.value[0]].shape != producer.outputs[0].shape for e in reads):
         return None
-    producer = _imported(producer)
+    producer = _imported(producer, consumer)
     value, views = _joined(producer.nest.outputs[0].value, consumer.inputs, producer.inputs)
     place = producer.nest.outputs[0].index
 

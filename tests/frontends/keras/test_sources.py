@@ -253,8 +253,19 @@ def test_classes_and_functions_are_not_imported(good, tmp_path):
         message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=layer), UnsupportedError)
         assert "conv (Layer): unknown class, which is never imported. Pass --plugin FILE.py" in message
         message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=initializer), UnsupportedError)
-        assert "Layer is not of Keras and never imported" in message
+        assert "Layer is not a computation of Keras and never imported" in message
     assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("module", ["keras.utils", "keras.src.utils.file_utils", "keras"])
+def test_functions_of_keras_that_do_not_compute_are_not_called(good, tmp_path, module):
+    def activation(tree):
+        tree["config"]["layers"][1]["config"]["activation"] = {
+            "module": module, "class_name": "function", "config": "get_file", "registered_name": "get_file",
+        }  # fmt: skip
+
+    message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=activation), UnsupportedError)
+    assert "get_file is not a computation of Keras and never imported" in message
 
 
 def test_plugin_defines_the_class(tmp_path):

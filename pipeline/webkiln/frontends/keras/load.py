@@ -16,6 +16,9 @@ from webkiln.frontends.keras.plugins import import_files
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported
 
+FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})
+"""Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
+
 
 def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelFacts, Blobs]:
     """The facts and weight blobs of a model file.
@@ -95,7 +98,7 @@ def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, st
             return
         if class_name == "__lambda__" or not _is_known(config, keras, is_layer=isinstance(name, str)):
             culprit = str(inner if class_name == "function" else class_name)
-            what = UNKNOWN if culprit in where else f"{culprit} is not of Keras and never imported"
+            what = UNKNOWN if culprit in where else f"{culprit} is not a computation of Keras and never imported"
             yield where, what, f"Pass --plugin FILE.py that registers {culprit!r}"
             return
         layer = where
@@ -110,4 +113,6 @@ def _is_known(config: Mapping[str, Any], keras: Any, *, is_layer: bool) -> bool:
     module = config.get("module")
     if module is None:
         return not is_layer or any(hasattr(place, config["class_name"]) for place in (keras.layers, keras.models, keras.ops))
-    return str(module).split(".")[0] == "keras"
+    root, *inner = str(module).split(".")
+    package = next((part for part in inner if part != "src"), "")
+    return root == "keras" and (config["class_name"] != "function" or package in FUNCTION_PACKAGES)
