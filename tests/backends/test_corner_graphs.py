@@ -16,20 +16,11 @@ GRAPHS = {
         y: float32[4,5] = Sub(x, one)
         output y = y
         """,
-    "three slices at different starts": """
-        input x: float32[2,19]
-        a: float32[2,4] = Slice(x) {"sizes":[2,4],"starts":[0,3],"steps":[1,1]}
-        b: float32[2,4] = Slice(x) {"sizes":[2,4],"starts":[0,8],"steps":[1,1]}
-        c: float32[2,4] = Slice(x) {"sizes":[2,4],"starts":[0,13],"steps":[1,1]}
-        ab: float32[2,4] = Sub(a, b)
-        y: float32[2,4] = Sub(ab, c)
-        output y = y
-        """,
-    "a slice that is padded and transposed": """
+    "a slice that is padded and copied": """
         input x: float32[1,1,6]
         s: float32[1,1,2] = Slice(x) {"sizes":[1,1,2],"starts":[0,0,3],"steps":[1,1,1]}
         p: float32[2,2,2] = Pad(s) {"high":[1,1,0],"low":[0,0,0],"value":1}
-        y: float32[2,2,2] = Transpose(p) {"perm":[1,0,2]}
+        y: float32[2,2,2] = Transpose(p) {"perm":[0,1,2]}
         output y = y
         """,
     "a tensor and its transpose": """
