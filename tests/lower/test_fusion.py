@@ -1,0 +1,75 @@
+"""Fused and tidied calls compute what the graph says: in numpy on many graphs, through the printers on some."""
+
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, error, run
+from tests.lower.mixed_graphs import graph
+from tests.passes.graphs import evaluate_graph
+from webkiln.ir.text import print_graph
+from webkiln.ir.verify import verify
+from webkiln.lower.lower import lower
+from webkiln.nest.interpret import interpret
+from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.table import infer
+from webkiln.passes.pipeline import PASSES
+
+TOLERANCE = 1e-4
+
+
+def values_of(made, seed):
+    rng = np.random.default_rng(seed)
+    return {name: (rng.standard_normal(made.type(name).shape) * 1.3).astype(np.float32) for name in (*made.inputs, *sorted(made.slots))}
+
+
+def optimised(made):
+    for name in PASSES:
+        made = import_module(f"webkiln.passes.{name}").run(made)
+        verify(made, infer)
+    return made
+
+
+def run_calls(made, values):
+    """Run the fused calls with the interpreter of nests."""
+    memory = fixed_values(made, values) | {name: values[name] for name in made.inputs}
+    lowered = lower(made)
+    for call in lowered.calls:
+        for view in call.outputs:
+            memory.setdefault(view.name, np.zeros(view.type.size, view.type.dtype))
+        inputs = [memory[view.name].reshape(view.shape) for view in call.inputs]
+        with np.errstate(all="ignore"):
+            interpret(call.nest, inputs, call.args, [memory[view.name].reshape(view.shape) for view in call.outputs])
+    return {output: memory[lowered.roots[name]].reshape(made.type(name).shape) for output, name in made.outputs.items()}
+
+
+def wrong(got, reference):
+    return {
+        name: value for name in reference if (value := error(got[name].astype(np.float64), reference[name].astype(np.float64))) > TOLERANCE
+    }
+
+
+@pytest.mark.parametrize("start", range(0, 600, 50))
+def test_fused_calls_keep_the_numbers(start):
+    for seed in range(start, start + 50):
+        made = graph(seed)
+        values = values_of(made, seed)
+        reference = evaluate_graph(made, values)
+        if seed % 2:
+            made = optimised(made)
+        found = wrong(run_calls(made, values), reference)
+        assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_printed_calls_keep_the_numbers(backend, tmp_path):
+    seeds = range(1000, 1040)
+    graphs = [graph(seed) for seed in seeds]
+    jobs = []
+    for seed, made in zip(seeds, graphs, strict=True):
+        values = values_of(made, seed)
+        jobs.append(Job(made, {name: values[name] for name in made.inputs}, fixed_values(made, values)))
+    for seed, made, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
+        found = wrong(outputs, evaluate_graph(made, values_of(made, seed)))
+        assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
