@@ -30,6 +30,19 @@ class Block:
         return [*self.declarations, *self.statements]
 
 
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A summand of an address, `factor` times `stride` elements, known at a loop level."""
+
+    level: int
+    factor: str
+    stride: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.factor if self.stride is None else f"{self.factor} * {self.stride}"
+
+
 def body(kernel: Kernel, dialect: Dialect) -> list[str]:
     """The statements of the kernel's function."""
     return _Emitter(kernel, dialect).run()
@@ -212,30 +225,30 @@ class _Emitter:
         args = [str(item.value) if shift and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
         return self.bound(expr, key, "v128", self.simd.operation(expr, args))
 
-    def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[tuple[int, str]]:
-        """The address of an element as (level, text) summands."""
+    def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:
+        """The address of an element as summands."""
         panel = self.kernel.panel(position)
-        summands: list[tuple[int, str]] = []
+        summands: list[Term] = []
         for dim, item in enumerate(index):
             if item.op == "const" and item.value == 0:
                 continue
             text, level = self.scalar(item, t, v), self.level(item)
             stride = f"s{position}_{dim}"
             if panel is None:
-                summands.append((level, text if dim == len(index) - 1 else f"{text} * {stride}"))
+                summands.append(Term(level, text, None if dim == len(index) - 1 else stride))
             elif dim == panel.dim:
-                block = f"({text} >> {panel.block.bit_length() - 1})"
-                summands.append((level, f"{block} * {stride} + ({text} & {panel.block - 1})" if panel.order else text))
+                block, lane = f"({text} >> {panel.block.bit_length() - 1})", f"({text} & {panel.block - 1})"
+                summands += [Term(level, block, stride), Term(level, lane)] if panel.order else [Term(level, text)]
             else:
-                summands.append((level, f"{text} * {panel.block if dim == panel.order[-1] else stride}"))
+                summands.append(Term(level, text, str(panel.block) if dim == panel.order[-1] else stride))
         return summands
 
     def address(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int, *, only: int | None = None) -> str:
         """Sum the terms level by level, so that each loop adds only what changes in it; `only` bounds the level."""
-        summands = [item for item in self.terms(position, index, t, v) if only is None or item[0] <= only]
+        summands = [item for item in self.terms(position, index, t, v) if only is None or item.level <= only]
         total = ""
-        for level in sorted({level for level, _ in summands}):
-            parts = ([total] if total else []) + [text for where, text in summands if where == level]
+        for level in sorted({item.level for item in summands}):
+            parts = ([total] if total else []) + [item.text for item in summands if item.level == level]
             text = " + ".join(parts)
             if text.isidentifier():
                 total = text
@@ -283,15 +296,14 @@ class _Emitter:
             pointer = self.declare(where, self.dialect.pointers.pointer_type(operand), text)
             self.blocks[where].values[key] = pointer
         inner = []
-        for level, text in self.terms(position, index, t, v):
-            if level > where:
-                name = self.known(("step", condition, text))
-                if name is None:
-                    factor, _, stride = text.partition(" * ")
-                    chosen = self.declare(where, INT, f"{condition} ? {stride or '1'} : 0")
-                    name = f"{factor} * {chosen}"
-                    self.blocks[level].values[("step", condition, text)] = name
-                inner.append(name)
+        for item in self.terms(position, index, t, v):
+            if item.level > where:
+                known_step = ("step", condition, item.text)
+                product = self.known(known_step)
+                if product is None:
+                    stride = self.declare(where, INT, f"{condition} ? {item.stride or '1'} : 0")
+                    product = self.blocks[item.level].values[known_step] = f"{item.factor} * {stride}"
+                inner.append(product)
         return pointer, " + ".join(inner) or "0"
 
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:

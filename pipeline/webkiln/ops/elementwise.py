@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type, broadcast, is_float, is_integer
+from webkiln.ir.types import Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, FLOAT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
@@ -234,6 +234,9 @@ def _cast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 def _lower_cast(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     value = nest.element(low.inputs[0], nest.axes(low.outputs[0].shape))
+    if value.type == FLOAT and is_integer(attrs["dtype"]) and itemsize(attrs["dtype"]) < 4:
+        limits = np.iinfo(attrs["dtype"])
+        value = clip({"min": limits.min, "max": limits.max}, value)
     nest.store(low.outputs[0], cast(value, COMPUTE[attrs["dtype"]]))
     nest.done()
 
@@ -247,5 +250,10 @@ def _cast_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
 
 define(Operator(
     "Cast", _cast_types, _cast_reference, _lower_cast, {"dtype": REQUIRED}, elementwise=True,
-    cases=lambda: [Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((FLOATS,), {"dtype": BOOL}), Case((BOOLS,), {"dtype": "float32"})],
+    cases=lambda: [
+        Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((FLOATS,), {"dtype": BOOL}), Case((BOOLS,), {"dtype": "float32"}),
+        Case((np.array([300.7, -300.0, 126.5, -0.5, np.nan], np.float32),), {"dtype": "int8"}, name="saturates"),
+        Case((np.array([300.7, -3.0, 254.5], np.float32),), {"dtype": "uint8"}, name="saturates"),
+        Case((INTS * 100,), {"dtype": "int8"}, name="wraps"),
+    ],
 ))  # fmt: skip
