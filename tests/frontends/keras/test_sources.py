@@ -221,6 +221,19 @@ def test_config_that_keras_does_not_write(good, tmp_path):
     assert error_of(path, UserError).startswith("conv (Conv")
 
 
+@pytest.mark.parametrize(
+    ("layer", "key", "value"),
+    [("dense", "units", -3), ("dense", "units", 10**12), ("dense", "units", "2"), ("conv", "filters", 7), ("conv", "kernel_size", [5, 5])],
+)
+def test_config_that_disagrees_with_the_weights(good, tmp_path, layer, key, value):
+    def edit(tree):
+        found = next(item for item in tree["config"]["layers"] if item["config"]["name"] == layer)
+        found["config"][key] = value
+
+    path = rewritten(good / "m.keras", tmp_path / "m.keras", config=edit)
+    assert f"the config says {key}=" in error_of(path, ShapeError)
+
+
 def test_lambda_is_not_executed(tmp_path):
     flag = str(tmp_path / "executed")
     x = keras.Input((2,), name="x")

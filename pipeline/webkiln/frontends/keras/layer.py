@@ -70,6 +70,16 @@ class Layer:
             )
         return self.weights[name]
 
+    def check_config(self, **weights: Any) -> None:
+        """Refuse a config that says another thing than the weights, by name."""
+        for name, expected in weights.items():
+            value = self.config.get(name, expected)
+            value = tuple(value) if isinstance(value, list) else value
+            if isinstance(value, bool) or value != expected:
+                raise self.error(
+                    f"the config says {name}={value!r}, the weights are for {expected!r}; the file is damaged, save the model again"
+                )
+
     def error(self, message: str) -> ShapeError:
         return ShapeError(f"{self.path} ({self.class_name}): {message}")
 

@@ -17,6 +17,7 @@ def dense(converter: "KerasConverter", layer: Layer) -> None:
     weight = layer.weight("kernel")
     if len(weight.shape) != 2 or x.type.rank < 2 or x.shape[-1] != weight.shape[0]:
         raise layer.error(f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[0]} features on its last axis")
+    layer.check_config(units=weight.shape[1])
     b = converter.builder
     y = b.op("MatMul", [x, converter.convert_to_constant_variable(weight)], order=x.order)
     if layer.config.get("use_bias", True):
@@ -29,6 +30,7 @@ def conv(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("kernel")
     groups = layer.config.get("groups", 1)
+    layer.check_config(filters=weight.shape[-1])
     kernel = converter.convert_to_constant_variable(weight)
     _convolve(converter, layer, x, kernel, groups)
 
@@ -38,6 +40,7 @@ def depthwise_conv(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("depthwise_kernel" if "depthwise_kernel" in layer.weights else "kernel")
     *window, channels, multiplier = weight.shape
+    layer.check_config(depth_multiplier=multiplier)
     kernel = converter.convert_to_constant_variable(weight)
     kernel = converter.builder.op("Reshape", [kernel], {"shape": (*window, 1, channels * multiplier)})
     _convolve(converter, layer, x, kernel, channels)
@@ -49,6 +52,8 @@ def _convolve(converter: "KerasConverter", layer: Layer, x: Tensor, kernel: Tens
         raise layer.error(f"the kernel is {list(kernel.shape)} for {kernel.type.rank - 2} spatial axes, x is {list(x.shape)}")
     batch, feature, *spatial = dims(layer, rank)
     *window, per_group, features = kernel.shape
+    if isinstance(layer.config.get("kernel_size"), list):
+        layer.check_config(kernel_size=tuple(window))
     if x.shape[feature] != per_group * groups:
         fitting = f", groups={x.shape[feature] // per_group} would fit" if x.shape[feature] % per_group == 0 else ""
         raise layer.error(
