@@ -24,7 +24,7 @@ runtime/node_modules/.package-lock.json: runtime/package-lock.json
 	@if command -v npm >/dev/null; then \
 		(cd runtime && npm ci --silent --no-audit --no-fund) || echo "make: npm ci failed in runtime/; its types are not checked" >&2; \
 	else \
-		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the runtime's types are not checked" >&2; \
+		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the test of the runtime's types will fail" >&2; \
 	fi
 
 tools:

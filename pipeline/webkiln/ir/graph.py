@@ -110,10 +110,6 @@ class Graph:
         type_ = self.type(name)
         return np.array(self.constants[name].values, dtype=type_.dtype).reshape(type_.shape)
 
-    def is_fixed(self, name: str) -> bool:
-        """Whether a Variable is a slot or a constant."""
-        return name in self.slots or name in self.constants
-
     def fixed_part(self) -> tuple[Node, ...]:
         """The nodes that depend on slots and constants alone: `pack` evaluates them."""
         known = set(self.slots) | set(self.constants)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from webkiln.ir.graph import Attributes, Constant, Graph, Node, Variable
+from webkiln.ir.graph import Constant, Graph, Node, Variable
 from webkiln.ir.types import Type
 
 
@@ -49,32 +49,22 @@ class View:
 
 def apply(graph: Graph, rule: Rule) -> Graph:
     """Apply `rule` to every node until it matches nowhere; each edit sees the graph left by the one before."""
-    start = 0
     while True:
         view = View(graph)
-        for index in range(start, len(graph.nodes)):
-            edit = rule(view, graph.nodes[index])
-            if edit is not None:
-                graph = _applied(graph, index, edit)
-                start = 0
-                break
-        else:
+        edits = ((index, rule(view, node)) for index, node in enumerate(graph.nodes))
+        found = next(((index, edit) for index, edit in edits if edit is not None), None)
+        if found is None:
             return remove_unused(graph)
+        graph = _applied(graph, *found)
 
 
 def _applied(graph: Graph, index: int, edit: Edit) -> Graph:
-    variables = dict(graph.variables) | {variable.name: variable for variable in edit.variables}
-    nodes = [*graph.nodes[:index], *edit.nodes, *graph.nodes[index + 1 :]]
-    made = {name for node in edit.nodes for name in node.outputs}
-    nodes[:index] = [node for node in nodes[:index] if not made.intersection(node.outputs)]
-    changed = graph.edit(nodes=tuple(nodes), variables=variables, constants={**graph.constants, **edit.constants})
-    gone = {name for name in graph.nodes[index].outputs if name not in made}
-    changed = redirect(changed, edit.redirect) if edit.redirect else changed
-    return changed.edit(variables={name: v for name, v in changed.variables.items() if name not in gone or _defined(changed, name)})
-
-
-def _defined(graph: Graph, name: str) -> bool:
-    return graph.is_fixed(name) or any(name in node.outputs for node in graph.nodes)
+    changed = graph.edit(
+        nodes=(*graph.nodes[:index], *edit.nodes, *graph.nodes[index + 1 :]),
+        variables={**graph.variables, **{variable.name: variable for variable in edit.variables}},
+        constants={**graph.constants, **edit.constants},
+    )
+    return redirect(changed, edit.redirect)
 
 
 def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
@@ -108,8 +98,3 @@ def remove_unused(graph: Graph) -> Graph:
         constants={name: value for name, value in graph.constants.items() if name in live},
         variables={name: variable for name, variable in graph.variables.items() if name in live},
     )
-
-
-def node(op: str, inputs: Sequence[str], output: Variable, attrs: Attributes | None = None, layer: str = "") -> Node:
-    """A node with one output."""
-    return Node(op, tuple(inputs), (output.name,), attrs or {}, layer)

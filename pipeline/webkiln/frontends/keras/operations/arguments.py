@@ -10,7 +10,6 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 
 Operand = Any
 FLOAT = "float32"
-RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 
 
 def promote(dtypes: Sequence[str]) -> str:
