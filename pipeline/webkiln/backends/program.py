@@ -1,6 +1,6 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,20 +36,26 @@ def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
     lowered = lower(graph, keep)
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
     weights = {item.name for item in stored(graph)} - shared
-    choices = [choose(call, facts, weights) for call in lowered.calls]
+    free = weights
+    while True:
+        choices = [choose(call, facts, free) for call in lowered.calls]
+        targets, clashing = _targets(lowered.calls, choices, weights)
+        if not clashing:
+            return Planned(lowered, tuple(choices), targets)
+        free = free - clashing
+
+
+def _targets(calls: Sequence[Call], choices: Sequence[Choice], weights: Collection[str]) -> tuple[dict[str, Target], set[str]]:
+    """How each weight should lie, and the weights of which one reader wants another panel than the next."""
     targets: dict[str, Target] = {}
     clashing: set[str] = set()
-    for call, choice in zip(lowered.calls, choices, strict=True):
+    for call, choice in zip(calls, choices, strict=True):
         for position, view in enumerate(call.inputs):
             if view.name in weights:
                 wanted = Target(view.shape, choice.schedule.panel(position))
                 if targets.setdefault(view.name, wanted) != wanted and (wanted.panel or targets[view.name].panel):
                     clashing.add(view.name)
-    if clashing:
-        free = weights - clashing
-        choices = [choose(call, facts, free) for call in lowered.calls]
-        targets |= {name: Target(targets[name].shape, None) for name in clashing}
-    return Planned(lowered, tuple(choices), targets)
+    return targets, clashing
 
 
 def program(graph: Graph, facts: Facts, encoding: str, keep_layers: bool = False) -> dict[str, Any]:
