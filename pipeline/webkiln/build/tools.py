@@ -42,7 +42,7 @@ TOOLS = {
     "clang": Tool(tuple(f"clang-{version}" for version in toolchain.VERSIONS), r"version (\d+\.\d+\.\d+)", LLVM),
     "wasm-ld": Tool(tuple(f"wasm-ld-{version}" for version in toolchain.VERSIONS), r"LLD (\d+\.\d+\.\d+)", LLVM),
     "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), r"(\d+)\.\d+\.\d+", CHROMIUM),
-    "node": Tool(("node", "nodejs"), r"v(\d+)\.", NODE),
+    "node": Tool(("node",), r"v(\d+)\.", NODE),
 }
 
 
