@@ -28,8 +28,6 @@ def pool(op: str) -> Handler:
             "pad_low": tuple(low for low, _ in pads),
             "pad_high": tuple(high for _, high in pads),
         }
-        if op == "AvgPool":
-            attrs["count_include_pad"] = False  # type: ignore[assignment]
         converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op(op, [x], attrs))
 
     return handler
