@@ -10,8 +10,8 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.errors import SourceError
 from webkiln.ir.serial import from_json
+from webkiln.ir.types import Array
 from webkiln.ops.evaluate import fixed_values
-from webkiln.ops.operator import Array
 from webkiln.weights.shards import pieces, stored, write
 
 DATA = ()

@@ -15,10 +15,10 @@ from webkiln.backends.table import FACTS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.ir.graph import Graph, Node, Variable
-from webkiln.ir.types import Type, itemsize
+from webkiln.ir.types import Array, Type, itemsize
 from webkiln.nest.build import Call
 from webkiln.nest.schedule import Schedule
-from webkiln.ops.operator import Array, Case
+from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import Order
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 
 Attributes = Mapping[str, Any]
 INLINE_ELEMENTS = 1024
@@ -81,7 +80,7 @@ class Graph:
     slots: frozenset[str] = frozenset()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     states: tuple[State, ...] = ()
-    weights: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False, repr=False)
+    weights: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     def type(self, name: str) -> Type:
         return self.variables[name].type
@@ -103,7 +102,7 @@ class Graph:
         for state in self.states:
             yield state.output
 
-    def constant(self, name: str) -> NDArray[Any] | None:
+    def constant(self, name: str) -> Array | None:
         """The value of an inline constant, or None."""
         if name not in self.constants:
             return None
@@ -124,7 +123,7 @@ class Graph:
         return replace(self, **changes)
 
 
-def make_constant(value: NDArray[Any]) -> Constant:
+def make_constant(value: Array) -> Constant:
     if value.size > INLINE_ELEMENTS:
         raise InternalError(f"a constant of {value.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
     return Constant(tuple(value.ravel().tolist()))

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
 
+Array = NDArray[Any]
 DTYPES = (
     "float32", "float16", "float64",
     "int8", "int16", "int32", "int64",

@@ -1,16 +1,13 @@
 """A numpy interpreter of nests: the oracle for every printer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from webkiln.ir.types import Array
 from webkiln.nest.expr import NUMPY, Expr, walk
 from webkiln.nest.nest import Accumulator, Nest, load_guard, load_index
 from webkiln.nest.semantics import compute
-
-Array = NDArray[Any]
 
 
 def interpret(nest: Nest, inputs: Sequence[Array], args: Mapping[str, int], outputs: Sequence[Array]) -> None:

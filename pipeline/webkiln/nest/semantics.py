@@ -1,14 +1,11 @@
 """What every operation of the vocabulary means: a numpy function over arrays of the operands' types."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from webkiln.ir.types import Array
 from webkiln.nest.expr import BOOL, NUMPY, Expr
-
-Array = NDArray[Any]
 
 
 def _idiv(a: Array, b: Array) -> Array:

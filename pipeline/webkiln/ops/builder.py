@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import Axis, Order
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Graph, Node, State, Variable, make_constant
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 from webkiln.ops.operator import Rules
 
-Array = NDArray[Any]
 Scalar = bool | int | float
 KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr
-from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.window import all_inside, window_index, window_size, write_padded
 
 FEW_CHANNELS = 8

@@ -7,12 +7,12 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type, broadcast, is_float, is_integer, itemsize
+from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, FLOAT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
-from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 Formula = Callable[..., Expr]
 FLOATS = np.array([[-3.5, -1.0, -0.25, 0.0, 0.5], [1.0, 1.5, 2.5, 20.0, -20.0]], np.float32)

@@ -1,16 +1,13 @@
 """Run a Graph with the operators' numpy references."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph
+from webkiln.ir.types import Array
 from webkiln.ops.table import evaluate
-
-Array = NDArray[Any]
 
 
 def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type, broadcast
+from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr
-from webkiln.ops.operator import Array, Case, Operator, define
+from webkiln.ops.operator import Case, Operator, define
 
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

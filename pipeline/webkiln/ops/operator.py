@@ -4,16 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
-
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Attributes, Node
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 
 if TYPE_CHECKING:
     from webkiln.nest.build import Lowering
 
-Array = NDArray[Any]
 REQUIRED = object()
 
 

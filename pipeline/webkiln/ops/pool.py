@@ -8,10 +8,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import FLOAT, INT, Expr, cast, const, select
-from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.window import all_inside, window_index, window_size
 
 WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)

@@ -7,10 +7,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const
-from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
 def check_axes(axes: Sequence[int], rank: int) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Type, broadcast
+from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
-from webkiln.ops.operator import REQUIRED, Array, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.window import write_padded
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)

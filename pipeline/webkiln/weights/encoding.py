@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from webkiln.ir.types import Array
 from webkiln.nest.expr import FLOAT, INT, UINT, Expr, apply, bitcast, cast, const, select
 
-Array = NDArray[Any]
 ENCODINGS = ("float32", "float16", "int8", "eightbit")
 
 

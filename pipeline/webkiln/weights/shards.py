@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.ir.graph import Graph
+from webkiln.ir.types import Array
 from webkiln.weights.encoding import BY_NAME, Stored, choose
 
 SHARD_BYTES = 24 << 20
@@ -87,7 +87,7 @@ def _rows_that_fit(weight: Stored, name: str, room: int, most: int) -> int:
     return max(0, min(most, (room - empty) // max(one - empty, 1)))
 
 
-def write(layout: Sequence[Piece], values: Mapping[str, NDArray[Any]]) -> list[bytes]:
+def write(layout: Sequence[Piece], values: Mapping[str, Array]) -> list[bytes]:
     """The bytes of every shard."""
     shards: list[bytearray] = []
     for piece in layout:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.keras import handlers as registry
@@ -17,11 +16,10 @@ from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.table import RULES
 
-Array = NDArray[Any]
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
 CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
 

@@ -8,15 +8,14 @@ from typing import Any
 
 import h5py
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.canonical import digest
 from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import Source, member, open_source, read_array, reading
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.ir.types import Array
 
-Array = NDArray[Any]
 Blobs = dict[str, Array]
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError, VerificationError
 from webkiln.frontends.keras.facts import ModelFacts
+from webkiln.ir.types import Array
 from webkiln.ops.builder import clean
 
-Array = NDArray[Any]
 Inputs = dict[str, tuple[str, tuple[int, ...]]]
 
 NATURAL = ("natural0", "natural1")
