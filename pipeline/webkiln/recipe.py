@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +26,11 @@ class UrlSource:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """A Python script whose `function(path)` writes the model file."""
+    """A Python script whose `function(path, **parameters)` writes the model file."""
 
     script: Path
     function: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 Source = PathSource | UrlSource | ExportSource
@@ -37,7 +38,7 @@ Source = PathSource | UrlSource | ExportSource
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What is asked for one model; paths are absolute."""
+    """What is asked for one model; paths are absolute. What is built `on_request` is left out where no model is named."""
 
     name: str
     source: Source
@@ -49,6 +50,7 @@ class Recipe:
     labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
     plugins: tuple[Path, ...] = ()
     trust_source: bool = False
+    on_request: bool = False
 
 
 def choose(what: str, values: Collection[str], valid: Collection[str], where: str = "") -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         choose("encoding in tolerances", tolerances.keys(), ENCODINGS, where)
     return Recipe(
         name=name,
-        source=_source(data["source"], folder, where),
+        source=_source(data["source"], data.get("parameters", {}), folder, where),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         batch_size=data.get("batch_size", 1),
         backends=choose("backend", data.get("backends", BACKENDS), BACKENDS, where),
@@ -100,10 +102,22 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         labels=_labels(data.get("labels", ())),
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
         trust_source=data.get("trust_source", False),
+        on_request=data.get("on_request", False),
     )
 
 
-def _source(value: Any, folder: Path, where: str) -> Source:
+def with_parameters(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
+    """The recipe with other values for parameters of its export function."""
+    if not given:
+        return recipe
+    if not isinstance(recipe.source, ExportSource):
+        raise RecipeError(f"{recipe.name}: its source is a file, which takes no parameter {', '.join(given)}")
+    return replace(recipe, source=replace(recipe.source, parameters={**recipe.source.parameters, **given}))
+
+
+def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str) -> Source:
+    if parameters and not (isinstance(value, dict) and "script" in value):
+        raise RecipeError(f"{where}: parameters are for the function of an export script, and source names none")
     if isinstance(value, str):
         return PathSource(folder / value)
     if set(value) == {"url", "sha256"}:
@@ -112,7 +126,7 @@ def _source(value: Any, folder: Path, where: str) -> Source:
             raise RecipeError(f"{where}: source.sha256 is {digest!r}, expected 64 lower-case hexadecimal digits")
         return UrlSource(value["url"], digest)
     if set(value) == {"script", "function"}:
-        return ExportSource(folder / value["script"], value["function"])
+        return ExportSource(folder / value["script"], value["function"], parameters)
     raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
 
 
@@ -136,6 +150,10 @@ def _shape(value: Any) -> bool:
     return isinstance(value, list) and all(map(_size, value))
 
 
+def _plain(value: Any) -> bool:
+    return type(value) in (str, int, float, bool)
+
+
 def _number(value: Any) -> bool:
     return type(value) in (int, float) and value > 0
 
@@ -150,4 +168,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
     "plugins": ("a list of Python files", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
+    "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
+    "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

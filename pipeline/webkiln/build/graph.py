@@ -47,14 +47,16 @@ class ModelGraph:
     def fetch(self) -> Action:
         source = self.recipe.source
         inputs: dict[str, Input] = {}
+        params: dict[str, Any] = {}
         code: tuple[Path, ...] = ()
         match source:
             case PathSource(path):
                 inputs, params = {"source": Local(path)}, {"kind": "path"}
             case UrlSource(url, sha256):
                 params = {"kind": "url", "url": url, "sha256": sha256}
-            case ExportSource(script, function):
-                inputs, params = {"script.py": Local(script)}, {"kind": "export", "function": function}
+            case ExportSource(script, function, parameters):
+                inputs = {"script.py": Local(script)}
+                params = {"kind": "export", "function": function, "parameters": dict(parameters)}
                 code = (script,)
         return self._add("fetch", "", inputs, ("source",), params, code=code, timeout=1800)
 

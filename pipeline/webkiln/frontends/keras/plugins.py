@@ -18,11 +18,14 @@ PREFIX = "webkiln_plugin_"
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """What plugins register inside is forgotten at the end, and nothing registered before is seen: a stage depends on its inputs alone."""
+    """What plugins register inside is forgotten at the end, and nothing registered or named before is seen: a stage depends on its inputs
+    alone."""
     handlers = dict(REGISTERED)
     modules = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
     keras = sys.modules.get("keras")
     classes = dict(keras.saving.get_custom_objects()) if keras is not None else {}
+    if keras is not None:
+        keras.utils.clear_session(free_memory=False)
     _replace_all({}, {}, {})
     try:
         yield

@@ -22,12 +22,12 @@ def make_inputs(inputs: Inputs, scale: float = 1.0) -> dict[str, dict[str, Array
     """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine."""
     sets: dict[str, dict[str, Array]] = {}
     for seed, name in enumerate(NATURAL):
-        sets[name] = {key: _natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
+        sets[name] = {key: natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
     sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in inputs.items()}
     return sets
 
 
-def _natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
+def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
     """Smooth waves along every axis with some noise, in 0..scale; small integers for integer inputs."""
     generator = np.random.default_rng(seed)
     smooth = np.zeros(shape)
