@@ -1,9 +1,9 @@
-"""A recipe's source -> the model file: a local file, a download with its sha256, or what an export script writes.
+"""A recipe's source -> the model file: a local file, a download with its sha256, what an export script writes, or the weights of a model
+that a function returns.
 
 An export script is a Python file with a function that takes the path to write to, and `parameters`. It comes in as input `script.py`.
 """
 
-import inspect
 import shutil
 import urllib.error
 import urllib.request
@@ -14,6 +14,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.keras.made import check_parameters, make_model, save_weights
 from webkiln.frontends.keras.plugins import import_file, isolated
 
 DATA = ()
@@ -32,8 +33,11 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         case "export":
             with isolated():
                 _export(inputs["script.py"], params["function"], params["parameters"], target)
+        case "module":
+            with isolated(inputs["modules/"]):
+                save_weights(make_model(params), target)
         case kind:
-            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url and export")
+            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url, export and module")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -69,10 +73,7 @@ def _export(script: Path, function: str, parameters: Mapping[str, Any], target: 
     if not callable(export):
         raise RecipeError(f"{script.name}: has no function {function!r}; it takes the path to write to")
     path = target.with_name("export.keras")
-    try:
-        inspect.signature(export).bind(path, **parameters)
-    except TypeError as error:
-        raise RecipeError(f"{script.name}: {function}{inspect.signature(export)} does not take the recipe's parameters: {error}") from None
+    check_parameters(f"{script.name}: {function}", export, path, **parameters)
     try:
         export(path, **parameters)
         if not path.is_file():

@@ -67,7 +67,7 @@ def test_an_export_script_and_its_parameters() -> None:
         ({"source": {"url": "u"}}, "source has the keys url; expected url and sha256"),
         ({"source": {"url": "u", "sha256": "ABC"}}, "expected 64 lower-case hexadecimal digits"),
         ({"source": 3}, "source is 3, expected a path"),
-        ({"source": "m", "parameters": {"size": 3}}, "parameters are for the function of an export script"),
+        ({"source": "m", "parameters": {"size": 3}}, "parameters are for a function that makes the model"),
         ({"source": {"script": "m.py", "function": "f"}, "parameters": {"size": [3]}}, "expected a table: name = string, number"),
     ],
 )

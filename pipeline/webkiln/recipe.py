@@ -1,7 +1,9 @@
 """`models/<name>/recipe.toml`: where a model comes from and what is built of it."""
 
+import re
+import sys
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,19 @@ class ExportSource:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-Source = PathSource | UrlSource | ExportSource
+@dataclass(frozen=True, slots=True)
+class ModuleSource:
+    """A Python module below the folder `root`, whose `function(**parameters)` returns the model."""
+
+    root: Path
+    module: str
+    function: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+Source = PathSource | UrlSource | ExportSource | ModuleSource
+
+MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +98,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
     folder = path.parent.absolute()
     choose("key", data.keys() or ["(nothing)"], KEYS, where)
     if "source" not in data:
-        raise RecipeError(f"{where}: the key source is missing: a path, {{url, sha256}}, or {{script, function}}")
+        raise RecipeError(f"{where}: the key source is missing: a path, module:function, {{url, sha256}}, or {{script, function}}")
     for key, value in data.items():
         if not KEYS[key][1](value):
             raise RecipeError(f"{where}: {key} is {value!r}, expected {KEYS[key][0]}")
@@ -110,14 +124,16 @@ def with_parameters(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
     """The recipe with other values for parameters of its export function."""
     if not given:
         return recipe
-    if not isinstance(recipe.source, ExportSource):
+    if not isinstance(recipe.source, ExportSource | ModuleSource):
         raise RecipeError(f"{recipe.name}: its source is a file, which takes no parameter {', '.join(given)}")
     return replace(recipe, source=replace(recipe.source, parameters={**recipe.source.parameters, **given}))
 
 
 def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str) -> Source:
+    if isinstance(value, str) and MODULE.fullmatch(value):
+        return replace(find_module(value, (folder, *folder.parents[:2]), where), parameters=parameters)
     if parameters and not (isinstance(value, dict) and "script" in value):
-        raise RecipeError(f"{where}: parameters are for the function of an export script, and source names none")
+        raise RecipeError(f"{where}: parameters are for a function that makes the model, and source names none")
     if isinstance(value, str):
         return PathSource(folder / value)
     if set(value) == {"url", "sha256"}:
@@ -128,6 +144,21 @@ def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str)
     if set(value) == {"script", "function"}:
         return ExportSource(folder / value["script"], value["function"], parameters)
     raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
+
+
+def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource:
+    """`module:function`, with the module looked for in `folders` and then on Python's path."""
+    module, _, function = value.partition(":")
+    for root in (*folders, *map(Path, sys.path)):
+        if module_file(root, module) is not None:
+            return ModuleSource(root.absolute(), module, function)
+    raise RecipeError(f"{where}: there is no module {module} in {', '.join(map(str, folders))} or on Python's path")
+
+
+def module_file(root: Path, module: str) -> Path | None:
+    """The file that a module of this name has below `root`, if any."""
+    path = root.joinpath(*module.split("."))
+    return next(filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py")), None)
 
 
 def _labels(value: Any) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:

@@ -27,7 +27,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, Choice, ModelGraph
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError, WebkilnError
-from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, Recipe, choose, read_recipes, with_parameters
+from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, read_recipes, with_parameters
 
 VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights")
 STAGES = {
@@ -121,9 +121,9 @@ def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> V
 
 
 def _weighted(recipe: Recipe, weights: str | None) -> Recipe:
-    """The recipe with `weights` for that parameter of its export script, if it has it."""
+    """The recipe with `weights` for that parameter of the function that makes the model, if it has it."""
     source = recipe.source
-    takes = isinstance(source, ExportSource) and "weights" in source.parameters
+    takes = isinstance(source, ExportSource | ModuleSource) and "weights" in source.parameters
     return with_parameters(recipe, {"weights": weights}) if weights is not None and takes else recipe
 
 

@@ -14,7 +14,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose, read_recipes, with_parameters
+from webkiln.recipe import BACKENDS, ENCODINGS, MODULE, PathSource, Recipe, Source, choose, find_module, read_recipes, with_parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     """What a recipe would say of the model; `recipe_of` reads it."""
-    parser.add_argument("source", type=Path, help=f"the model file, or a model that comes with webkiln: {', '.join(shipped())}")
+    parser.add_argument(
+        "source",
+        type=Path,
+        help=f"the model file, a function that returns a model (module:function), or a model that comes with webkiln: {', '.join(shipped())}",
+    )
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument("--backend", default=",".join(BACKENDS), help=f"some of {','.join(BACKENDS)}")
     parser.add_argument("--batch-size", type=int, default=1)
@@ -57,14 +61,21 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             batch_size=options.batch_size,
             input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
         )
-    if not options.source.is_file():
+    if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
+        source: Source = find_module(str(options.source), (Path.cwd(),), str(options.source))
+        stem = str(options.source).rpartition(":")[2]
+    elif not options.source.is_file():
         names = ", ".join(shipped())
-        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras, or one of {names}")
+        raise SourceError(
+            f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}"
+        )
+    else:
+        source, stem = PathSource(options.source.absolute()), options.source.stem
     if options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     recipe = Recipe(
-        name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", options.source.stem),
-        source=PathSource(options.source.absolute()),
+        name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem),
+        source=source,
         input_shapes=dict(map(_input_shape, options.input_shape)),
         batch_size=options.batch_size,
         backends=choose("backend", options.backend.split(","), BACKENDS),
