@@ -13,7 +13,7 @@ import numpy as np
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import Axis, Order
-from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Graph, Node, State, Variable, make_constant
+from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Distribution, Graph, Node, State, Variable, make_constant
 from webkiln.ir.types import Array, Type
 from webkiln.ops.operator import Rules
 
@@ -98,8 +98,15 @@ class GraphBuilder:
         self._states: dict[str, tuple[str, str, str]] = {}
         self._counts: dict[str, int] = {}
 
-    def input(self, name: str, dtype: str, shape: Sequence[int], order: Order | None = None) -> Tensor:
-        tensor = self._declare(self._fresh(name), Type(dtype, tuple(shape)), order)
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(self._inputs)
+
+    def input(
+        self, name: str, dtype: str, shape: Sequence[int], order: Order | None = None, distribution: Distribution | None = None
+    ) -> Tensor:
+        """An input of the graph; with a `distribution`, one that takes random numbers."""
+        tensor = self._declare(self._fresh(name), Type(dtype, tuple(shape)), order, distribution)
         self._inputs.append(tensor.name)
         return tensor
 
@@ -234,10 +241,10 @@ class GraphBuilder:
         sizes = dict(zip(present, tensor.shape, strict=True))
         return self.op("Reshape", [tensor], {"shape": tuple(sizes.get(axis, 1) for axis in target.axes)}, target)
 
-    def _declare(self, name: str, type_: Type, order: Order | None) -> Tensor:
+    def _declare(self, name: str, type_: Type, order: Order | None, distribution: Distribution | None = None) -> Tensor:
         if order is not None and len(order) != type_.rank:
             raise InternalError(f"{name}: order {order} has {len(order)} axes, its type is {type_}")
-        self._variables[name] = Variable(name, type_, order or None)
+        self._variables[name] = Variable(name, type_, order or None, distribution)
         return Tensor(self, self._variables[name])
 
     def _fresh(self, stem: str) -> str:

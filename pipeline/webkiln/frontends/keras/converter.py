@@ -16,7 +16,7 @@ from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
-from webkiln.ir.graph import INLINE_ELEMENTS, Graph
+from webkiln.ir.graph import INLINE_ELEMENTS, Distribution, Graph
 from webkiln.ir.types import Array, Type
 from webkiln.ops.builder import GraphBuilder, Step, Tensor
 from webkiln.ops.table import RULES
@@ -53,6 +53,7 @@ class KerasConverter:
         self._states: dict[str, Tensor] = {}
         self._orders: Mapping[int, Order] = CHANNELS_LAST
         self._shapes: Mapping[str, Sequence[int]] = {}
+        self._batch = batch_size
 
     handlers = registry.REGISTERED
     register_handler = staticmethod(registry.register_handler)
@@ -77,6 +78,7 @@ class KerasConverter:
         layers = {layer.name: layer for layer in source.layers}
         self._shapes = self._named_shapes([name for name, _ in source.inputs])
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
+        self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         outputs = self._run(source, "", inputs)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
 
@@ -209,7 +211,9 @@ class KerasConverter:
         owner = self._frames[-1].owner
         self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
         handler = registry.find_handler(facts)
-        if facts.model is not None and (handler is None or not facts.traced):
+        if facts.kind == "noise":
+            self.set_variable(Ref(layer.name), self._noise(layer))
+        elif facts.model is not None and (handler is None or not facts.traced):
             self._nested(layer, facts.model)
         elif handler is not None and handler is not LAYERS.get(facts.class_name):
             handler(self, layer)
@@ -227,6 +231,18 @@ class KerasConverter:
                     f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set"
                 )
         self.builder.layer = before
+
+    def _noise(self, layer: Layer) -> Tensor:
+        """An input for the random numbers that a layer draws."""
+        config = layer.config
+        if layer.name in self.builder.inputs:
+            owner = config["layer"]
+            raise UnsupportedError(
+                self.builder.name, [(owner, "draws random numbers and is called more than once", "Use a layer of its own for each call")]
+            )
+        shape = [self._batch if size is None else size for size in config["shape"]]
+        distribution = Distribution(config["distribution"], tuple(sorted(config["parameters"].items())))
+        return self.builder.input(layer.name, config["dtype"], shape, self.order(len(shape)), distribution)
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:
         for slot, _ in model.states:

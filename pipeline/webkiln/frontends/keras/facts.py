@@ -63,7 +63,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class LayerFacts:
-    """A layer, or a keras.ops operation (`kind` is then "operation"). `own` tells a class of Keras from a user's class of that name."""
+    """A layer; or a keras.ops operation (`kind` is then "operation"); or random numbers ("noise", called by the name of the input that has
+    them, with `distribution`, `parameters`, `shape` and `dtype`). `own` tells a class of Keras from a user's class of that name."""
 
     name: str
     class_name: str
@@ -89,6 +90,12 @@ class ModelFacts:
     outputs: tuple[tuple[str, Ref], ...]
     states: tuple[tuple[str, Ref], ...] = ()
     batch: int | None = None
+
+
+def noises(model: ModelFacts) -> list[LayerFacts]:
+    """The random numbers that a model and those inside it take as inputs."""
+    found = [layer for layer in model.layers if layer.kind == "noise"]
+    return found + [noise for layer in model.layers if layer.model is not None for noise in noises(layer.model)]
 
 
 def to_json(model: ModelFacts) -> dict[str, Any]:

@@ -34,9 +34,8 @@ def with_masks(layers: Iterable[LayerFacts]) -> list[LayerFacts]:
             output, refs = Ref(layer.name, number), call.refs()
             known = [masks.get(ref) for ref in refs]
             mask = known[0] if known else None
-            if layer.own and layer.class_name in TAKES and mask is not None:
-                call = replace(call, kwargs={**call.kwargs, "mask": mask})
-            calls.append(call)
+            takes = layer.own and layer.class_name in TAKES and mask is not None
+            calls.append(replace(call, kwargs={**call.kwargs, "mask": mask}) if takes else call)
             stem = f"{layer.name}_mask_{number}"
             following: Ref | None = None
             if layer.own and layer.class_name == "Masking":
