@@ -71,9 +71,10 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
     pads = list(zip(attrs["pad_low"], attrs["pad_high"], strict=True))
     spread = _x_dilation(attrs, x.ndim)
     wide = np.zeros((*moved.shape[:2], *((size - 1) * gap + 1 for size, gap in zip(moved.shape[2:], spread, strict=True))))
-    wide[(..., *(slice(None, None, gap) for gap in spread))] = moved
-    inner = tuple(slice(max(-low, 0), size - max(-high, 0)) for size, (low, high) in zip(wide.shape[2:], pads, strict=True))
-    padded = np.pad(wide[(..., *inner)], [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in pads)])
+    everything = (slice(None), slice(None))
+    wide[(*everything, *(slice(None, None, gap) for gap in spread))] = moved
+    inner = (slice(max(-low, 0), size - max(-high, 0)) for size, (low, high) in zip(wide.shape[2:], pads, strict=True))
+    padded = np.pad(wide[(*everything, *inner)], [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in pads)])
     spans = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], attrs["dilation"], strict=True)]
     counts = [(size - span) // stride + 1 for size, span, stride in zip(padded.shape[2:], spans, attrs["strides"], strict=True)]
     groups, per_group = attrs["groups"], kernel.shape[0] // attrs["groups"]
@@ -83,7 +84,7 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
             slice(t * d, t * d + (count - 1) * s + 1, s)
             for t, d, s, count in zip(tap, attrs["dilation"], attrs["strides"], counts, strict=True)
         )
-        window = padded[(slice(None), slice(None), *places)]
+        window = padded[(*everything, *places)]
         for group in range(groups):
             features = slice(group * per_group, (group + 1) * per_group)
             channels = slice(group * kernel.shape[1], (group + 1) * kernel.shape[1])
