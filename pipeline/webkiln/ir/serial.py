@@ -1,9 +1,10 @@
-"""Graph <-> JSON (`graph.json`). Floats that JSON lacks are spelled {"float": "inf"}."""
+"""Graph <-> JSON (`graph.json`). What JSON lacks is tagged: {"float": "inf"}, {"size": "2*T"}, and {"graph": ...} for a graph inside a node."""
 
 from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import Constant, Graph, Node, State, Variable
 from webkiln.ir.types import Type
@@ -46,9 +47,13 @@ def from_json(data: dict[str, Any]) -> Graph:
 
 
 def encode(value: Any) -> Any:
-    """Attributes as JSON: tuples become lists, non-finite floats a tagged spelling."""
+    """Attributes as JSON: tuples become lists; non-finite floats, symbolic sizes and graphs are tagged."""
     if isinstance(value, float) and not isfinite(value):
         return {"float": repr(value)}
+    if dim.is_symbolic(value):
+        return {"size": str(value)}
+    if isinstance(value, Graph):
+        return {"graph": to_json(value)}
     if isinstance(value, list | tuple):
         return [encode(item) for item in value]
     if isinstance(value, dict):
@@ -61,6 +66,10 @@ def decode(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"float"}:
             return float(value["float"])
+        if set(value) == {"size"}:
+            return dim.parse_size(value["size"])
+        if set(value) == {"graph"}:
+            return from_json(value["graph"])
         return {key: decode(item) for key, item in value.items()}
     if isinstance(value, list):
         return tuple(decode(item) for item in value)
@@ -68,7 +77,7 @@ def decode(value: Any) -> Any:
 
 
 def _variable(variable: Variable) -> dict[str, Any]:
-    data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(variable.shape)}
+    data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(map(dim.to_json, variable.shape))}
     if variable.order is not None:
         data["order"] = str(variable.order)
     return data
@@ -76,4 +85,4 @@ def _variable(variable: Variable) -> dict[str, Any]:
 
 def _read_variable(name: str, data: dict[str, Any]) -> Variable:
     order = parse_order(data["order"]) if "order" in data else None
-    return Variable(name, Type(data["dtype"], tuple(data["shape"])), order)
+    return Variable(name, Type(data["dtype"], tuple(map(dim.from_json, data["shape"]))), order)

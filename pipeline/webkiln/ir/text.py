@@ -6,6 +6,8 @@ slot conv/kernel: float32[3,3,1,16]
 const two: float32[] = [2.0]
 v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
 output scores = v
+
+A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the attribute's name and a colon.
 """
 
 import json
@@ -13,13 +15,15 @@ import re
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import Constant, Graph, Node, State, Variable
 from webkiln.ir.serial import decode, encode
 from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
-_TYPED = re.compile(rf"({_NAME}): (\w+)\[([\d,]*)\](?: ([\w,]+))?$")
+_TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?$")
+_SIZES = re.compile(r",(?![^(]*\))")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
 
@@ -33,9 +37,13 @@ def print_graph(graph: Graph) -> str:
         lines.append(f"state {state.name} {state.initial} {state.output} -> {_typed(graph.variables[state.input])}")
     for node in graph.nodes:
         outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
-        attrs = f" {_json(dict(node.attrs))}" if node.attrs else ""
+        inside = {key: value for key, value in node.attrs.items() if isinstance(value, Graph)}
+        plain = {key: value for key, value in node.attrs.items() if key not in inside}
+        attrs = f" {_json(plain)}" if plain else ""
         layer = f" @{node.layer}" if node.layer else ""
         lines.append(f"{outputs} = {node.op}({', '.join(node.inputs)}){attrs}{layer}")
+        for key, body in inside.items():
+            lines += [f"  {key}:", *(f"    {line}" for line in print_graph(body).splitlines())]
     lines += [f"output {name} = {variable}" for name, variable in graph.outputs.items()]
     return "\n".join(lines) + "\n"
 
@@ -56,14 +64,12 @@ def parse(text: str) -> Graph:
         if not match:
             raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
         variable, dtype, shape, order = match.groups()
-        sizes = tuple(int(size) for size in shape.split(",") if size)
+        sizes = tuple(dim.parse_size(size) for size in _SIZES.split(shape) if size)
         variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None)
         return variable
 
-    for line in (line.strip() for line in text.splitlines()):
+    for line, block in _blocks(text):
         keyword, _, rest = line.partition(" ")
-        if not line:
-            continue
         if keyword == "graph":
             name = rest
         elif keyword == "input":
@@ -87,8 +93,22 @@ def parse(text: str) -> Graph:
             produced, op, args, attrs, layer = match.groups()
             made = tuple(declare(typed) for typed in produced.split(";"))
             read = tuple(arg.strip() for arg in args.split(",") if arg.strip())
-            nodes.append(Node(op, read, made, decode(json.loads(attrs)) if attrs else {}, layer or ""))
+            inside = {key.removesuffix(":"): parse("\n".join(body)) for key, body in _blocks("\n".join(block))}
+            nodes.append(Node(op, read, made, (decode(json.loads(attrs)) if attrs else {}) | inside, layer or ""))
     return Graph(name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states))
+
+
+def _blocks(text: str) -> list[tuple[str, list[str]]]:
+    """The lines of the outermost indentation, each with the lines below it that are indented further."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    blocks: list[tuple[str, list[str]]] = []
+    for line in lines:
+        if line[margin] == " ":
+            blocks[-1][1].append(line)
+        else:
+            blocks.append((line.strip(), []))
+    return blocks
 
 
 def _typed(variable: Variable) -> str:

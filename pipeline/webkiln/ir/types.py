@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import is_symbolic
 
 Array = NDArray[Any]
 DTYPES = (
@@ -34,7 +35,7 @@ def is_integer(dtype: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What a Variable holds: a dtype and a shape."""
+    """What a Variable holds: a dtype and a shape, whose sizes are ints or symbolic (`ir/dim.py`)."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -42,7 +43,7 @@ class Type:
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise ShapeError(f"dtype {self.dtype!r} does not exist; there are {', '.join(DTYPES)}")
-        if any(size < 0 for size in self.shape):
+        if any(not is_symbolic(size) and size < 0 for size in self.shape):
             raise ShapeError(f"shape {list(self.shape)} has a negative size")
 
     @property
@@ -58,7 +59,7 @@ class Type:
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that numpy's broadcasting gives; ShapeError where sizes differ and neither is 1."""
+    """The shape that numpy's broadcasting gives; ShapeError where sizes differ and neither is 1. A symbolic size is never repeated."""
     given = list(shapes)
     rank = max((len(shape) for shape in given), default=0)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in given]
@@ -66,6 +67,6 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     for axis, sizes in enumerate(zip(*padded, strict=True)):
         wide = {size for size in sizes if size != 1}
         if len(wide) > 1:
-            raise ShapeError(f"shapes {' and '.join(str(list(s)) for s in given)} do not broadcast: axis {axis} has sizes {sorted(wide)}")
+            raise ShapeError(f"shapes {' and '.join(str(list(s)) for s in given)} do not broadcast: axis {axis} has sizes {', '.join(sorted(map(str, wide)))}")
         result.append(wide.pop() if wide else 1)
     return tuple(result)

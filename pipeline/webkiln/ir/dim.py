@@ -1,0 +1,344 @@
+"""Sizes known at run time: canonical integer expressions over named placeholders.
+
+A placeholder such as `T` is set when the model runs and is at least 1; a step counter of a loop is at least 0. A Dim is a polynomial
+with integer coefficients, whose atoms are names and the terms floordiv, max and min of other sizes. Equal polynomials are equal Dims;
+where the result of an operation does not depend on any name it is an int, so that code that computes with sizes need not know the
+difference. What would need a number (`range`, an allocation) fails, and a comparison that the lower bounds cannot decide raises ShapeError.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, Self
+
+from webkiln.errors import InternalError, ShapeError
+
+if TYPE_CHECKING:
+    _Number = int
+else:
+    _Number = object
+"""Shapes are typed as ints: a Dim adds and multiplies like one. At run time it is none, so that nothing takes it for a number."""
+
+NAME = re.compile(r"[A-Za-z]\w*\Z")
+SAMPLE = 64
+"""The value of every name where a choice between correct alternatives wants a typical size."""
+
+Monomial = tuple["Atom", ...]
+Terms = Mapping[Monomial, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A name with its lower bound, or floordiv, max or min of two sizes."""
+
+    op: str
+    args: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.op == "name" else f"{self.op}({', '.join(map(str, self.args))})"
+
+    @property
+    def low(self) -> int | None:
+        if self.op == "name":
+            return int(self.args[1])
+        lows = [lower_bound(arg) for arg in self.args]
+        if self.op == "max":
+            return max((low for low in lows if low is not None), default=None)
+        first, second = lows
+        if first is None or second is None:
+            return None
+        return min(first, second) if self.op == "min" else first // self.args[1] if isinstance(self.args[1], int) else min(first, 0)
+
+
+class Dim(_Number):
+    """A size that depends on placeholders; made by `placeholder`, `counter` and arithmetic."""
+
+    __slots__ = ("terms",)
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> Self:
+        self = object.__new__(cls)
+        object.__setattr__(self, "terms", terms)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Dim is a value; {name} cannot be set")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Dim, (self.terms,))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    def __str__(self) -> str:
+        return rendered(self, str)
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __add__(self, other: int) -> int:
+        return _sum([self, other])
+
+    __radd__ = __add__
+
+    def __neg__(self) -> int:
+        return _product(self, -1)
+
+    def __sub__(self, other: int) -> int:
+        return _sum([self, _product(other, -1)])
+
+    def __rsub__(self, other: int) -> int:
+        return _sum([other, -self])
+
+    def __mul__(self, other: int) -> int:
+        return _product(self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: int) -> int:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: int) -> int:
+        return floordiv(other, self)
+
+    def __mod__(self, other: int) -> int:
+        return self - floordiv(self, other) * other
+
+    def __lt__(self, other: int) -> bool:
+        return not self._at_least(other)
+
+    def __ge__(self, other: int) -> bool:
+        return self._at_least(other)
+
+    def __gt__(self, other: int) -> bool:
+        return self._at_least(other + 1)
+
+    def __le__(self, other: int) -> bool:
+        return not self._at_least(other + 1)
+
+    def _at_least(self, other: int) -> bool:
+        if (low := lower_bound(self - other)) is not None and low >= 0:
+            return True
+        if (low := lower_bound(other - self)) is not None and low > 0:
+            return False
+        raise ShapeError(f"whether {self} is at least {other} is not known before the model runs; build it with a fixed size there")
+
+
+def placeholder(name: str) -> int:
+    """The size called `name`, at least 1."""
+    return _named(name, 1)
+
+
+def counter(name: str) -> int:
+    """The number of the current step of the loop called `name`, from 0."""
+    return _named(name, 0)
+
+
+def _named(name: str, low: int) -> int:
+    if not NAME.match(name):
+        raise ShapeError(f"{name!r} is not a name for a size; use a letter, then letters, digits and underscores")
+    return Dim((((Atom("name", (name, low)),), 1),))
+
+
+def is_symbolic(size: Any) -> bool:
+    return isinstance(size, Dim)
+
+
+def _terms(size: int) -> dict[Monomial, int]:
+    return dict(size.terms) if isinstance(size, Dim) else {(): int(size)} if size else {}
+
+
+def _made(terms: Terms) -> int:
+    kept = {monomial: factor for monomial, factor in terms.items() if factor}
+    if not kept or set(kept) == {()}:
+        return kept.get((), 0)
+    return Dim(tuple(sorted(kept.items(), key=lambda item: (-len(item[0]), tuple(map(str, item[0]))))))
+
+
+def _sum(sizes: Iterable[int]) -> int:
+    total: dict[Monomial, int] = {}
+    for size in sizes:
+        for monomial, factor in _terms(size).items():
+            total[monomial] = total.get(monomial, 0) + factor
+    return _made(total)
+
+
+def _product(a: int, b: int) -> int:
+    total: dict[Monomial, int] = {}
+    for left, m in _terms(a).items():
+        for right, n in _terms(b).items():
+            monomial = tuple(sorted((*left, *right), key=str))
+            total[monomial] = total.get(monomial, 0) + m * n
+    return _made(total)
+
+
+def floordiv(a: int, b: int) -> int:
+    """a // b rounded down; what divides evenly leaves the quotient."""
+    if not isinstance(a, Dim) and not isinstance(b, Dim):
+        return a // b
+    if not isinstance(b, Dim):
+        if b == 0:
+            raise ShapeError(f"{a} is divided by 0")
+        whole = _made({monomial: factor // b for monomial, factor in _terms(a).items()})
+        rest = a - whole * b
+        return whole + (_atom("floordiv", rest, b) if isinstance(rest, Dim) else rest // b)
+    if b == a:
+        return 1
+    common = [_without(monomial, b.terms[0][0]) for monomial in _terms(a)] if len(b.terms) == 1 else [None]
+    if all(rest is not None for rest in common) and all(factor % b.terms[0][1] == 0 for factor in _terms(a).values()):
+        return _made({rest: factor // b.terms[0][1] for rest, factor in zip(common, _terms(a).values(), strict=True) if rest is not None})
+    return _atom("floordiv", a, b)
+
+
+def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    """The monomial divided by another, or None where it does not divide."""
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def _atom(op: str, *args: int) -> int:
+    return Dim((((Atom(op, args),), 1),))
+
+
+def greatest(sizes: Iterable[int]) -> int:
+    """The maximum, without those that another is proven to reach."""
+    kept: list[int] = []
+    for size in sizes:
+        if not any(_reaches(other, size) for other in kept):
+            kept = [*(other for other in kept if not _reaches(size, other)), size]
+    kept.sort(key=str)
+    result, *rest = kept or [0]
+    for size in rest:
+        result = _atom("max", result, size)
+    return result
+
+
+def _reaches(a: int, b: int) -> bool:
+    low = lower_bound(a - b)
+    return low is not None and low >= 0
+
+
+def lower_bound(size: int) -> int | None:
+    """A proven lower bound, or None: every atom is its own bound plus a number that is not negative."""
+    shifted: int = 0
+    for monomial, factor in _terms(size).items():
+        product: int = factor
+        for atom in monomial:
+            if atom.low is None:
+                return None
+            product = _product(product, _sum([_free(atom), atom.low]))
+        shifted = _sum([shifted, product])
+    terms = _terms(shifted)
+    constant = terms.pop((), 0)
+    return constant if all(factor > 0 for factor in terms.values()) else None
+
+
+def _free(atom: Atom) -> int:
+    return Dim((((atom,), 1),))
+
+
+def names(sizes: Iterable[int]) -> set[str]:
+    """All names that some sizes mention."""
+    found: set[str] = set()
+    for size in sizes:
+        for monomial, _ in size.terms if isinstance(size, Dim) else ():
+            for atom in monomial:
+                found |= {atom.args[0]} if atom.op == "name" else names(atom.args)
+    return found
+
+
+def at(size: int, values: Mapping[str, int]) -> int:
+    """The size with names replaced by numbers or other sizes; names that `values` lacks stay."""
+    if not isinstance(size, Dim):
+        return size
+    return _sum(_product(factor, prod((_atom_at(atom, values) for atom in monomial), start=1)) for monomial, factor in size.terms)
+
+
+def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
+    if atom.op == "name":
+        return values.get(atom.args[0], _free(atom))
+    a, b = (at(arg, values) for arg in atom.args)
+    if atom.op == "floordiv":
+        return floordiv(a, b)
+    if isinstance(a, Dim) or isinstance(b, Dim):
+        return greatest([a, b]) if atom.op == "max" else _atom(atom.op, a, b)
+    return max(a, b) if atom.op == "max" else min(a, b)
+
+
+def sampled(size: int) -> int:
+    """A typical value, for choices among correct alternatives."""
+    return at(size, dict.fromkeys(names([size]), SAMPLE))
+
+
+def rounded_up(size: int, alignment: int) -> int:
+    """A size at least as large whose every coefficient is a multiple of `alignment`; for non-negative coefficients."""
+    return _made({monomial: -(-factor // alignment) * alignment for monomial, factor in _terms(size).items()})
+
+
+def rendered(size: int, spell: Callable[[str], str]) -> str:
+    """The expression in the notation that Python, C and JavaScript share; `spell` gives the spelling of names and of floordiv, max, min."""
+    if not isinstance(size, Dim):
+        return str(size)
+
+    def atom(item: Atom) -> str:
+        if item.op == "name":
+            return spell(item.args[0])
+        return f"{spell(item.op)}({', '.join(rendered(arg, spell) for arg in item.args)})"
+
+    parts = []
+    for monomial, factor in size.terms:
+        factors = [atom(item) for item in monomial]
+        if abs(factor) != 1 or not factors:
+            factors.insert(0, str(abs(factor)))
+        parts.append(("- " if factor < 0 else "+ ") + "*".join(factors))
+    text = " ".join(parts)
+    return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
+
+
+def to_json(size: int) -> int | str:
+    return str(size) if isinstance(size, Dim) else size
+
+
+def from_json(value: int | str) -> int:
+    return parse_size(value) if isinstance(value, str) else value
+
+
+def parse_size(text: str) -> int:
+    """The inverse of `str`; InternalError where the text is no size."""
+    try:
+        return _parsed(ast.parse(text, mode="eval").body)
+    except (SyntaxError, RecursionError, KeyError) as error:
+        raise InternalError(f"{text!r} is not a size") from error
+
+
+def _parsed(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return placeholder(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_parsed(node.operand)
+    if isinstance(node, ast.BinOp):
+        a, b = _parsed(node.left), _parsed(node.right)
+        if isinstance(node.op, ast.Add):
+            return a + b
+        if isinstance(node.op, ast.Sub):
+            return a - b
+        if isinstance(node.op, ast.Mult):
+            return a * b
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
+        a, b = map(_parsed, node.args)
+        return {"floordiv": lambda: floordiv(a, b), "max": lambda: greatest([a, b]), "min": lambda: _atom("min", a, b)}[node.func.id]()
+    raise InternalError(f"{ast.unparse(node)!r} is not a size")

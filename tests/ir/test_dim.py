@@ -1,0 +1,90 @@
+"""Sizes: arithmetic on names agrees with arithmetic on numbers, equal sizes are equal, the text form reads back."""
+
+import operator
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webkiln.errors import InternalError, ShapeError
+from webkiln.ir import dim
+
+T, S = dim.placeholder("T"), dim.placeholder("S")
+VALUES = st.fixed_dictionaries({"T": st.integers(1, 50), "S": st.integers(1, 50)})
+LEAVES = st.sampled_from([T, S]) | st.integers(-9, 9)
+OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": dim.floordiv, "max": lambda a, b: dim.greatest([a, b])}
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.tuples(st.sampled_from(["+", "-", "*", "max"]), inner, inner) | st.tuples(st.just("//"), inner, st.sampled_from([2, 3, 4, T]))
+    ),
+    max_leaves=8,
+)
+
+
+def build(tree: Any, values: dict[str, int] | None = None) -> Any:
+    if isinstance(tree, tuple):
+        return OPERATIONS[tree[0]](build(tree[1], values), build(tree[2], values))
+    return tree if values is None else dim.at(tree, values)
+
+
+@given(TREES, VALUES)
+def test_arithmetic_agrees_with_numbers(tree: Any, values: dict[str, int]) -> None:
+    assert dim.at(build(tree), values) == build(tree, values)
+
+
+@given(TREES)
+def test_the_text_form_reads_back(tree: Any) -> None:
+    size = build(tree)
+    assert dim.from_json(dim.to_json(size)) == size
+    assert pickle.loads(pickle.dumps(size)) == size
+
+
+@given(TREES, VALUES)
+def test_lower_bounds_hold(tree: Any, values: dict[str, int]) -> None:
+    low = dim.lower_bound(build(tree))
+    assert low is None or low <= build(tree, values)
+
+
+@given(TREES, VALUES)
+def test_the_text_form_is_python(tree: Any, values: dict[str, int]) -> None:
+    scope = {**values, "floordiv": operator.floordiv, "max": max, "min": min}
+    assert eval(str(build(tree)), {"__builtins__": {}}, scope) == build(tree, values)
+
+
+def test_equal_polynomials_are_one_size() -> None:
+    assert (T + 1) * (T - 1) == T * T - 1
+    assert T - T == 0
+    assert (4 * T + 6) // 2 == 2 * T + 3
+    assert (T * S) // S == T
+    assert T % 1 == 0
+    assert str((T + 2) // 2) == "floordiv(T, 2) + 1"
+
+
+def test_comparisons_are_proven_or_refused() -> None:
+    assert T >= 1
+    assert not T < 1
+    assert T + S > T
+    assert dim.greatest([T, T + 3, 2]) == T + 3
+    with pytest.raises(ShapeError, match="whether T is at least 2 is not known"):
+        _ = T < 2
+
+
+def test_a_size_is_no_number() -> None:
+    with pytest.raises(TypeError):
+        range(T)
+    with pytest.raises(AttributeError, match="a Dim is a value"):
+        T.terms = ()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("text", ["T ** 2", "T / 2", "f(T, 1)", "T +", "__import__('os')"])
+def test_other_text_is_refused(text: str) -> None:
+    with pytest.raises(InternalError):
+        dim.parse_size(text)
+
+
+def test_names_are_checked() -> None:
+    with pytest.raises(ShapeError, match="is not a name for a size"):
+        dim.placeholder("2T")
