@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import Handler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu, softmax
-from webkiln.frontends.keras.layers.linear import conv, dense, depthwise_conv
+from webkiln.frontends.keras.layers.conv import conv, depthwise_conv
+from webkiln.frontends.keras.layers.linear import dense
 from webkiln.frontends.keras.layers.merge import concatenate, merge
 from webkiln.frontends.keras.layers.norm import activation, activation_layer, batch_normalization, identity
 from webkiln.frontends.keras.layers.pool import global_pool, pool
