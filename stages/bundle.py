@@ -155,7 +155,10 @@ def worker_module(manifest: dict[str, Any]) -> str:
 
 def field(tensor: dict[str, Any], array: str) -> str:
     order = f", {tensor['order']}" if tensor.get("order") else ""
-    return f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order} */\n  {text_of(tensor['name'])}: {array};\n"
+    drawn = tensor.get("distribution", {})
+    parameters = ", ".join(f"{name} {value}" for name, value in drawn.items() if name != "name")
+    noise = f"; random numbers, {drawn['name']} with {parameters}" if drawn else ""
+    return f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n  {text_of(tensor['name'])}: {array};\n"
 
 
 def literal(value: Any) -> str:

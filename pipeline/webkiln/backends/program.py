@@ -7,6 +7,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph
+from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest.build import Call, Copy, Repeat, Step, View
@@ -173,11 +174,13 @@ class _Writer:
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
         order = str(value.order) if value.order is not None else None
+        drawn = {"distribution": distribution_json(value.distribution)} if value.distribution is not None else {}
         return {
             "name": name,
             "dtype": value.dtype,
             "shape": list(map(dim.to_json, value.shape)),
             "order": order,
+            **drawn,
             "offset": dim.to_json(self.offsets[self.roots[variable]]),
         }
 

@@ -15,12 +15,24 @@ INLINE_ELEMENTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the numbers of an input are to be drawn: the name of a function of keras.random, and its parameters in the order of their names."""
+
+    name: str
+    parameters: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters)})"
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
-    """A named tensor of a graph."""
+    """A named tensor of a graph. An input that takes random numbers has their distribution."""
 
     name: str
     type: Type
     order: Order | None = None
+    distribution: Distribution | None = None
 
     @property
     def dtype(self) -> str:
