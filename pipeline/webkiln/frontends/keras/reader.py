@@ -58,8 +58,6 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
         return (*scaled, *centred, "moving_mean", "moving_variance")
     if class_name.removesuffix("Cell") in RECURRENT and class_name.endswith("Cell"):
         return ("kernel", "recurrent_kernel", "bias") if config.get("use_bias", True) else ("kernel", "recurrent_kernel")
-    if class_name in RECURRENT or class_name == "RNN":
-        return ("state0", "state1") if config.get("stateful") else ()
     return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
 
 
@@ -183,7 +181,8 @@ class _Reader:
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=0)
-        chosen = names if outer == path or best == 0 else [name for name in names if common[name] == best]
+        alone = outer == path or (best == 0 and bool(weight_names(facts.class_name, facts.config)))
+        chosen = names if alone else [name for name in names if common[name] == best > 0]
         if len({owners[name][2] for name in chosen}) != len(chosen):
             raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
         for name in chosen:
