@@ -67,6 +67,8 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     for axis, sizes in enumerate(zip(*padded, strict=True)):
         wide = {size for size in sizes if size != 1}
         if len(wide) > 1:
-            raise ShapeError(f"shapes {' and '.join(str(list(s)) for s in given)} do not broadcast: axis {axis} has sizes {', '.join(sorted(map(str, wide)))}")
+            raise ShapeError(
+                f"shapes {' and '.join(str(list(s)) for s in given)} do not broadcast: axis {axis} has sizes {', '.join(sorted(map(str, wide)))}"
+            )
         result.append(wide.pop() if wide else 1)
     return tuple(result)

@@ -19,7 +19,20 @@ from webkiln.ir.types import Array
 Blobs = dict[str, Array]
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
-KERNEL_AND_BIAS = frozenset({"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"})
+WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"), ("kernel", "bias")),
+    **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
+    **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
+    "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
+    "LayerNormalization": ("gamma", "beta"),
+    "GroupNormalization": ("gamma", "beta"),
+    "RMSNormalization": ("scale",),
+    "PReLU": ("alpha",),
+    "Embedding": ("embeddings",),
+    "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
+}
+"""The names of a built-in layer's weights in the order in which Keras keeps them."""
+
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 
@@ -49,12 +62,9 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a built-in layer's weights in the order in which Keras keeps them; none where they are not known."""
-    if class_name == "BatchNormalization":
-        scaled = ("gamma",) if config.get("scale", True) else ()
-        centred = ("beta",) if config.get("center", True) else ()
-        return (*scaled, *centred, "moving_mean", "moving_variance")
-    return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
+    """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
+    absent = {"gamma": not config.get("scale", True), "beta": not config.get("center", True)}
+    return tuple(name for name in WEIGHTS.get(class_name, ()) if not absent.get(name, False))
 
 
 class _Reader:
