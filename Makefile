@@ -1,12 +1,12 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make test · make check · make bench · make setup
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup
 
 PYTHON ?= python3
 BIN := .venv/bin
-VARIABLES := $(foreach name,model encoding browser layers,$(if $($(name)),$(name)=$($(name))))
+VARIABLES := $(foreach name,model encoding browser layers weights,$(if $($(name)),$(name)=$($(name))))
 # command:package, for Debian and Ubuntu
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver
 
-.PHONY: setup tools build verify report test check bench
+.PHONY: setup tools build verify report models test check bench
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json
 
@@ -47,6 +47,11 @@ build: setup
 
 verify report: setup
 	$(BIN)/doit $@ $(VARIABLES) $(if $(backend),backend=$(backend))
+
+# The published networks, on the backends that they are verified on.
+models: setup
+	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(VARIABLES)
+	$(BIN)/doit verify model=mobilenetv2 $(VARIABLES)
 
 test: setup
 	$(BIN)/pytest

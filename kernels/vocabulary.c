@@ -8,6 +8,10 @@ static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
 static inline float wk_min(float a, float b) { return a < b || a != a ? a : b; }
 
+static inline v128_t wk_max4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmax(a, b), wasm_f32x4_ne(b, b)); }
+
+static inline v128_t wk_min4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmin(a, b), wasm_f32x4_ne(b, b)); }
+
 static inline float wk_sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 
 static inline v128_t wk_sign4(v128_t x) {
@@ -109,3 +113,7 @@ static inline void wk_store_part(float *p, v128_t v, int count) {
   if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
+
+static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
+
+static inline int wk_least(int a, int b) { return a < b ? a : b; }

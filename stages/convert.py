@@ -1,6 +1,7 @@
 """facts.json -> graph.json and weights.json: the model's structure in the IR, and which blob fills which slot."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,11 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     data = canonical.read(inputs["facts.json"])
     converter = KerasConverter(params.get("batch_size", 1), params.get("input_shapes"))
-    with isolated():
+    with isolated(inputs.get("modules/")):
         if data["handled"]:
             import_files(inputs["plugins/"] / name for name in params["plugins"])
+            if "module" in params:
+                import_module(params["module"])
         graph = converter.convert(facts.from_json(data), name=params.get("name"))
     verify(graph, infer)
     slots = {

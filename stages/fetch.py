@@ -1,6 +1,7 @@
-"""A recipe's source -> the model file: a local file, a download with its sha256, or what an export script writes.
+"""A recipe's source -> the model file: a local file, a download with its sha256, what an export script writes, or the weights of a model
+that a function returns.
 
-An export script is a Python file with a function that takes the path to write to. It comes in as input `script.py`.
+An export script is a Python file with a function that takes the path to write to, and `parameters`. It comes in as input `script.py`.
 """
 
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.keras.made import check_parameters, make_model, save_weights
 from webkiln.frontends.keras.plugins import import_file, isolated
 
 DATA = ()
@@ -29,9 +31,13 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         case "url":
             _download(params["url"], params["sha256"], target)
         case "export":
-            _export(inputs["script.py"], params["function"], target)
+            with isolated():
+                _export(inputs["script.py"], params["function"], params["parameters"], target)
+        case "module":
+            with isolated(inputs["modules/"]):
+                save_weights(make_model(params), target)
         case kind:
-            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url and export")
+            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url, export and module")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -62,18 +68,14 @@ def _download(url: str, sha256: str, target: Path) -> None:
         raise SourceError(f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the recipe is wrong")
 
 
-def _export(script: Path, function: str, target: Path) -> None:
-    with isolated():
-        _run_export(script, function, target)
-
-
-def _run_export(script: Path, function: str, target: Path) -> None:
-    module = import_file(script)
-    if not callable(getattr(module, function, None)):
+def _export(script: Path, function: str, parameters: Mapping[str, Any], target: Path) -> None:
+    export = getattr(import_file(script), function, None)
+    if not callable(export):
         raise RecipeError(f"{script.name}: has no function {function!r}; it takes the path to write to")
     path = target.with_name("export.keras")
+    check_parameters(f"{script.name}: {function}", export, path, **parameters)
     try:
-        getattr(module, function)(path)
+        export(path, **parameters)
         if not path.is_file():
             raise SourceError(f"{script.name}: {function} wrote nothing to the path that it was given")
         path.replace(target)

@@ -1,4 +1,7 @@
-"""A Keras model file -> facts.json and weight blobs. Keras itself is only imported for classes that are not its own."""
+"""A Keras model file, or a function that returns a model and its weights -> facts.json and weight blobs.
+
+For a file, Keras itself is only imported for classes that are not its own.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,16 +10,21 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.frontends.keras.facts import to_json
-from webkiln.frontends.keras.load import load_model
-from webkiln.frontends.keras.plugins import handled_by_plugins, isolated
+from webkiln.frontends.keras.load import load_model, read_memory
+from webkiln.frontends.keras.made import remake_model
+from webkiln.frontends.keras.plugins import handled_by_plugins, import_files, isolated
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
-    with isolated():
-        model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
+    with isolated(inputs.get("modules/")):
+        if "module" in params:
+            import_files(plugins)
+            model, blobs = read_memory(remake_model(params, inputs["source"]), params["function"])
+        else:
+            model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
         handled = handled_by_plugins(model)
     canonical.write(outputs["facts.json"], {**to_json(model), "handled": handled})
     folder = outputs["weights/"]

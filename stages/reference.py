@@ -1,4 +1,4 @@
-"""A Keras model file -> reference.npz and layers.npz: Keras's own outputs, which bundles are verified against."""
+"""A Keras model file, or a function that returns a model and its weights -> reference.npz and layers.npz: Keras's own outputs, which bundles are verified against."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,8 +8,9 @@ import numpy as np
 
 from webkiln.build import stage
 from webkiln.frontends.keras.framework import import_keras
-from webkiln.frontends.keras.load import load_model, load_with_keras
-from webkiln.frontends.keras.plugins import isolated
+from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
+from webkiln.frontends.keras.made import remake_model
+from webkiln.frontends.keras.plugins import import_files, isolated
 from webkiln.frontends.keras.reference import compute_reference, input_table
 
 DATA = ()
@@ -19,9 +20,14 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     keras = import_keras("reference outputs are what Keras computes")
     trust_source = bool(params.get("trust_source"))
     plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
-    with isolated():
-        facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
-        model = load_with_keras(inputs["source"], trust_source=trust_source)
+    with isolated(inputs.get("modules/")):
+        if "module" in params:
+            import_files(plugins)
+            model = remake_model(params, inputs["source"])
+            facts, _ = read_memory(model, params["function"])
+        else:
+            facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
+            model = load_with_keras(inputs["source"], trust_source=trust_source)
     table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {})
     reference, layers = compute_reference(keras, model, facts, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from webkiln.errors import RecipeError
-from webkiln.recipe import ExportSource, PathSource, UrlSource, parse_recipe, read_recipe, read_recipes
+from webkiln.recipe import ExportSource, PathSource, UrlSource, parse_recipe, read_recipe, read_recipes, with_parameters
 
 PATH = Path("/models/m/recipe.toml")
 
@@ -27,6 +27,7 @@ def test_every_key() -> None:
         "labels": {"scores": ["cat", "dog"]},
         "plugins": ["handlers.py"],
         "trust_source": True,
+        "on_request": True,
     }
     recipe = parse_recipe("m", data, PATH)
     assert recipe.source == UrlSource("https://example.org/m.keras", "0" * 64)
@@ -36,11 +37,18 @@ def test_every_key() -> None:
     assert recipe.labels == {"scores": ("cat", "dog")}
     assert recipe.plugins == (Path("/models/m/handlers.py"),)
     assert recipe.trust_source
+    assert recipe.on_request
 
 
-def test_an_export_script() -> None:
-    recipe = parse_recipe("m", {"source": {"script": "make.py", "function": "save"}}, PATH)
-    assert recipe.source == ExportSource(Path("/models/m/make.py"), "save")
+def test_an_export_script_and_its_parameters() -> None:
+    source = {"script": "make.py", "function": "save"}
+    assert parse_recipe("m", {"source": source}, PATH).source == ExportSource(Path("/models/m/make.py"), "save")
+    recipe = parse_recipe("m", {"source": source, "parameters": {"size": 96, "weights": "random"}}, PATH)
+    assert recipe.source == ExportSource(Path("/models/m/make.py"), "save", {"size": 96, "weights": "random"})
+    changed = with_parameters(recipe, {"size": 32})
+    assert changed.source == ExportSource(Path("/models/m/make.py"), "save", {"size": 32, "weights": "random"})
+    with pytest.raises(RecipeError, match="m: its source is a file, which takes no parameter size"):
+        with_parameters(parse_recipe("m", {"source": "m.keras"}, PATH), {"size": 32})
 
 
 @pytest.mark.parametrize(
@@ -59,6 +67,8 @@ def test_an_export_script() -> None:
         ({"source": {"url": "u"}}, "source has the keys url; expected url and sha256"),
         ({"source": {"url": "u", "sha256": "ABC"}}, "expected 64 lower-case hexadecimal digits"),
         ({"source": 3}, "source is 3, expected a path"),
+        ({"source": "m", "parameters": {"size": 3}}, "parameters are for a function that makes the model"),
+        ({"source": {"script": "m.py", "function": "f"}, "parameters": {"size": [3]}}, "expected a table: name = string, number"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_valid(data: dict[str, Any], message: str) -> None:

@@ -1,8 +1,10 @@
 """`models/<name>/recipe.toml`: where a model comes from and what is built of it."""
 
+import re
+import sys
 import tomllib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +28,31 @@ class UrlSource:
 
 @dataclass(frozen=True, slots=True)
 class ExportSource:
-    """A Python script whose `function(path)` writes the model file."""
+    """A Python script whose `function(path, **parameters)` writes the model file."""
 
     script: Path
     function: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-Source = PathSource | UrlSource | ExportSource
+@dataclass(frozen=True, slots=True)
+class ModuleSource:
+    """A Python module below the folder `root`, whose `function(**parameters)` returns the model."""
+
+    root: Path
+    module: str
+    function: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+Source = PathSource | UrlSource | ExportSource | ModuleSource
+
+MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What is asked for one model; paths are absolute."""
+    """What is asked for one model; paths are absolute. What is built `on_request` is left out where no model is named."""
 
     name: str
     source: Source
@@ -49,6 +64,7 @@ class Recipe:
     labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
     plugins: tuple[Path, ...] = ()
     trust_source: bool = False
+    on_request: bool = False
 
 
 def choose(what: str, values: Collection[str], valid: Collection[str], where: str = "") -> tuple[str, ...]:
@@ -82,7 +98,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
     folder = path.parent.absolute()
     choose("key", data.keys() or ["(nothing)"], KEYS, where)
     if "source" not in data:
-        raise RecipeError(f"{where}: the key source is missing: a path, {{url, sha256}}, or {{script, function}}")
+        raise RecipeError(f"{where}: the key source is missing: a path, module:function, {{url, sha256}}, or {{script, function}}")
     for key, value in data.items():
         if not KEYS[key][1](value):
             raise RecipeError(f"{where}: {key} is {value!r}, expected {KEYS[key][0]}")
@@ -91,7 +107,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         choose("encoding in tolerances", tolerances.keys(), ENCODINGS, where)
     return Recipe(
         name=name,
-        source=_source(data["source"], folder, where),
+        source=_source(data["source"], data.get("parameters", {}), folder, where),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         batch_size=data.get("batch_size", 1),
         backends=choose("backend", data.get("backends", BACKENDS), BACKENDS, where),
@@ -100,10 +116,24 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         labels=_labels(data.get("labels", ())),
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
         trust_source=data.get("trust_source", False),
+        on_request=data.get("on_request", False),
     )
 
 
-def _source(value: Any, folder: Path, where: str) -> Source:
+def with_parameters(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
+    """The recipe with other values for parameters of its export function."""
+    if not given:
+        return recipe
+    if not isinstance(recipe.source, ExportSource | ModuleSource):
+        raise RecipeError(f"{recipe.name}: its source is a file, which takes no parameter {', '.join(given)}")
+    return replace(recipe, source=replace(recipe.source, parameters={**recipe.source.parameters, **given}))
+
+
+def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str) -> Source:
+    if isinstance(value, str) and MODULE.fullmatch(value):
+        return replace(find_module(value, (folder, *folder.parents[:2]), where), parameters=parameters)
+    if parameters and not (isinstance(value, dict) and "script" in value):
+        raise RecipeError(f"{where}: parameters are for a function that makes the model, and source names none")
     if isinstance(value, str):
         return PathSource(folder / value)
     if set(value) == {"url", "sha256"}:
@@ -112,8 +142,23 @@ def _source(value: Any, folder: Path, where: str) -> Source:
             raise RecipeError(f"{where}: source.sha256 is {digest!r}, expected 64 lower-case hexadecimal digits")
         return UrlSource(value["url"], digest)
     if set(value) == {"script", "function"}:
-        return ExportSource(folder / value["script"], value["function"])
+        return ExportSource(folder / value["script"], value["function"], parameters)
     raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
+
+
+def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource:
+    """`module:function`, with the module looked for in `folders` and then on Python's path."""
+    module, _, function = value.partition(":")
+    for root in (*folders, *map(Path, sys.path)):
+        if module_file(root, module) is not None:
+            return ModuleSource(root.absolute(), module, function)
+    raise RecipeError(f"{where}: there is no module {module} in {', '.join(map(str, folders))} or on Python's path")
+
+
+def module_file(root: Path, module: str) -> Path | None:
+    """The file that a module of this name has below `root`, if any."""
+    path = root.joinpath(*module.split("."))
+    return next(filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py")), None)
 
 
 def _labels(value: Any) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:
@@ -136,6 +181,10 @@ def _shape(value: Any) -> bool:
     return isinstance(value, list) and all(map(_size, value))
 
 
+def _plain(value: Any) -> bool:
+    return type(value) in (str, int, float, bool)
+
+
 def _number(value: Any) -> bool:
     return type(value) in (int, float) and value > 0
 
@@ -150,4 +199,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
     "plugins": ("a list of Python files", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
+    "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
+    "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

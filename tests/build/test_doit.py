@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.build.tree import Tree
+from webkiln.build.graph import ModelGraph
+from webkiln.build.share import share
+from webkiln.build.tasks import read_variables
+from webkiln.recipe import parse_recipe
 
 
 @pytest.mark.parametrize(
@@ -16,7 +20,7 @@ from tests.build.tree import Tree
         ("backend=wasn", "unknown backend 'wasn'; valid: wasm, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
-        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers"),
+        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights"),
         ("backend=", "no backend given; valid: wasm, js"),
     ],
 )
@@ -28,6 +32,23 @@ def test_list_shows_groups_and_all_shows_every_task(toy: Tree) -> None:
     assert {"build", "verify", "report"} <= {line.split()[0] for line in toy.doit("list").splitlines()}
     names = {line.split()[0] for line in toy.doit("list", "--all").splitlines()}
     assert {"optimize:toy:drop_noop", "compile:toy:wasm:simd", "verify:toy:wasm:chromium", "bundle:toy"} <= names
+
+
+def test_what_is_built_on_request_has_tasks_where_it_is_named(toy: Tree) -> None:
+    folder = toy.root / "models"
+    (folder / "rare").mkdir()
+    (folder / "rare" / "recipe.toml").write_text('source = "../toy/model.json"\non_request = true\n')
+    assert "rare" not in toy.doit("list", "--all")
+    assert "fetch:rare" in toy.doit("list", "--all", "model=rare")
+
+
+def test_weights_reach_the_export_scripts_that_take_them() -> None:
+    table = {"script": "make.py", "function": "make"}
+    takes = parse_recipe("takes", {"source": table, "parameters": {"weights": "pretrained"}}, Path("/m/recipe.toml"))
+    other = parse_recipe("other", {"source": table}, Path("/m/recipe.toml"))
+    models = read_variables({"weights": "random"}, {"takes": takes, "other": other}).models
+    assert ModelGraph(models["takes"], share()).fetch().params["parameters"] == {"weights": "random"}
+    assert models["other"] == other
 
 
 def test_info_forget_and_clean(toy: Tree) -> None:

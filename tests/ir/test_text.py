@@ -15,6 +15,7 @@ from webkiln.ir.types import Type
 STATEFUL = """\
 graph counter
 input x: float32[1,3] N,C
+input noise: float32[1,3] N,C ~ uniform(maxval=1.0, minval=-0.5)
 slot start: float32[]
 const flags: bool[2] = [true,false]
 const limits: float32[2] = [-1.5,{"float":"inf"}]

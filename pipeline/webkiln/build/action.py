@@ -52,7 +52,15 @@ class Product:
     pattern: str = "*"
 
 
-Input = Local | Folder | Product
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """A Python module of the user's and those below `root` that it imports, directly or not, under their places below `root`."""
+
+    root: Path
+    module: str
+
+
+Input = Local | Folder | Modules | Product
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from webkiln.build.action import Modules
 from webkiln.build.digests import FileDigests
 from webkiln.build.share import Share
 from webkiln.errors import RecipeError
+from webkiln.recipe import module_file
 
 if TYPE_CHECKING:
     import ast
 
+INSTALLED = ("site-packages", "dist-packages")
 Closure = tuple[dict[str, str], frozenset[str]]
 
 
@@ -46,16 +49,38 @@ class Closures:
             self._closures[roots] = self._walk(roots)
         return self._closures[roots]
 
+    def modules(self, wanted: Modules) -> dict[str, Path]:
+        """The files of the user's modules by their places below the root.
+
+        Below a folder of installed packages only those of the module's own package are the user's; the others count by their versions.
+        """
+        installed = wanted.root.name in INSTALLED
+        package = wanted.module.partition(".")[0]
+        found: dict[str, Path] = {}
+        todo = [wanted.module]
+        while todo:
+            module = todo.pop()
+            parts = module.split(".")
+            for depth in range(1, len(parts) + 1):
+                path = module_file(wanted.root, ".".join(parts[:depth]))
+                if path is not None and (place := path.relative_to(wanted.root).as_posix()) not in found:
+                    found[place] = path
+                    imported = self._imports(path, self._digest(path))[0]
+                    todo += [name for name in imported if not installed or name.partition(".")[0] == package]
+        return found
+
     def _walk(self, roots: tuple[Path, ...]) -> Closure:
         files: dict[str, str] = {}
         modules: set[str] = set()
+        seen: set[Path] = set()
         todo = list(roots)
         while todo:
             path = todo.pop()
             source = self._sources.get(path)
             if source is None:
                 source = self._sources[path] = self._source(path)
-            if source.name not in files:
+            if path not in seen:
+                seen.add(path)
                 files[source.name] = source.digest
                 files.update(source.data)
                 modules.update(source.modules)

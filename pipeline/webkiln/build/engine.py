@@ -9,7 +9,7 @@ from threading import Lock, RLock
 from typing import Any, Self
 
 from webkiln import canonical
-from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local
+from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.digests import FileDigests
@@ -235,6 +235,8 @@ class Engine:
             return {"": self._local(value.path)}
         if isinstance(value, Folder):
             return {name: self._local(path) for name, path in value.files}
+        if isinstance(value, Modules):
+            return {name: self._local(path) for name, path in self._keys.modules(value).items()}
         result = obtain(value.action)
         if result is None:
             return None

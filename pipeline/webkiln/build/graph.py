@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from webkiln.build.action import Action, Each, Folder, Input, Local, Product
+from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
 from webkiln.build.share import Share
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import ExportSource, PathSource, Recipe, UrlSource
+from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
 VARIANTS = ("relaxed", "simd")
 BROWSERS = ("chromium", "node")
@@ -47,26 +47,30 @@ class ModelGraph:
     def fetch(self) -> Action:
         source = self.recipe.source
         inputs: dict[str, Input] = {}
+        params: dict[str, Any] = {}
         code: tuple[Path, ...] = ()
         match source:
             case PathSource(path):
                 inputs, params = {"source": Local(path)}, {"kind": "path"}
             case UrlSource(url, sha256):
                 params = {"kind": "url", "url": url, "sha256": sha256}
-            case ExportSource(script, function):
-                inputs, params = {"script.py": Local(script)}, {"kind": "export", "function": function}
+            case ExportSource(script, function, parameters):
+                inputs = {"script.py": Local(script)}
+                params = {"kind": "export", "function": function, "parameters": dict(parameters)}
                 code = (script,)
+            case ModuleSource():
+                inputs, params = self._modules(), {"kind": "module", **self._function()}
         return self._add("fetch", "", inputs, ("source",), params, code=code, timeout=1800)
 
     def load(self) -> Action:
-        inputs = {"source": Product(self.fetch(), "source"), **self._plugins()}
-        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names()}
+        inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
+        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function()}
         outputs = ("facts.json", "weights/")
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
     def convert(self) -> Action:
-        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins()}
-        params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names()}
+        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._modules()}
+        params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names(), **self._function()}
         return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=self.recipe.plugins)
 
     def structure(self) -> Input:
@@ -134,8 +138,8 @@ class ModelGraph:
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
 
     def reference(self) -> Action:
-        inputs = {"source": Product(self.fetch(), "source"), **self._plugins()}
-        params = {**self._shapes(), "plugins": self._plugin_names(), "trust_source": self.recipe.trust_source}
+        inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
+        params = {**self._shapes(), "plugins": self._plugin_names(), "trust_source": self.recipe.trust_source, **self._function()}
         outputs = ("reference.npz", "layers.npz")
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
@@ -180,6 +184,18 @@ class ModelGraph:
                 return url
             case ExportSource(script, function):
                 return f"what {function} of {script.name} wrote"
+            case ModuleSource(_, module, function):
+                return f"the weights of {module}:{function}"
+
+    def _modules(self) -> dict[str, Input]:
+        source = self.recipe.source
+        return {"modules/": Modules(source.root, source.module)} if isinstance(source, ModuleSource) else {}
+
+    def _function(self) -> dict[str, Any]:
+        source = self.recipe.source
+        if not isinstance(source, ModuleSource):
+            return {}
+        return {"module": source.module, "function": source.function, "parameters": dict(source.parameters)}
 
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins

@@ -1,10 +1,11 @@
 """Action keys: the SHA-256 of a canonical document that names everything an execution depends on, and nothing else."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.build.action import Action
+from webkiln.build.action import Action, Modules
 from webkiln.build.closure import Closures
 from webkiln.build.share import Share
 from webkiln.build.tools import Toolchain
@@ -23,6 +24,10 @@ class Keys:
     def code(self, action: Action) -> dict[str, str]:
         return self._closure(action)[0]
 
+    def modules(self, wanted: Modules) -> dict[str, Path]:
+        """The files of an input of the user's modules by their places in it."""
+        return self._closures.modules(wanted)
+
     def document(self, action: Action, inputs: Mapping[str, str], *, actual: bool = False) -> dict[str, Any]:
         """The document of an action with these input digests; with `actual`, for the tools that this machine has."""
         files, modules = self._closure(action)
@@ -38,7 +43,8 @@ class Keys:
         }
 
     def _closure(self, action: Action) -> tuple[dict[str, str], frozenset[str]]:
-        return self._closures.of((self._share.stage(action.stage), *action.code))
+        modules = [path for value in action.inputs.values() if isinstance(value, Modules) for path in self.modules(value).values()]
+        return self._closures.of((self._share.stage(action.stage), *action.code, *modules))
 
 
 def tree_digest(files: Mapping[str, str]) -> str:

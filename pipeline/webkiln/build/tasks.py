@@ -27,9 +27,9 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, Choice, ModelGraph
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError, WebkilnError
-from webkiln.recipe import BACKENDS, ENCODINGS, Recipe, choose, read_recipes
+from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, read_recipes, with_parameters
 
-VARIABLES = ("model", "backend", "encoding", "browser", "layers")
+VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights")
 STAGES = {
     "fetch": "get the source of each model",
     "load": "read sources into canonical facts and weights",
@@ -106,17 +106,25 @@ def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> V
     for name in given:
         choose("variable", [name], VARIABLES)
     lists = {name: tuple(filter(None, value.split(","))) for name, value in given.items()}
-    models = choose("model", lists["model"], recipes.keys()) if "model" in lists else tuple(recipes)
+    unasked = tuple(name for name, recipe in recipes.items() if not recipe.on_request)
+    models = choose("model", lists["model"], recipes.keys()) if "model" in lists else unasked
     if not models:
         raise RecipeError("no models: a model is a folder with a recipe.toml")
     layers = choose("value of layers", lists.get("layers", ("no",)), ("no", "yes"))
     return Variables(
-        models={name: recipes[name] for name in models},
+        models={name: _weighted(recipes[name], given.get("weights")) for name in models},
         backends=choose("backend", lists["backend"], BACKENDS) if "backend" in lists else None,
         encodings=choose("encoding", lists["encoding"], ENCODINGS) if "encoding" in lists else None,
         browsers=choose("browser", lists["browser"], BROWSERS) if "browser" in lists else BROWSERS[:1],
         layers="yes" in layers,
     )
+
+
+def _weighted(recipe: Recipe, weights: str | None) -> Recipe:
+    """The recipe with `weights` for that parameter of the function that makes the model, if it has it."""
+    source = recipe.source
+    takes = isinstance(source, ExportSource | ModuleSource) and "weights" in source.parameters
+    return with_parameters(recipe, {"weights": weights}) if weights is not None and takes else recipe
 
 
 def destination(model: str, choice: Choice) -> Path:

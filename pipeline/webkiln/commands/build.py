@@ -2,8 +2,10 @@
 
 import argparse
 import re
+import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from webkiln import canonical
 from webkiln.build import progress
@@ -12,7 +14,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose, read_recipes
+from webkiln.recipe import BACKENDS, ENCODINGS, MODULE, PathSource, Recipe, Source, choose, find_module, read_recipes, with_parameters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     """What a recipe would say of the model; `recipe_of` reads it."""
-    parser.add_argument("source", type=Path, help=f"the model file, or a model that comes with webkiln: {', '.join(shipped())}")
+    parser.add_argument(
+        "source",
+        type=Path,
+        help=f"the model file, a function that returns a model (module:function), or a model that comes with webkiln: {', '.join(shipped())}",
+    )
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument("--backend", default=",".join(BACKENDS), help=f"some of {','.join(BACKENDS)}")
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
+    parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
 
@@ -46,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
     if not options.source.is_file() and str(options.source) in shipped():
-        known = shipped()[str(options.source)]
+        known = with_parameters(shipped()[str(options.source)], dict(map(_parameter, options.parameter)))
         return replace(
             known,
             name=options.name or known.name,
@@ -54,25 +61,45 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             batch_size=options.batch_size,
             input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
         )
-    if not options.source.is_file():
+    if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
+        source: Source = find_module(str(options.source), (Path.cwd(),), str(options.source))
+        stem = str(options.source).rpartition(":")[2]
+    elif not options.source.is_file():
         names = ", ".join(shipped())
-        raise SourceError(f"{options.source}: no such file; give the path of a model file, such as my.keras, or one of {names}")
+        raise SourceError(
+            f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}"
+        )
+    else:
+        source, stem = PathSource(options.source.absolute()), options.source.stem
     if options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
-    return Recipe(
-        name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", options.source.stem),
-        source=PathSource(options.source.absolute()),
+    recipe = Recipe(
+        name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem),
+        source=source,
         input_shapes=dict(map(_input_shape, options.input_shape)),
         batch_size=options.batch_size,
         backends=choose("backend", options.backend.split(","), BACKENDS),
         plugins=tuple(path.absolute() for path in options.plugin),
         trust_source=options.trust_source,
     )
+    return with_parameters(recipe, dict(map(_parameter, options.parameter)))
 
 
 def shipped() -> dict[str, Recipe]:
     """The recipes of the models that are installed with webkiln."""
     return read_recipes(shared_root() / "models")
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    """A string, or what TOML reads as a number or truth value."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise RecipeError(f"--parameter is {text!r}, expected NAME=VALUE, such as weights=random")
+    try:
+        read = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        read = value
+    return name, read if isinstance(read, bool | int | float | str) else value
 
 
 def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -1,6 +1,6 @@
 """The graph IR: frozen values; an edit returns a new Graph."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,12 +15,24 @@ INLINE_ELEMENTS = 1024
 
 
 @dataclass(frozen=True, slots=True)
+class Distribution:
+    """How the numbers of an input are to be drawn: the name of a function of keras.random, and its parameters in the order of their names."""
+
+    name: str
+    parameters: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{name}={value}' for name, value in self.parameters)})"
+
+
+@dataclass(frozen=True, slots=True)
 class Variable:
-    """A named tensor of a graph."""
+    """A named tensor of a graph. An input that takes random numbers has their distribution."""
 
     name: str
     type: Type
     order: Order | None = None
+    distribution: Distribution | None = None
 
     @property
     def dtype(self) -> str:
@@ -61,6 +73,9 @@ class Constant:
     """A small literal that is part of the structure: row-major values."""
 
     values: tuple[int | float | bool, ...]
+
+    def value(self, type_: Type) -> Array:
+        return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +121,7 @@ class Graph:
         """The value of an inline constant, or None."""
         if name not in self.constants:
             return None
-        type_ = self.type(name)
-        return np.array(self.constants[name].values, dtype=type_.dtype).reshape(type_.shape)
+        return self.constants[name].value(self.type(name))
 
     def fixed_part(self) -> tuple[Node, ...]:
         """The nodes that depend on slots and constants alone: `pack` evaluates them."""
@@ -118,6 +132,13 @@ class Graph:
                 part.append(node)
                 known.update(node.outputs)
         return tuple(part)
+
+    def map_inside(self, change: Callable[["Graph"], "Graph"]) -> "Graph":
+        """The graph with every graph inside its nodes changed."""
+        if not any(isinstance(value, Graph) for node in self.nodes for value in node.attrs.values()):
+            return self
+        changed = [{key: change(value) if isinstance(value, Graph) else value for key, value in node.attrs.items()} for node in self.nodes]
+        return self.edit(nodes=tuple(replace(node, attrs=attrs) for node, attrs in zip(self.nodes, changed, strict=True)))
 
     def edit(self, **changes: Any) -> "Graph":
         return replace(self, **changes)

@@ -6,7 +6,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Graph, Node, State, Variable
+from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
 from webkiln.ir.types import Type
 
 SCHEMA = "webkiln.graph/1"
@@ -80,9 +80,20 @@ def _variable(variable: Variable) -> dict[str, Any]:
     data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(map(dim.to_json, variable.shape))}
     if variable.order is not None:
         data["order"] = str(variable.order)
+    if variable.distribution is not None:
+        data["distribution"] = distribution_json(variable.distribution)
     return data
+
+
+def distribution_json(distribution: Distribution) -> dict[str, Any]:
+    return {"name": distribution.name, **dict(distribution.parameters)}
+
+
+def _read_distribution(data: dict[str, Any]) -> Distribution:
+    return Distribution(data["name"], tuple((name, value) for name, value in data.items() if name != "name"))
 
 
 def _read_variable(name: str, data: dict[str, Any]) -> Variable:
     order = parse_order(data["order"]) if "order" in data else None
-    return Variable(name, Type(data["dtype"], tuple(map(dim.from_json, data["shape"]))), order)
+    distribution = _read_distribution(data["distribution"]) if "distribution" in data else None
+    return Variable(name, Type(data["dtype"], tuple(map(dim.from_json, data["shape"]))), order, distribution)

@@ -2,6 +2,7 @@
 
 graph digits
 input image: float32[1,8,8,1] N,H,W,C
+input noise: float32[1,2] N,C ~ normal(mean=0.0, stddev=1.0)
 slot conv/kernel: float32[3,3,1,16]
 const two: float32[] = [2.0]
 v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
@@ -17,12 +18,12 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Graph, Node, State, Variable
+from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
 from webkiln.ir.serial import decode, encode
 from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
-_TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?$")
+_TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?$")
 _SIZES = re.compile(r",(?![^(]*\))")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
@@ -63,9 +64,11 @@ def parse(text: str) -> Graph:
         match = _TYPED.match(typed.strip())
         if not match:
             raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
-        variable, dtype, shape, order = match.groups()
+        variable, dtype, shape, order, distribution, parameters = match.groups()
         sizes = tuple(dim.parse_size(size) for size in _SIZES.split(shape) if size)
-        variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None)
+        given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
+        drawn = Distribution(distribution, given) if distribution else None
+        variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None, drawn)
         return variable
 
     for line, block in _blocks(text):
@@ -113,7 +116,8 @@ def _blocks(text: str) -> list[tuple[str, list[str]]]:
 
 def _typed(variable: Variable) -> str:
     order = f" {variable.order}" if variable.order is not None and len(variable.order) else ""
-    return f"{variable.name}: {variable.type}{order}"
+    drawn = f" ~ {variable.distribution}" if variable.distribution is not None else ""
+    return f"{variable.name}: {variable.type}{order}{drawn}"
 
 
 def _json(value: Any) -> str:

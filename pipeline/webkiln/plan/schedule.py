@@ -6,6 +6,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from webkiln.ir.dim import sampled
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis
@@ -32,8 +33,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
     nest = call.nest
     if not nest.axes:
         return plain(call, "there is no parallel axis")
-    if facts.width == 1 and not nest.is_contraction:
-        return plain(call, f"{facts.backend} computes one element at a time outside contractions")
+    if facts.width == 1 and not nest.accumulators:
+        return plain(call, f"{facts.backend} computes one element at a time outside reductions")
     refusals = []
     for loop in reversed(nest.axes):
         fit = _vector(call, loop, facts, constants)
@@ -55,7 +56,7 @@ def _described(schedule: Schedule, call: Call, refusals: list[str]) -> str:
 
 
 def _extent(call: Call, loop: Loop) -> int:
-    return call.args[loop.extent.value]
+    return sampled(call.args[loop.extent.value])
 
 
 def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
@@ -176,8 +177,7 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
     nest = call.nest
     others = [loop.axis for loop in nest.axes if loop.axis != name]
     if not nest.is_contraction:
-        lanes = facts.map_lanes if not nest.accumulators else max(facts.map_lanes // 2, facts.width)
-        return Schedule((*others, name), name, lanes)
+        return Schedule((*others, name), name, facts.map_lanes)
     lanes, count = _lanes(call, name, facts)
     tile = _tile(call, name)
     if tile is None:

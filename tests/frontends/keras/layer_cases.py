@@ -1,6 +1,6 @@
 """Every public layer of Keras: the options that it is tried with, or why it is not converted. docs/keras.md is written from this table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,7 +233,16 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on((8,), groups=4, center=False, scale=False),
         ),
         "RMSNormalization": (on(VECTOR), on(IMAGE, epsilon=0.1)),
+        "SpectralNormalization": (on(IMAGE, layer=L.Conv2D(3, 2)), on(VECTOR, layer=L.Dense(4))),
         "UnitNormalization": (on(VECTOR), on(IMAGE, axis=(1, 2)), on(SEQUENCE, axis=1)),
+    },
+    "Recurrent": {
+        "SimpleRNN": (on(SEQUENCE, units=3), on(SEQUENCE, units=5, return_sequences=True, activation="relu", go_backwards=True)),
+        "LSTM": (on(SEQUENCE, units=3), on(SEQUENCE, units=5, return_sequences=True, recurrent_activation="hard_sigmoid", use_bias=False)),
+        "GRU": (on(SEQUENCE, units=3), on(SEQUENCE, units=5, return_sequences=True, reset_after=False)),
+        "RNN": (on(SEQUENCE, cell=[L.LSTMCell(3), L.GRUCell(2), L.SimpleRNNCell(4)]),),
+        "Bidirectional": (on(SEQUENCE, layer=L.LSTM(3)), on(SEQUENCE, layer=L.GRU(2, return_sequences=True), merge_mode="ave")),
+        "TimeDistributed": (on(SEQUENCE, layer=L.Dense(3)), on((3, 5, 4, 2), layer=L.Conv2D(3, 2))),
     },
     "Regularisation, nothing at inference": {
         "Dropout": (on(VECTOR, rate=0.5),),
@@ -321,7 +330,7 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
 
 ATTENTION = "attention: a later release"
 PREPROCESSING = "preprocessing: a later release"
-RECURRENT = "recurrent layers: being added"
+RECURRENT = "recurrent layers over images: a later release"
 FOREIGN = "a program of another framework"
 BASE = "a base class, or a part of every model"
 
@@ -337,17 +346,59 @@ NOT_CONVERTED: Mapping[str, str] = {
         ).split(),
         PREPROCESSING,
     ),
-    **dict.fromkeys(
-        (
-            "Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell RNN SimpleRNN SimpleRNNCell StackedRNNCells TimeDistributed"
-        ).split(),
-        RECURRENT,
-    ),
+    **dict.fromkeys("ConvLSTM1D ConvLSTM2D ConvLSTM3D".split(), RECURRENT),
     **dict.fromkeys("FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper".split(), FOREIGN),
     **dict.fromkeys("InputLayer Layer Wrapper".split(), BASE),
-    "SpectralNormalization": "todo",
     "Lambda": "Python code inside the model file, never executed without `--trust-source`",
 }
+
+PARTS = frozenset("GRUCell LSTMCell SimpleRNNCell StackedRNNCells".split())
+"""Layers that are tried as parts of others."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Something that Keras builds and webkiln refuses: a call on an input of `shape`, and the message."""
+
+    what: str
+    shape: Shape
+    call: Callable[[Any], Any]
+    message: str
+
+
+REFUSED = (
+    Refused(
+        "a `Lambda` layer",
+        VECTOR,
+        lambda x: L.Lambda(lambda y: y + 1, name="code")(x),
+        "code (Lambda): a Lambda layer is Python code inside the model file and is not executed. "
+        "Replace it by keras.ops operations, or pass --trust-source if you trust the file",
+    ),
+    Refused(
+        "a layer that is called with `training=True`",
+        VECTOR,
+        lambda x: L.Dropout(0.5, name="drop")(x, training=True),
+        "drop (Dropout): it is called with training=True. Build the model without that argument, as it is used for inference",
+    ),
+    Refused(
+        "a dtype policy that mixes dtypes",
+        VECTOR,
+        lambda x: L.Dense(3, dtype="mixed_bfloat16", name="dense")(x),
+        "dense (Dense): dtype policy 'mixed_bfloat16' is not supported. Save the model with one of float32, float16, float64",
+    ),
+    Refused(
+        "`sparsemax` of more than 1024 elements",
+        (1025,),
+        lambda x: L.Activation("sparsemax", name="sparse")(x),
+        "sparse: sparsemax over 1025 elements is not supported; at most 1024",
+    ),
+    Refused(
+        "an activation layer with weights as an argument",
+        VECTOR,
+        lambda x: L.Dense(3, activation=L.PReLU(), name="dense")(x),
+        "dense (Dense): activation 'PReLU' is not supported. There are ",
+    ),
+)
 
 
 def public_layers() -> set[str]:

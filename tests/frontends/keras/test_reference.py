@@ -109,12 +109,12 @@ def test_fetch(stage, tmp_path):
     with pytest.raises(SourceError, match="there is no such file"):
         fetch({"source": tmp_path / "none"}, target, {"kind": "path"})
     (tmp_path / "export.py").write_text("def export(path):\n    path.write_text('model')\n\ndef nothing(path):\n    pass\n")
-    fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "export"})
+    fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "export", "parameters": {}})
     assert target["source"].read_text() == "model"
     with pytest.raises(SourceError, match="nothing wrote nothing"):
-        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "nothing"})
+        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "nothing", "parameters": {}})
     with pytest.raises(RecipeError, match="has no function 'other'"):
-        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "other"})
+        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "other", "parameters": {}})
     with pytest.raises(RecipeError, match="neither https nor http"):
         fetch({}, target, {"kind": "url", "url": "file:///etc/passwd", "sha256": ""})
 

@@ -24,7 +24,7 @@ def test_recipe(stage, tmp_path, name):
         stage("fetch").run({"source": folder / recipe["source"]}, {"source": source}, {"kind": "path"})
     else:
         script = {"script.py": folder / recipe["source"]["script"]}
-        stage("fetch").run(script, {"source": source}, {"kind": "export", "function": recipe["source"]["function"]})
+        stage("fetch").run(script, {"source": source}, {"kind": "export", "parameters": {}, "function": recipe["source"]["function"]})
     facts, blobs = tmp_path / "facts.json", tmp_path / "weights"
     graph, weights = tmp_path / "graph.json", tmp_path / "weights.json"
     arrays = {role: tmp_path / role for role in ("reference.npz", "layers.npz")}

@@ -150,13 +150,6 @@ def test_a_stateful_layer_called_twice_goes_on_counting():
     assert next_states(graph, values)["custom/count"] == 2
 
 
-def test_random_numbers_are_refused():
-    model = model_of(layer_of(lambda layer, x: x + keras.random.normal((6,))))
-    assert "keras.random.normal" in refused(model)
-    seeded = layer_of(lambda layer, x: x * keras.random.uniform((6,), seed=layer.seed), seed=keras.random.SeedGenerator(3))
-    assert "keras.random.uniform" in refused(model_of(seeded))
-
-
 def test_dropout_inside_a_layer_is_not_random(compare):
     compare(model_of(layer_of(lambda layer, x: layer.drop(x), drop=L.Dropout(0.5))))
 

@@ -1,6 +1,7 @@
 """KerasConverter: facts of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,16 @@ import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.keras import handlers as registry
-from webkiln.frontends.keras.facts import LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
+from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
-from webkiln.ir.graph import INLINE_ELEMENTS, Graph
+from webkiln.ir.graph import INLINE_ELEMENTS, Distribution, Graph
 from webkiln.ir.types import Array, Type
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Step, Tensor
 from webkiln.ops.table import RULES
 
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
@@ -52,6 +53,7 @@ class KerasConverter:
         self._states: dict[str, Tensor] = {}
         self._orders: Mapping[int, Order] = CHANNELS_LAST
         self._shapes: Mapping[str, Sequence[int]] = {}
+        self._batch = batch_size
 
     handlers = registry.REGISTERED
     register_handler = staticmethod(registry.register_handler)
@@ -76,6 +78,7 @@ class KerasConverter:
         layers = {layer.name: layer for layer in source.layers}
         self._shapes = self._named_shapes([name for name, _ in source.inputs])
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
+        self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         outputs = self._run(source, "", inputs)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
 
@@ -114,6 +117,43 @@ class KerasConverter:
             raise ShapeError(f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}")
         self.digests[weight.slot] = weight
         return self.builder.slot(weight.slot, self._blobs.get(weight.digest, type_), order)
+
+    def apply(self, part: LayerFacts, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Call a layer that another is made of; its outputs."""
+        refs = tuple(Ref(f"input_{number}") for number, _ in enumerate(inputs))
+        count = len(part.model.outputs) if part.model is not None else 1
+        outputs = tuple((f"output_{number}", Ref(part.name, 0, number)) for number in range(count))
+        layer = replace(part, calls=(Call(refs),))
+        return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)
+
+    def scan(
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: Step, *, reverse: bool = False
+    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+        """`GraphBuilder.scan` along axis 1, during which handlers write into the graph of the step."""
+
+        def inside(
+            builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+        ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:  # fmt: skip
+            outer, self.builder = self.builder, builder
+            try:
+                return step(builder, current, slices)
+            finally:
+                self.builder = outer
+
+        return self.builder.scan(states, sequences, inside, axis=1, reverse=reverse)
+
+    def state(self, weight: Weight) -> Tensor:
+        """A weight that calls assign to, as it is at this point of the run."""
+        if weight.slot not in self._states:
+            self._states[weight.slot] = self.builder.state(weight.slot, self.convert_to_constant_variable(weight))
+        return self._states[weight.slot]
+
+    def set_state(self, weight: Weight, value: Tensor) -> None:
+        self._set_state(weight.slot, value)
+
+    def _set_state(self, slot: str, value: Tensor) -> None:
+        self._states[slot] = value
+        self.builder.set_state(slot, value)
 
     def order(self, rank: int) -> Order | None:
         """What the axes of a Keras tensor of this rank mean by convention."""
@@ -162,8 +202,7 @@ class KerasConverter:
             pending = waiting
         outputs = [self.get_variable(ref) for _, ref in model.outputs]
         for slot, ref in model.states:
-            self._states[slot] = self.get_variable(ref)
-            self.builder.set_state(slot, self._states[slot])
+            self._set_state(slot, self.get_variable(ref))
         self._frames.pop()
         return outputs
 
@@ -172,7 +211,9 @@ class KerasConverter:
         owner = self._frames[-1].owner
         self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
         handler = registry.find_handler(facts)
-        if facts.model is not None and (handler is None or not facts.traced):
+        if facts.kind == "noise":
+            self.set_variable(Ref(layer.name), self._noise(layer))
+        elif facts.model is not None and (handler is None or not facts.traced):
             self._nested(layer, facts.model)
         elif handler is not None and handler is not LAYERS.get(facts.class_name):
             handler(self, layer)
@@ -191,11 +232,21 @@ class KerasConverter:
                 )
         self.builder.layer = before
 
+    def _noise(self, layer: Layer) -> Tensor:
+        """An input for the random numbers that a layer draws."""
+        config = layer.config
+        if layer.name in self.builder.inputs:
+            owner = config["layer"]
+            raise UnsupportedError(
+                self.builder.name, [(owner, "draws random numbers and is called more than once", "Use a layer of its own for each call")]
+            )
+        shape = [self._batch if size is None else size for size in config["shape"]]
+        distribution = Distribution(config["distribution"], tuple(sorted(config["parameters"].items())))
+        return self.builder.input(layer.name, config["dtype"], shape, self.order(len(shape)), distribution)
+
     def _nested(self, layer: Layer, model: ModelFacts) -> None:
         for slot, _ in model.states:
-            if slot not in self._states:
-                initial = self.convert_to_constant_variable(next(w for w in layer.weights.values() if w.slot == slot))
-                self._states[slot] = self.builder.state(slot, initial)
+            self.state(next(weight for weight in layer.weights.values() if weight.slot == slot))
         args = layer.arguments.args
         by_name = isinstance(args[0], dict) and not layer.facts.traced if args else False
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)

@@ -63,7 +63,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class LayerFacts:
-    """A layer, or a keras.ops operation (`kind` is then "operation"). `own` tells a class of Keras from a user's class of that name."""
+    """A layer; or a keras.ops operation (`kind` is then "operation"); or random numbers ("noise", called by the name of the input that has
+    them, with `distribution`, `parameters`, `shape` and `dtype`). `own` tells a class of Keras from a user's class of that name."""
 
     name: str
     class_name: str
@@ -74,6 +75,8 @@ class LayerFacts:
     weights: Mapping[str, Weight] = field(default_factory=dict)
     model: "ModelFacts | None" = None
     traced: bool = False
+    parts: Mapping[str, "LayerFacts"] = field(default_factory=dict)
+    """Layers that this one is made of, by the path of their weights below its own: `cell`, `forward_layer`, `cells/lstm_cell`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,12 @@ class ModelFacts:
     outputs: tuple[tuple[str, Ref], ...]
     states: tuple[tuple[str, Ref], ...] = ()
     batch: int | None = None
+
+
+def noises(model: ModelFacts) -> list[LayerFacts]:
+    """The random numbers that a model and those inside it take as inputs."""
+    found = [layer for layer in model.layers if layer.kind == "noise"]
+    return found + [noise for layer in model.layers if layer.model is not None for noise in noises(layer.model)]
 
 
 def to_json(model: ModelFacts) -> dict[str, Any]:
@@ -178,6 +187,8 @@ def _layer(layer: LayerFacts) -> dict[str, Any]:
     }
     if layer.model is not None:
         data |= {"model": _model(layer.model), "traced": layer.traced}
+    if layer.parts:
+        data["parts"] = [[name, _layer(part)] for name, part in layer.parts.items()]
     return data
 
 
@@ -202,4 +213,5 @@ def _read_layer(data: Mapping[str, Any]) -> LayerFacts:
         weights={name: Weight(slot, digest, dtype, tuple(shape)) for name, slot, digest, dtype, shape in data["weights"]},
         model=_read_model(data["model"]) if "model" in data else None,
         traced=data.get("traced", False),
+        parts={name: _read_layer(part) for name, part in data.get("parts", ())},
     )

@@ -34,5 +34,9 @@ def find_handler(facts: LayerFacts) -> Handler | None:
 
 
 def is_handled(facts: LayerFacts) -> bool:
-    """Whether a layer or operation has a handler, the user's or a built-in one."""
-    return facts.kind == "input" or (facts.kind == "operation" and facts.class_name in OPERATIONS) or find_handler(facts) is not None
+    """Whether a layer or operation has a handler, the user's or a built-in one; inputs and noise need none."""
+    return (
+        facts.kind in {"input", "noise"}
+        or (facts.kind == "operation" and facts.class_name in OPERATIONS)
+        or find_handler(facts) is not None
+    )

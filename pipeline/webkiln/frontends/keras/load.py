@@ -31,14 +31,18 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     unsupported = find_unsupported(model, is_handled)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
-    loaded = load_with_keras(path, trust_source=trust_source, unsupported=unsupported)
+    return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
+
+
+def read_memory(model: Any, name: str) -> tuple[ModelFacts, Blobs]:
+    """The facts and weight blobs of a model in memory, which messages call `name`."""
     from webkiln.frontends.keras.memory import model_facts
 
-    model, blobs = model_facts(loaded, handled=is_handled)
-    unsupported = find_unsupported(model, is_handled)
+    facts, blobs = model_facts(model, handled=is_handled)
+    unsupported = find_unsupported(facts, is_handled)
     if unsupported:
-        raise UnsupportedError(path.name, unsupported)
-    return model, blobs
+        raise UnsupportedError(name, unsupported)
+    return facts, blobs
 
 
 def load_with_keras(path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()) -> Any:

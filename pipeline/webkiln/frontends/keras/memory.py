@@ -12,6 +12,7 @@ from keras.src.models.functional import Functional, make_node_key
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import Blobs, add_blob, weight_names
 from webkiln.frontends.keras.trace import trace_layer
 from webkiln.ir.types import DTYPES
@@ -44,6 +45,8 @@ class Walker:
         self.unsupported: list[tuple[str, str, str]] = []
         self._weights: dict[int, Weight] = {}
         self._names: dict[int, str] = {}
+        self._paths: dict[int, str] = {}
+        self._noises: dict[str, tuple[str, int]] = {}
 
     def top(self, model: Any) -> ModelFacts:
         self.register(model, "")
@@ -99,7 +102,8 @@ class Walker:
         if kind == "operation":
             return replace(facts, config=_config(layer))
         if self.handled(facts):
-            return replace(facts, config=_config(layer), weights=self.own_weights(layer))
+            parts = self.parts(layer, path, arguments) if own else {}
+            return replace(facts, config=_config(layer), weights=self.own_weights(layer), parts=parts)
         if _graph_of(layer) is not None:
             return replace(facts, model=self.model(layer, f"{path}/"))
         try:
@@ -109,21 +113,36 @@ class Walker:
             return facts
         return replace(facts, model=model, weights=weights, traced=True)
 
+    def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerFacts]:
+        """The layers that one of Keras's own is made of, called as it would call them."""
+        given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [(step_arguments(layer, args), {}) for args, _ in arguments[:1]]
+        calls = [Call(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
+        entries = part_layers(type(layer).__name__, layer)
+        parts = {place: self.layer(part, f"{path}/{self.name_of(part)}", calls, given) for place, part in entries}
+        sizes = {place: cell_sizes(part) for place, part in entries if place == "cell"}
+        return {place: replace(part, config={**part.config, **sizes.get(place, {})}) for place, part in parts.items()}
+
     def register(self, layer: Any, path: str) -> None:
-        """Give every variable below `layer` its slot, by the path of the first layer that owns it."""
-        own = [v for v in (*layer._trainable_variables, *layer._non_trainable_variables) if id(v) not in self._weights]
-        names = _variable_names(layer)
-        for variable in own:
-            self._weights[id(variable)] = self._weight(f"{path}/{names[id(variable)]}", variable, layer)
-        taken: set[str] = set()
-        for child in layer._layers:
-            name, count = child.name, 1
-            while name in taken:
-                count += 1
-                name = f"{child.name}_{count}"
-            taken.add(name)
-            self._names.setdefault(id(child), name)
-            self.register(child, f"{path}/{self._names[id(child)]}" if path else self._names[id(child)])
+        """Give every variable below `layer` its slot, by the path of the first layer that owns it; a wrapper only borrows what it wraps."""
+        for place, owner in layers_by_path(layer, path).items():
+            self._paths[id(owner)] = place
+            if place:
+                self._names.setdefault(id(owner), place.rpartition("/")[2])
+            known = {*self._weights, *_borrowed(owner)}
+            own = [v for v in (*owner._trainable_variables, *owner._non_trainable_variables) if id(v) not in known]
+            names = _variable_names(owner)
+            for variable in own:
+                self._weights[id(variable)] = self._weight(f"{place}/{names[id(variable)]}", variable, owner)
+
+    def noise(self, layer: Any, draw: int, config: Mapping[str, Any]) -> LayerFacts:
+        """What a call of a layer draws as its random numbers number `draw`, by the name of the input that has them."""
+        path = self._paths[id(layer)]
+        stem = f"{path.rpartition('/')[2]}_noise"
+        name, count = stem, 1
+        while self._noises.setdefault(name, (path, draw)) != (path, draw):
+            count += 1
+            name = f"{stem}_{count}"
+        return LayerFacts(name, "Noise", {**config, "layer": path, "draw": draw}, kind="noise", calls=(Call(),))
 
     def name_of(self, layer: Any) -> str:
         return self._names.get(id(layer), str(layer.name))
@@ -147,6 +166,40 @@ class Walker:
         return Weight(slot, add_blob(self.blobs, array), str(array.dtype), array.shape)
 
 
+def _borrowed(layer: Any) -> set[int]:
+    """The variables that a layer of Keras's own holds of the layers that it is made of."""
+    parts = part_layers(type(layer).__name__, layer) if type(layer).__module__.split(".")[0] == "keras" else []
+    return {id(variable) for _, part in parts for variable in part.weights}
+
+
+def root_of(model: Any) -> str:
+    """Where paths in a model start: at its layers where it is a graph of them, else at the model itself."""
+    return "" if _graph_of(model) is not None else str(model.name)
+
+
+def layers_by_path(layer: Any, path: str = "") -> dict[str, Any]:
+    """`layer` and every layer below it by its path; one with several owners has the path by the first."""
+    found: dict[str, Any] = {path: layer}
+    seen = {id(layer)}
+
+    def enter(owner: Any, above: str) -> None:
+        taken: set[str] = set()
+        for child in owner._layers:
+            name, count = child.name, 1
+            while name in taken:
+                count += 1
+                name = f"{child.name}_{count}"
+            taken.add(name)
+            if id(child) not in seen:
+                seen.add(id(child))
+                place = f"{above}/{name}" if above else name
+                found[place] = child
+                enter(child, place)
+
+    enter(layer, path)
+    return found
+
+
 def _graph_of(layer: Any) -> Any:
     """The Functional graph of a model whose call is that of Keras, else None."""
     if isinstance(layer, keras.Sequential) and type(layer).call is keras.Sequential.call:
@@ -155,11 +208,12 @@ def _graph_of(layer: Any) -> Any:
 
 
 def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
+    """Name, shape and dtype of the inputs of a model that has only been called; the batch of that call does not bind it."""
     shapes = getattr(model, "_build_shapes_dict", None)
     if not model.built or not shapes:
         raise SourceError(f"{model.name}: the shapes of its inputs are not known; call the model once, or model.build(input_shape)")
     single = len(shapes) == 1
-    return [("input" if single else name.removesuffix("_shape"), tuple(shape), "float32") for name, shape in shapes.items()]
+    return [("input" if single else name.removesuffix("_shape"), (None, *shape[1:]), "float32") for name, shape in shapes.items()]
 
 
 def _variable_names(layer: Any) -> Mapping[int, str]:

@@ -1,5 +1,6 @@
 """Plugins: Python files of the user that define Keras classes, converter handlers, or both."""
 
+import importlib
 import importlib.util
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,17 +18,28 @@ PREFIX = "webkiln_plugin_"
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
-    """What plugins register inside is forgotten at the end, and nothing registered before is seen: a stage depends on its inputs alone."""
+def isolated(modules: Path | None = None) -> Iterator[None]:
+    """What plugins register inside is forgotten at the end, and nothing registered or named before is seen: a stage depends on its inputs
+    alone. Modules below the folder `modules` can be imported inside."""
     handlers = dict(REGISTERED)
-    modules = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
+    plugins = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
     keras = sys.modules.get("keras")
     classes = dict(keras.saving.get_custom_objects()) if keras is not None else {}
+    if keras is not None:
+        keras.utils.clear_session(free_memory=False)
     _replace_all({}, {}, {})
+    if modules is not None:
+        sys.path.insert(0, str(modules))
+        importlib.invalidate_caches()
     try:
         yield
     finally:
-        _replace_all(handlers, modules, classes)
+        _replace_all(handlers, plugins, classes)
+        if modules is not None:
+            sys.path.remove(str(modules))
+            for name, module in list(sys.modules.items()):
+                if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
+                    del sys.modules[name]
 
 
 def _replace_all(handlers: dict[Any, Any], modules: dict[str, ModuleType], classes: dict[str, Any]) -> None:

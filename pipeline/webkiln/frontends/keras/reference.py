@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, VerificationError
-from webkiln.frontends.keras.facts import ModelFacts
+from webkiln.frontends.keras.facts import LayerFacts, ModelFacts, noises
+from webkiln.frontends.keras.noise import fed, sample
 from webkiln.ir.types import Array
 from webkiln.ops.builder import clean
 
@@ -18,16 +19,23 @@ LARGE = 1000.0
 LEAST_DIFFERENCE = 0.01
 
 
-def make_inputs(inputs: Inputs, scale: float = 1.0) -> dict[str, dict[str, Array]]:
-    """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine."""
+def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Sequence[LayerFacts] = ()) -> dict[str, dict[str, Array]]:
+    """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine.
+
+    Inputs that are `drawn`, as random numbers of a layer, follow their distribution in every set.
+    """
     sets: dict[str, dict[str, Array]] = {}
     for seed, name in enumerate(NATURAL):
-        sets[name] = {key: _natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
+        sets[name] = {key: natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
     sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in inputs.items()}
+    for seed, values in enumerate(sets.values()):
+        for index, noise in enumerate(drawn):
+            dtype, shape = inputs[noise.name]
+            values[noise.name] = sample(noise.config["distribution"], noise.config["parameters"], shape, dtype, 3 * index + seed)
     return sets
 
 
-def _natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
+def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
     """Smooth waves along every axis with some noise, in 0..scale; small integers for integer inputs."""
     generator = np.random.default_rng(seed)
     smooth = np.zeros(shape)
@@ -62,6 +70,9 @@ def input_table(model: ModelFacts, batch_size: int, input_shapes: Mapping[str, S
         if None in shape:
             raise ShapeError(f"input {name}: its shape is {declared} (null is open); give every size with --input-shape")
         table[name] = (str(config.get("dtype") or "float32"), shape)
+    batch = next(iter(table.values()))[1][0]
+    for noise in noises(model):
+        table[noise.name] = (noise.config["dtype"], tuple(batch if size is None else size for size in noise.config["shape"]))
     return table
 
 
@@ -100,7 +111,7 @@ def difference(reference: Array, other: Array) -> float:
 def _natural_sets(facts: ModelFacts, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
     flat: list[tuple[str, float]] = []
     for scale in SCALES:
-        sets = make_inputs(table, scale)
+        sets = make_inputs(table, scale, noises(facts))
         first, second = (run(sets[name])[0] for name in NATURAL)
         checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)
         spreads = {key: max(difference(first[key], second[key]), difference(second[key], first[key])) for key in checked}
@@ -126,9 +137,13 @@ class _Runner:
     """A model as a function of named inputs; its states start anew on each run."""
 
     def __init__(self, keras: Any, model: Any, facts: ModelFacts) -> None:
+        from webkiln.frontends.keras.memory import layers_by_path, root_of
+
         self.model = model
         self.convert = keras.ops.convert_to_numpy
         self.inputs = [name for name, _ in facts.inputs]
+        self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(facts)}
+        self.paths = {id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()}
         self.outputs = [name for name, _ in facts.outputs]
         self.layers: list[str] = []
         self.function = None
@@ -142,7 +157,9 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         before = [self.convert(variable) for variable in self.model.variables]
         given = [values[name] for name in self.inputs]
-        results = self.function(given) if self.function is not None else self.model(*given, training=False)
+        drawn = {place: values[name] for place, name in self.noises.items()}
+        with fed(self.paths, drawn):
+            results = self.function(given) if self.function is not None else self.model(*given, training=False)
         for variable, value in zip(self.model.variables, before, strict=True):
             variable.assign(value)
         if isinstance(results, dict):

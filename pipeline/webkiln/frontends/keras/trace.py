@@ -15,6 +15,7 @@ from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
 from webkiln.frontends.keras.framework import first_sentence
+from webkiln.frontends.keras.noise import DISTRIBUTIONS, replaced
 from webkiln.ir.graph import INLINE_ELEMENTS
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Tracer:
         self.nodes: list[Any] = []
         self.assigned: dict[int, list[tuple[int, Any]]] = {}
         self.weights: dict[str, Weight] = {}
+        self.noises: dict[str, LayerFacts] = {}
+        self._drawn: dict[int, tuple[Any, LayerFacts]] = {}
         self._inputs: dict[int, Ref] = {}
         self._made: dict[int, Ref] = {}
         self._stand_ins: dict[int, WeightTensor] = {}
@@ -140,7 +143,8 @@ class Tracer:
         layers = self._layers(needed)
         outputs = [(f"output_{index}", self._output(layers, value, end)) for index, value in enumerate(results)]
         nexts = tuple((slot, self._output(layers, value, end)) for slot, value in sorted(states.items()))
-        return ModelFacts(self.path, tuple(layers), tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
+        made = (*self.noises.values(), *layers)
+        return ModelFacts(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
 
     def assign(self, weight: WeightTensor, value: Any) -> None:
         self.assigned.setdefault(id(weight), []).append((len(self.nodes), self._current(value, len(self.nodes))))
@@ -153,25 +157,29 @@ class Tracer:
             init(node, *args, **kwargs)
             self.nodes.append(node)
 
-        def refuse(name: str) -> Any:
-            def random(*_: Any, **__: Any) -> Any:
-                raise UnsupportedError(
-                    self.path,
-                    [(f"{self.path} ({type(self.layer).__name__})", f"keras.random.{name} inside call gives other numbers on every run",
-                      "Make the random numbers an input of the model, or draw them in build() into a weight")],
-                )  # fmt: skip
-
-            return random
-
-        drawn = vars(backend.random)
-        random = [name for name, value in drawn.items() if inspect.isfunction(value) and value.__module__ == backend.random.__name__]
         with ExitStack() as stack:
             stack.enter_context(patch.object(Node, "__init__", record))
             stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
-            for name in random:
-                stack.enter_context(patch.object(backend.random, name, refuse(name)))
+            stack.enter_context(replaced(self._draw))
             stack.enter_context(self._substituted())
             yield
+
+    def _draw(self, name: str, arguments: dict[str, Any]) -> Any:
+        """A tensor that stands for random numbers; they become an input of the model."""
+        if name not in DISTRIBUTIONS:
+            raise UnsupportedError(
+                self.path,
+                [(f"{self.path} ({type(self.layer).__name__})", f"keras.random.{name} inside call gives other numbers on every run",
+                  f"Draw with keras.random's {', '.join(DISTRIBUTIONS)}, whose numbers become an input, or in build() into a weight")],
+            )  # fmt: skip
+        shape, dtype = list(arguments["shape"]), keras.backend.standardize_dtype(arguments["dtype"])
+        parameters = {parameter: arguments[parameter] for parameter in DISTRIBUTIONS[name]}
+        if not all(type(size) is int for size in shape[1:]) or not all(isinstance(value, int | float) for value in parameters.values()):
+            raise Refused(f"keras.random.{name} takes the shape {shape} and {parameters}; only numbers, and an open batch size, will do")
+        config = {"distribution": name, "parameters": parameters, "shape": shape, "dtype": dtype}
+        tensor = keras.KerasTensor(shape, dtype)
+        self._drawn[id(tensor)] = (tensor, self.walker.noise(self.layer, len(self._drawn), config))
+        return tensor
 
     @contextmanager
     def _substituted(self) -> Iterator[None]:
@@ -252,6 +260,10 @@ class Tracer:
             return self._made[id(value)]
         if id(value) in self._inputs:
             return self._inputs[id(value)]
+        if id(value) in self._drawn:
+            noise = self._drawn[id(value)][1]
+            self.noises[noise.name] = noise
+            return Ref(noise.name)
         if isinstance(value, WeightTensor):
             return self._read(value.variable)
         if isinstance(value, keras.Variable):

@@ -81,6 +81,13 @@ def unit_normalization(converter: "KerasConverter", layer: Layer) -> None:
     )
 
 
+def spectral_normalization(converter: "KerasConverter", layer: Layer) -> None:
+    """The layer that it wraps, whose kernel training has normalised."""
+    (part,) = layer.facts.parts.values()
+    (y,) = converter.apply(part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
 def standardise(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float, *, centre: bool = True) -> Tensor:
     """x minus its mean over `axes` (unless `centre` is false), divided by its deviation there."""
     attrs = {"axes": axes, "keepdims": True}

@@ -16,9 +16,11 @@ from webkiln.frontends.keras.layers.norm import (
     layer_normalization,
     prelu,
     rms_normalization,
+    spectral_normalization,
     unit_normalization,
 )
 from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
+from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
 from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
 
@@ -60,6 +62,7 @@ LAYERS: Mapping[str, Handler] = {
     "GroupNormalization": group_normalization,
     "RMSNormalization": rms_normalization,
     "UnitNormalization": unit_normalization,
+    "SpectralNormalization": spectral_normalization,
     "Activation": activation,
     "ReLU": activation_layer(relu),
     "LeakyReLU": activation_layer(leaky_relu),
@@ -89,6 +92,16 @@ LAYERS: Mapping[str, Handler] = {
     "Minimum": merge("Min"),
     "Concatenate": concatenate,
     "Dot": dot,
+    "SimpleRNN": recurrent,
+    "LSTM": recurrent,
+    "GRU": recurrent,
+    "RNN": recurrent,
+    "SimpleRNNCell": cell,
+    "LSTMCell": cell,
+    "GRUCell": cell,
+    "StackedRNNCells": cell,
+    "Bidirectional": bidirectional,
+    "TimeDistributed": time_distributed,
     "Dropout": identity,
     "SpatialDropout1D": identity,
     "SpatialDropout2D": identity,

@@ -1,0 +1,34 @@
+"""The networks of keras.applications as model files; the recipes beside this file say which, of what size and with which weights."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.keras.random_weights import fill_randomly
+
+WEIGHTS = {"pretrained": "imagenet", "random": None}
+
+
+def export(path: Path, network: str, weights: str, size: int, **options: Any) -> None:
+    """Write `network`, a function of keras.applications, for images [N,size,size,3]; `options` are further arguments of it.
+
+    `weights` is `pretrained`, which downloads those for ImageNet, or `random`.
+    """
+    if weights not in WEIGHTS:
+        raise RecipeError(f"weights is {weights!r}; valid: {', '.join(WEIGHTS)}")
+    make = getattr(keras.applications, network)
+    if unknown := sorted(set(options) - set(inspect.signature(make).parameters)):
+        raise RecipeError(f"applications.py: {network} takes no {', '.join(map(repr, unknown))}")
+    image = keras.Input((size, size, 3), name="image")
+    try:
+        model = make(weights=WEIGHTS[weights], input_tensor=image, input_shape=image.shape[1:], name=network.lower(), **options)
+    except Exception as error:
+        if weights == "random" or "fetch failure" not in str(error):
+            raise
+        raise SourceError(f"{network}: its weights cannot be downloaded ({error}); weights=random makes up others") from None
+    if weights == "random":
+        fill_randomly(model)
+    model.save(path)

@@ -1,0 +1,41 @@
+"""The recipes of keras.applications: one of them at a reduced size, on every backend, variant and engine."""
+
+import pytest
+
+from tests.models.conftest import MODELS, Model
+from webkiln.build.engine import Engine
+from webkiln.errors import RecipeError, SourceError
+from webkiln.recipe import read_recipe, with_parameters
+
+LEGS = {("wasm", "relaxed"), ("wasm", "simd"), ("js", None)}
+
+
+@pytest.fixture
+def build(tmp_path, monkeypatch):
+    """Makes a small MobileNetV2 where nothing can be downloaded."""
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+    recipe = read_recipe(MODELS / "mobilenetv2" / "recipe.toml")
+    with Engine(tmp_path / ".webkiln") as engine:
+        yield lambda **parameters: Model(engine, with_parameters(recipe, {"size": 96, "alpha": 0.35, **parameters}), tmp_path)
+
+
+@pytest.mark.parametrize("browser", ["chromium", "node"])
+def test_a_small_mobilenet_computes_what_keras_does(build, browser):
+    results = build(weights="random").verify("float32", browser)
+    assert {(result["backend"], result["variant"] or None) for result in results} == LEGS
+    assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({}, SourceError, r"MobileNetV2: its weights cannot be downloaded \(.*\); weights=random makes up others"),
+        ({"weights": "good"}, RecipeError, "weights is 'good'; valid: pretrained, random"),
+        ({"width": 2}, RecipeError, r"applications\.py: MobileNetV2 takes no 'width'"),
+    ],
+)
+def test_what_cannot_be_made(build, parameters, error, message):
+    model = build(**parameters)
+    with pytest.raises(error, match=message):
+        model.engine.run(model.actions.fetch())
