@@ -26,7 +26,6 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
     **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
     **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell"), ("kernel", "recurrent_kernel", "bias")),
-    **dict.fromkeys(("SimpleRNN", "LSTM", "GRU", "RNN"), ("state0", "state1")),
     "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
     "LayerNormalization": ("gamma", "beta"),
     "GroupNormalization": ("gamma", "beta"),
@@ -68,9 +67,8 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
-    state = not config.get("stateful")
-    absent = {"gamma": not config.get("scale", True), "beta": not config.get("center", True), "state0": state, "state1": state}
-    return tuple(name for name in WEIGHTS.get(class_name, ()) if not absent.get(name, False))
+    options = {"gamma": "scale", "beta": "center", "bias": "use_bias"}
+    return tuple(name for name in WEIGHTS.get(class_name, ()) if config.get(options.get(name, ""), True))
 
 
 class _Reader:
@@ -193,7 +191,8 @@ class _Reader:
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=0)
-        chosen = names if outer == path or best == 0 else [name for name in names if common[name] == best]
+        alone = outer == path or (best == 0 and bool(weight_names(facts.class_name, facts.config)))
+        chosen = names if alone else [name for name in names if common[name] == best > 0]
         if len({owners[name][2] for name in chosen}) != len(chosen):
             raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
         for name in chosen:
