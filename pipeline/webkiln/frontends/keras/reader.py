@@ -15,13 +15,28 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import Source, member, open_source, read_array, reading
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
 from webkiln.frontends.keras.masks import with_masks
-from webkiln.frontends.keras.parts import RECURRENT, part_entries, snake_case
+from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.ir.types import Array
 
 Blobs = dict[str, Array]
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
-KERNEL_AND_BIAS = frozenset({"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"})
+WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"), ("kernel", "bias")),
+    **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
+    **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
+    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell"), ("kernel", "recurrent_kernel", "bias")),
+    "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
+    "LayerNormalization": ("gamma", "beta"),
+    "GroupNormalization": ("gamma", "beta"),
+    "RMSNormalization": ("scale",),
+    "SpectralNormalization": ("kernel", "vector_u"),
+    "PReLU": ("alpha",),
+    "Embedding": ("embeddings",),
+    "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
+}
+"""The names of a built-in layer's weights in the order in which Keras keeps them."""
+
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 
@@ -51,14 +66,9 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a built-in layer's weights in the order in which Keras keeps them; none where they are not known."""
-    if class_name == "BatchNormalization":
-        scaled = ("gamma",) if config.get("scale", True) else ()
-        centred = ("beta",) if config.get("center", True) else ()
-        return (*scaled, *centred, "moving_mean", "moving_variance")
-    if class_name.removesuffix("Cell") in RECURRENT and class_name.endswith("Cell"):
-        return ("kernel", "recurrent_kernel", "bias") if config.get("use_bias", True) else ("kernel", "recurrent_kernel")
-    return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
+    """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
+    options = {"gamma": "scale", "beta": "center", "bias": "use_bias"}
+    return tuple(name for name in WEIGHTS.get(class_name, ()) if config.get(options.get(name, ""), True))
 
 
 class _Reader:
