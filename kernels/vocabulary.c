@@ -109,3 +109,7 @@ static inline void wk_store_part(float *p, v128_t v, int count) {
   if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
+
+static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
+
+static inline int wk_least(int a, int b) { return a < b ? a : b; }

@@ -33,3 +33,7 @@ const wk_to_half = (x) => {
   const bits = wk_bits(size) - (112 << 23);
   return sign | ((bits + 0xfff + ((bits >> 13) & 1)) >> 13);
 };
+
+const wk_greatest = Math.max;
+
+const wk_least = Math.min;

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
+from webkiln.backends.launches import launches
 from webkiln.build import stage
 from webkiln.errors import InternalError, RecipeError
 
@@ -174,8 +175,9 @@ def index_types(manifest: dict[str, Any]) -> str:
     outputs = "".join(field(t, ARRAYS[t["dtype"]]) for t in manifest["outputs"])
     backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
+    placeholders = "; ".join(f"{name}?: number" for name in manifest["placeholders"])
     variant = " | ".join(map(text_of, variants)) or "never"
-    public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "states")}
+    public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
     arrays = " | ".join(sorted(set(ARRAYS.values())))
     return f"""export interface Inputs {{
 {inputs}}}
@@ -214,7 +216,9 @@ export interface Model {{
   readonly worker: boolean;
   readonly failures: readonly {{ backend: string; code: string; message: string }}[];
   readonly stats: {{ loadMs: number; lastRunMs: number | null }};
-  run(inputs: Inputs, options?: {{ signal?: AbortSignal }}): Promise<Outputs>;
+  /** The shapes of the outputs of the last run. */
+  readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
+  run(inputs: Inputs, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
   reset(): Promise<void>;
   layers(): Promise<Layer[]>;
   dispose(): void;
@@ -270,6 +274,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "encoding": params["encoding"],
         "inputs": tensors(programs, "inputs"),
         "outputs": with_labels(tensors(programs, "outputs"), params.get("labels")),
+        "placeholders": first["placeholders"],
         "states": [state["name"] for state in first["states"]],
         "shards": shards,
         "backends": backends,
@@ -282,8 +287,8 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     write(bundle / "webdnn.js", flatten(sources, "webdnn", {"main": "runtime.js"}))
     canonical.write(bundle / "package.json", package(params["name"]))
     files = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
-    launches = {backend: [{key: step[key] for key in EXPLAINED} for step in made["main"]] for backend, made in programs.items()}
-    canonical.write(bundle / "manifest.json", {**manifest, "launches": launches, "files": files})
+    explained = {backend: [{key: step[key] for key in EXPLAINED} for step in launches(made["main"])] for backend, made in programs.items()}
+    canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": files})
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     del params
     objects = sorted(path for path in inputs["objects/"].rglob("*") if path.is_file())
-    link(objects, outputs["model.wasm"], canonical.read(inputs["program.json"])["memory"])
+    link(objects, outputs["model.wasm"], canonical.read(inputs["program.json"])["loaded"])
 
 
 if __name__ == "__main__":

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from webkiln import canonical
 from webkiln.build import stage
+from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.verify import verify
 from webkiln.ops.table import infer
@@ -16,7 +17,12 @@ DATA = ()
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
-    changed = import_module(f"webkiln.passes.{params['pass']}").run(graph)
+    module = import_module(f"webkiln.passes.{params['pass']}")
+
+    def change(part: Graph) -> Graph:
+        return cast("Graph", module.run(part.map_inside(change)))
+
+    changed = change(graph)
     verify(changed, infer)
     canonical.write(outputs["graph.json"], to_json(changed))
 

@@ -1,4 +1,4 @@
-/** @import { Dtype, Tensor, TypedArray, TypedArrayConstructor } from './types.ts' */
+/** @import { Dtype, Size, Tensor, TypedArray, TypedArrayConstructor } from './types.ts' */
 import { WebkilnError } from './errors.js';
 
 /** float16 travels as its 16 bits, because Node 20 has no Float16Array. @type {Record<Dtype, any>} */
@@ -21,6 +21,14 @@ export const arrayOf = dtype => ARRAYS[dtype];
 export const sizeOf = shape => shape.reduce((product, length) => product * length, 1);
 
 /**
+ * The shape of an input at given placeholders; NaN stands for one that is not set.
+ * @param {Size[]} shape
+ * @param {Record<string, number>} values
+ * @returns {number[]}
+ */
+export const shapeAt = (shape, values) => shape.map(size => typeof size === 'number' ? size : values[size] ?? NaN);
+
+/**
  * @param {string[]} names
  * @returns {string}
  */
@@ -37,19 +45,21 @@ const kindOf = value => value === null ? 'null' : Object(value) === value
  * Copies one input into a fresh typed array of its dtype.
  * @param {Tensor} tensor
  * @param {any} value a typed array of the dtype, or an array of numbers for float32
+ * @param {Record<string, number>} placeholders
  * @returns {TypedArray}
  */
-function copyInput(tensor, value) {
+function copyInput(tensor, value, placeholders) {
   const type = arrayOf(tensor.dtype);
   const plain = tensor.dtype === 'float32' && Array.isArray(value);
   if (!plain && value?.constructor?.name !== type.name) {
     const also = tensor.dtype === 'float32' ? ' or an array of numbers' : '';
     throw new WebkilnError('WrongDtype', `input '${tensor.name}': expected ${type.name}${also} (${tensor.dtype}), got ${kindOf(value)}`);
   }
-  const size = sizeOf(tensor.shape);
+  const shape = shapeAt(tensor.shape, placeholders);
+  const size = sizeOf(shape);
   if (value.length !== size) {
     throw new WebkilnError('WrongLength',
-      `input '${tensor.name}': expected ${size} elements for shape [${tensor.shape}], got ${value.length}`);
+      `input '${tensor.name}': expected ${size} elements for shape [${shape}], got ${value.length}`);
   }
   if (plain) {
     const odd = value.findIndex((/** @type {unknown} */ item) => typeof item !== 'number');
@@ -66,9 +76,10 @@ function copyInput(tensor, value) {
  * Checks names, dtypes and element counts, and copies the values, so that the caller may reuse its arrays at once.
  * @param {Tensor[]} tensors
  * @param {any} inputs
+ * @param {Record<string, number>} placeholders
  * @returns {Record<string, TypedArray>}
  */
-export function copyInputs(tensors, inputs) {
+export function copyInputs(tensors, inputs, placeholders) {
   const names = tensors.map(tensor => tensor.name);
   const given = inputs === null || typeof inputs !== 'object' ? [] : Object.keys(inputs);
   const unknown = given.filter(name => !names.includes(name));
@@ -79,5 +90,5 @@ export function copyInputs(tensors, inputs) {
   if (missing.length > 0) {
     throw new WebkilnError('MissingInput', `input ${listOf(missing)} is missing; pass {${names.join(', ')}} to run`);
   }
-  return Object.fromEntries(tensors.map(tensor => [tensor.name, copyInput(tensor, inputs[tensor.name])]));
+  return Object.fromEntries(tensors.map(tensor => [tensor.name, copyInput(tensor, inputs[tensor.name], placeholders)]));
 }

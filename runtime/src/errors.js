@@ -1,6 +1,7 @@
 /**
  * @typedef {'MissingFile' | 'WrongType' | 'Truncated' | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant'
  *   | 'NoBackend' | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption' | 'UnknownPlaceholder'
+ *   | 'MissingPlaceholder' | 'WrongSize' | 'OutOfMemory'
  *   | 'Trapped' | 'Aborted' | 'Disposed'} ErrorCode
  */
 

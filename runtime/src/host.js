@@ -1,4 +1,4 @@
-/** @import { BackendImports, Host, LayerValue, LoadReply, LoadRequest, Progress, TypedArray } from './types.ts' */
+/** @import { BackendImports, Host, LayerValue, LoadReply, LoadRequest, Progress, RunReply, RunRequest } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { instantiate } from './instantiate.js';
 import { importNode, isNode } from './platform.js';
@@ -49,9 +49,9 @@ export class Local {
     return reply;
   }
 
-  /** @param {Record<string, TypedArray>} inputs */
-  async run(inputs) {
-    return this.loaded.run(inputs);
+  /** @param {RunRequest} request */
+  async run(request) {
+    return this.loaded.run(request);
   }
 
   async reset() {
@@ -86,7 +86,7 @@ export async function serve(modules) {
       const result = method === 'load'
         ? await local.load(argument, progress => port.postMessage({ progress }))
         : await local[method](argument);
-      const values = method === 'run' ? Object.values(/** @type {Record<string, TypedArray>} */ (result)) : [];
+      const values = method === 'run' ? Object.values(/** @type {RunReply} */ (result).outputs) : [];
       port.postMessage({ id, result }, values.map(value => value.buffer));
     } catch (error) {
       const code = error instanceof WebkilnError ? error.code : 'Trapped';
@@ -186,11 +186,11 @@ export class Remote {
   }
 
   /**
-   * @param {Record<string, TypedArray>} inputs
-   * @returns {Promise<Record<string, TypedArray>>}
+   * @param {RunRequest} request
+   * @returns {Promise<RunReply>}
    */
-  run(inputs) {
-    return this.call('run', inputs, Object.values(inputs).map(value => /** @type {ArrayBuffer} */ (value.buffer)));
+  run(request) {
+    return this.call('run', request, Object.values(request.inputs).map(value => /** @type {ArrayBuffer} */ (value.buffer)));
   }
 
   /** @returns {Promise<void>} */

@@ -1,5 +1,6 @@
 export { WebkilnError } from './errors.js';
-export { arrayOf, sizeOf } from './dtypes.js';
+export { arrayOf, shapeAt, sizeOf } from './dtypes.js';
+export { checkPlaceholders } from './placeholders.js';
 export { documentURL } from './platform.js';
 export { supportsVariant } from './probe.js';
 export { serve } from './host.js';

@@ -1,6 +1,7 @@
 /** @import { Failure, Host, LayerValue, LoadReply, Manifest, TypedArray } from './types.ts' */
 import { WebkilnError, abortedError } from './errors.js';
 import { copyInputs } from './dtypes.js';
+import { placeholdersOf } from './placeholders.js';
 
 /** @typedef {{ start: () => Promise<any>, resolve: (value: any) => void, reject: (error: Error) => void }} Job */
 
@@ -31,6 +32,8 @@ export class Model {
     this.worker = host.remote;
     /** @type {{ loadMs: number, lastRunMs: number | null }} */
     this.stats = { loadMs, lastRunMs: null };
+    /** @type {Record<string, number[]>} the shapes of the outputs of the last run */
+    this.shapes = {};
   }
 
   /**
@@ -76,18 +79,21 @@ export class Model {
   }
 
   /**
-   * Runs the model. Inputs are copied at once; outputs are fresh typed arrays. `signal` takes a run that waits out of the queue.
+   * Runs the model. Inputs are copied at once; outputs are fresh typed arrays. Placeholders follow from the lengths of the inputs, except
+   * where one input has several. `signal` takes a run that waits out of the queue.
    * @param {Record<string, TypedArray | number[]>} inputs
-   * @param {{ signal?: AbortSignal }} [options]
+   * @param {{ signal?: AbortSignal, placeholders?: Record<string, number> }} [options]
    * @returns {Promise<Record<string, TypedArray>>}
    */
-  async run(inputs, { signal } = {}) {
+  async run(inputs, { signal, placeholders = {} } = {}) {
     if (this.#lost) throw this.#lost;
-    const copies = copyInputs(this.manifest.inputs, inputs);
+    const values = placeholdersOf(this.manifest, inputs, placeholders);
+    const copies = copyInputs(this.manifest.inputs, inputs, values);
     return this.#enqueue(async () => {
       const begin = performance.now();
-      const outputs = await this.#host.run(copies);
+      const { outputs, shapes } = await this.#host.run({ inputs: copies, placeholders: values });
       this.stats.lastRunMs = performance.now() - begin;
+      this.shapes = shapes;
       return outputs;
     }, signal);
   }

@@ -14,10 +14,13 @@ export interface TypedArrayConstructor {
   new (buffer: ArrayBufferLike, offset: number, length: number): TypedArray;
 }
 
+/** A size is a number, or an expression of placeholders; in the shape of an input it is a number or the name of one. */
+export type Size = number | string;
+
 export interface Tensor {
   name: string;
   dtype: Dtype;
-  shape: number[];
+  shape: Size[];
   order?: string;
   labels?: string[];
 }
@@ -41,28 +44,47 @@ export interface Manifest {
   encoding: string;
   inputs: Tensor[];
   outputs: Tensor[];
+  /** The sizes that a run sets, in the order in which programs take them. */
+  placeholders: string[];
   states: string[];
   shards: FileEntry[];
   backends: Record<string, BackendEntry>;
 }
 
-export type Placed = Tensor & { offset: number };
+export interface Placed {
+  name: string;
+  dtype: Dtype;
+  shape: number[];
+  offset: number;
+}
 
-export interface Program {
+/** Where everything lies, and how much memory that takes, for one choice of placeholders. */
+export interface Layout {
   memory: number;
   inputs: Placed[];
   outputs: Placed[];
+  layers: { layer: string; variable: string; dtype: Dtype; shape: number[]; offset: number }[];
+  /** Sizes that must not be negative, as written and as they are. */
+  guards: { layer: string; text: string; size: number }[];
+}
+
+export interface Program {
+  placeholders: string[];
+  /** Bytes that the memory has at first. */
+  loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
   staging: { offset: number; bytes: number };
-  layers: { layer: string; variable: string; dtype: Dtype; shape: number[]; offset: number }[];
   init: [shard: number, start: number, bytes: number][];
+  layout(...placeholders: number[]): Layout;
 }
 
 export interface Engine {
   readonly buffer: ArrayBufferLike;
   readonly base: number;
   init(entry: number): void;
-  run(): void;
+  run(...placeholders: number[]): void;
+  /** The same engine with at least that many bytes behind its base; this one must not be used any more. */
+  grow(bytes: number): Engine;
 }
 
 export interface BackendModule {
@@ -130,10 +152,20 @@ export interface LayerValue {
   data: TypedArray;
 }
 
+export interface RunRequest {
+  inputs: Record<string, TypedArray>;
+  placeholders: Record<string, number>;
+}
+
+export interface RunReply {
+  outputs: Record<string, TypedArray>;
+  shapes: Record<string, number[]>;
+}
+
 export interface Host {
   readonly remote: boolean;
   load(request: LoadRequest, onProgress: (progress: Progress) => void, signal?: AbortSignal): Promise<LoadReply>;
-  run(inputs: Record<string, TypedArray>): Promise<Record<string, TypedArray>>;
+  run(request: RunRequest): Promise<RunReply>;
   reset(): Promise<void>;
   layers(): Promise<LayerValue[]>;
   dispose(): void;

@@ -1,29 +1,46 @@
 /** @import { Tensor } from './types.ts' */
-import { arrayOf, sizeOf } from './main.js';
+import { WebkilnError, arrayOf, shapeAt, sizeOf } from './main.js';
 
-/** One input or output of a runner. The array that `toActual` gives stays the same; a run overwrites that of an output. */
+/** One input or output of a runner. The array that `toActual` gives stays the same while the shape does; a run overwrites that of an output. */
 export class SymbolicTypedArray {
   /** @type {any} */
-  #array;
+  #array = null;
+  /** @type {Tensor['shape']} */
+  #declared;
 
   /** @param {Tensor} tensor */
   constructor({ name, dtype, shape, order = '' }) {
     this.name = name;
     this.dtype = dtype;
-    this.shape = shape;
     this.order = order;
-    this.isDynamic = false;
     this.offset = 0;
-    this.#array = new (arrayOf(dtype))(sizeOf(shape));
+    this.#declared = shape;
+    this.isDynamic = shape.some(size => typeof size !== 'number');
+    /** @type {number[]} */
+    this.shape = [];
+    if (!this.isDynamic) this.resize(shapeAt(shape, {}));
+  }
+
+  /** @param {number[]} shape */
+  resize(shape) {
+    if (this.#array?.length !== sizeOf(shape)) this.#array = new (arrayOf(this.dtype))(sizeOf(shape));
+    this.shape = shape;
+  }
+
+  /** @param {Record<string, number>} placeholders those that are set so far */
+  setPlaceholders(placeholders) {
+    const shape = shapeAt(this.#declared, placeholders);
+    if (!shape.some(Number.isNaN)) this.resize(shape);
   }
 
   get length() {
-    return this.#array.length;
+    return this.toActual().length;
   }
 
   /** @returns {any} */
   toActual() {
-    return this.#array;
+    if (this.#array) return this.#array;
+    throw new WebkilnError('MissingPlaceholder', `'${this.name}' has shape [${this.#declared}]; call setPlaceholderValue first`);
   }
 
   /**
@@ -31,7 +48,7 @@ export class SymbolicTypedArray {
    * @param {number} [offset] the index at which they are written
    */
   set(array, offset = 0) {
-    this.#array.set(Array.isArray(array) ? array.flat(Infinity) : array, offset);
+    this.toActual().set(Array.isArray(array) ? array.flat(Infinity) : array, offset);
   }
 }
 

@@ -1,4 +1,4 @@
-import { WebkilnError, documentURL, supportsVariant } from './main.js';
+import { WebkilnError, checkPlaceholders, documentURL, supportsVariant } from './main.js';
 import { argmax, argmin } from './math.js';
 import { Color, Order } from './pixels.js';
 import { getImageArray, getImageArrayFromCanvas, getImageArrayFromDrawable, getImageArrayFromImageData, loadImageByDialog, loadImageByUrl, loadImageFromFileInput, setImageArrayToCanvas } from './image.js';
@@ -40,6 +40,8 @@ export function getBackendAvailability() {
 /** A model by the interface of WebDNN 1.x: set `inputs`, `await run()`, read `outputs`. */
 export class DescriptorRunner {
   #model;
+  /** @type {Record<string, number>} */
+  #placeholders = {};
 
   /** @param {any} model */
   constructor(model) {
@@ -63,23 +65,26 @@ export class DescriptorRunner {
   async run() {
     this.running = true;
     try {
-      const values = await this.#model.run(Object.fromEntries(this.inputs.map(view => [view.name, view.toActual()])));
-      for (const view of this.outputs) view.set(values[view.name]);
+      const inputs = Object.fromEntries(this.inputs.map(view => [view.name, view.toActual()]));
+      const values = await this.#model.run(inputs, { placeholders: this.#placeholders });
+      for (const view of this.outputs) {
+        view.resize(this.#model.shapes[view.name]);
+        view.set(values[view.name]);
+      }
     } finally {
       this.running = false;
     }
   }
 
   /**
+   * Sets sizes that were left open when the model was built; the inputs that depend on them get new arrays.
    * @param {Record<string, number>} values
    * @returns {Promise<void>}
    */
   async setPlaceholderValue(values) {
-    const names = Object.keys(values);
-    if (names.length > 0) {
-      throw new WebkilnError('UnknownPlaceholder',
-        `the model '${this.descriptor.name}' has no placeholders, got ${names.join(', ')}; its shapes were fixed when it was built`);
-    }
+    checkPlaceholders(this.descriptor.placeholders, values);
+    Object.assign(this.#placeholders, values);
+    for (const view of this.inputs) view.setPlaceholders(this.#placeholders);
   }
 
   /** Sets the states back to their initial values. */

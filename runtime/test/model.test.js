@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { WebkilnError } from '../src/errors.js';
 import { Model } from '../src/model.js';
 
-const manifest = { name: 'm', inputs: [{ name: 'x', dtype: 'float32', shape: [1] }], outputs: [] };
+const manifest = { name: 'm', inputs: [{ name: 'x', dtype: 'float32', shape: [1] }], outputs: [], placeholders: [] };
 const reply = { backend: 'js', variant: null, failures: [] };
 const tick = () => new Promise(resolve => setTimeout(resolve, 1));
 
@@ -11,12 +11,12 @@ function make() {
   const log = [];
   const host = {
     remote: false,
-    async run({ x }) {
+    async run({ inputs: { x } }) {
       log.push(`begin ${x[0]}`);
       await tick();
       if (x[0] < 0) throw new WebkilnError('Trapped', 'trap');
       log.push(`end ${x[0]}`);
-      return { y: x };
+      return { outputs: { y: x }, shapes: { y: [1] } };
     },
     reset: async () => log.push('reset'),
     layers: async () => [],

@@ -14,6 +14,7 @@ from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
+from webkiln.ir import dim
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Array, Type, itemsize
 from webkiln.nest.build import Call
@@ -44,18 +45,20 @@ def node_job(op: str, case: Case, *, trained: bool) -> Job:
     """A graph of one node; `trained`: every operand but the first is a slot."""
     names = [f"x{position}" for position in range(len(case.inputs))]
     types = [Type(str(array.dtype), array.shape) for array in case.inputs]
-    made = Node(op, tuple(names), ("y",), dict(case.attrs), op)
-    variables = {name: Variable(name, type_) for name, type_ in zip(names, types, strict=True)}
-    variables["y"] = Variable("y", infer(made, types)[0])
+    results = infer(Node(op, tuple(names), ("y",), dict(case.attrs), op), types)
+    outputs = tuple(f"y{position}" for position in range(len(results)))
+    made = Node(op, tuple(names), outputs, dict(case.attrs), op)
+    variables = {name: Variable(name, type_) for name, type_ in zip((*names, *outputs), (*types, *results), strict=True)}
     slots = frozenset(names[1:]) if trained else frozenset()
     inputs = tuple(name for name in names if name not in slots)
-    graph = Graph(op, (made,), variables, inputs, {"y": "y"}, slots)
+    graph = Graph(op, (made,), variables, inputs, {name: name for name in outputs}, slots)
     values = dict(zip(names, case.inputs, strict=True))
     return Job(graph, {name: values[name] for name in inputs}, {name: values[name] for name in slots})
 
 
-def expected(op: str, case: Case) -> Array:
-    return evaluate(Node(op, tuple(f"x{i}" for i in range(len(case.inputs))), ("y",), dict(case.attrs), op), case.inputs)[0]
+def expected(op: str, case: Case) -> dict[str, Array]:
+    results = evaluate(Node(op, tuple(f"x{i}" for i in range(len(case.inputs))), ("y",), dict(case.attrs), op), case.inputs)
+    return {f"y{position}": result for position, result in enumerate(results)}
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, varia
             (home / f"{position}.shard").write_bytes(data)
         for tensor in item.program["inputs"]:
             (home / f"{tensor['name']}.in").write_bytes(np.ascontiguousarray(item.inputs[tensor["name"]]).tobytes())
+        (home / "placeholders.json").write_text(json.dumps([placeholders(item)[name] for name in item.program["placeholders"]]))
     programs = [item.program for item in prepared]
     if backend == "wasm":
         _compile(programs, folder, variant)
@@ -92,7 +96,14 @@ def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, varia
     command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    return [_read(folder / str(number), made) for number, made in enumerate(programs)]
+    return [_read(folder / str(number), item) for number, item in enumerate(prepared)]
+
+
+def placeholders(item: Prepared) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for tensor in item.program["inputs"]:
+        dim.solve(map(dim.from_json, tensor["shape"]), item.inputs[tensor["name"]].shape, values)
+    return values
 
 
 def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]:
@@ -110,7 +121,7 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
 
     launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, views, call.args)}
     return {
-        "backend": backend, "memory": end, "inputs": tensors(0, len(call.inputs)), "outputs": tensors(len(call.inputs), len(views)),
+        "backend": backend, "placeholders": [], "guards": [], "loaded": end, "memory": end, "inputs": tensors(0, len(call.inputs)), "outputs": tensors(len(call.inputs), len(views)),
         "states": [], "staging": {"offset": end, "bytes": 0}, "layers": [], "init": [], "main": [launch],
         "kernels": {kernel.name: kernels.to_json(kernel)},
     }  # fmt: skip
@@ -130,14 +141,15 @@ def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> 
     toolchain.compile_objects([*sources, *mains], made, variant)
     for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
         needed = [objects[name] for name in sorted(program_["kernels"])]
-        toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["memory"])
+        toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
 
 
-def _read(home: Path, made: dict[str, Any]) -> dict[str, Array]:
-    result = {}
-    for item in made["outputs"]:
+def _read(home: Path, made: Prepared) -> dict[str, Array]:
+    result, values = {}, placeholders(made)
+    for item in made.program["outputs"]:
         data = (home / f"{item['name']}.out").read_bytes()
-        result[item["name"]] = np.frombuffer(data, item["dtype"]).reshape(item["shape"])
+        shape = [dim.at(dim.from_json(size), values) for size in item["shape"]]
+        result[item["name"]] = np.frombuffer(data, item["dtype"]).reshape(shape)
     return result
 
 

@@ -10,8 +10,8 @@ for (let number = 0; number < count; number++) {
   const home = join(folder, String(number));
   const { program, create } = await import(pathToFileURL(join(home, "code", `${backend}.js`)).href);
   const module = backend === "wasm" ? new WebAssembly.Module(readFileSync(join(home, "model.wasm"))) : undefined;
-  const engine = await create(module);
-  const memory = new Uint8Array(engine.buffer, engine.base);
+  let engine = await create(module);
+  let memory = new Uint8Array(engine.buffer, engine.base);
   const shards = new Map();
   program.init.forEach(([shard, start, bytes], entry) => {
     if (!shards.has(shard)) shards.set(shard, readFileSync(join(home, `${shard}.shard`)));
@@ -19,9 +19,15 @@ for (let number = 0; number < count; number++) {
     engine.init(entry);
   });
   for (const { offset, initial, bytes } of program.states) memory.copyWithin(offset, initial, initial + bytes);
-  for (const { name, offset } of program.inputs) memory.set(readFileSync(join(home, `${name}.in`)), offset);
-  engine.run();
-  for (const { name, dtype, shape, offset } of program.outputs) {
+  const values = JSON.parse(readFileSync(join(home, "placeholders.json"), "utf8"));
+  const layout = program.layout(...values);
+  if (layout.memory > memory.length) {
+    engine = engine.grow(layout.memory);
+    memory = new Uint8Array(engine.buffer, engine.base);
+  }
+  for (const { name, offset } of layout.inputs) memory.set(readFileSync(join(home, `${name}.in`)), offset);
+  engine.run(...values);
+  for (const { name, dtype, shape, offset } of layout.outputs) {
     const bytes = shape.reduce((size, extent) => size * extent, sizes[dtype]);
     writeFileSync(join(home, `${name}.out`), memory.subarray(offset, offset + bytes));
   }

@@ -44,7 +44,7 @@ def printed(backend: str, name: str) -> str:
     ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
     if backend == "wasm":
         return "\n".join(c.print_kernel(kernel, TEMPLATES) for kernel in ordered)
-    return js.print_module(ordered, TEMPLATES, program="{}", heaps=[], init=[], main=[])
+    return js.print_module(ordered, TEMPLATES, [], program="{}", heaps=[], init=[], main=[], parameters=[])
 
 
 def golden(backend: str, name: str) -> Path:

@@ -2,14 +2,15 @@
 
 import pytest
 
+from tests.backends.harness import node_job
 from webkiln.errors import InternalError
-from webkiln.ir.graph import Node
 from webkiln.ir.types import Type
+from webkiln.lower.lower import lower
 from webkiln.nest import nest as nests
 from webkiln.nest.affine import step
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import BOOL, FLOAT, INT, apply, arg, axis, cast, const, load, rebuild, select, walk
-from webkiln.ops.table import OPERATORS, complete, find, infer
+from webkiln.ops.table import OPERATORS
 
 
 def test_equal_expressions_are_one():
@@ -69,12 +70,7 @@ def test_steps():
 @pytest.mark.parametrize("name", sorted(OPERATORS))
 def test_every_nest_survives_json(name):
     for case in OPERATORS[name].cases():
-        node = Node(name, tuple(f"x{n}" for n in range(len(case.inputs))), ("y",), dict(case.attrs), name)
-        types = [Type(str(array.dtype), array.shape) for array in case.inputs]
-        views = [View(f"x{n}", type_) for n, type_ in enumerate(types)]
-        low = Lowering(views, [View("y", type_) for type_ in infer(node, types)], name)
-        find(name).lower(low, complete(node))
-        for call in low.calls:
+        for call in lower(node_job(name, case, trained=False).graph).calls:
             assert nests.from_json(nests.to_json(call.nest)) == call.nest
             assert nests.from_json(nests.to_json(call.nest)).key == call.nest.key
 

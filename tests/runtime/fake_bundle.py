@@ -92,9 +92,12 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
     tensor = {"dtype": "float32", "shape": [1, 4], "order": "NC"}
     layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4], "offset": SCALED}
     return {
-        "schema": "webkiln.program/1",
+        "schema": "webkiln.program/2",
         "backend": backend,
         "name": "fake",
+        "placeholders": [],
+        "guards": [],
+        "loaded": MEMORY,
         "memory": MEMORY,
         "inputs": [{**tensor, "name": "x", "offset": X}],
         "outputs": [{**tensor, "name": "y", "offset": Y}],
@@ -127,9 +130,11 @@ def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c"
         canonical.write(inputs[f"program.{backend}.json"], description)
         folder = inputs[f"code.{backend}/"] = work / f"code.{backend}"
         folder.mkdir(exist_ok=True)
-        keys = ("memory", "inputs", "outputs", "states", "staging", "layers", "init")
-        inline = canonical.dumps({key: description[key] for key in keys}).decode()
-        (folder / f"{backend}.js").write_text(f"export const program = {inline};\n{code}")
+        layout, rest = (
+            canonical.dumps({key: description[key] for key in keys}).decode()
+            for keys in (("memory", "inputs", "outputs", "layers", "guards"), ("placeholders", "loaded", "states", "staging", "init"))
+        )
+        (folder / f"{backend}.js").write_text(f"export const program = {{ ...{rest}, layout: () => ({layout}) }};\n{code}")
     for variant in ("simd", "relaxed"):
         inputs[f"wasm.{variant}"] = compile_wasm(work, variant)
     bulk = np.random.default_rng(0).integers(0, 256, BULK_BYTES, np.uint8).tobytes()

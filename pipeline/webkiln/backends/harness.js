@@ -12,12 +12,19 @@ export function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   let offset = 4 + length;
-  const values = {};
-  for (const { name, dtype, bytes } of header.tensors) {
+  const values = {}, shapes = {};
+  for (const { name, dtype, shape, bytes } of header.tensors) {
+    shapes[name] = shape;
     values[name] = new ARRAYS[dtype](buffer.slice(offset, offset + bytes));
     offset += bytes;
   }
-  return values;
+  return { values, shapes };
+}
+
+/** What the placeholders of a bundle are for inputs of these shapes. */
+function placeholdersOf(manifest, shapes) {
+  const pairs = manifest.inputs.flatMap(({ name, shape }) => shape.map((size, axis) => [size, shapes[name][axis]]));
+  return Object.fromEntries(pairs.filter(([size]) => manifest.placeholders.includes(size)));
 }
 
 export function encode(header, arrays) {
@@ -39,10 +46,10 @@ const REPEATS = 5;
 const BUDGET_MS = 500;
 
 /** The median time of a few runs; the first, which has not been compiled yet, does not count. */
-async function time(model, inputs) {
+async function time(model, inputs, options) {
   const times = [];
   for (const begin = performance.now(); times.length < REPEATS && (times.length === 0 || performance.now() - begin < BUDGET_MS);) {
-    await model.run(inputs);
+    await model.run(inputs, options);
     times.push(model.stats.lastRunMs);
   }
   return times.sort((a, b) => a - b)[times.length >> 1];
@@ -54,16 +61,17 @@ export async function runSets({ bundle, backend, variant, layers, worker, count 
   const model = await load({ backends: [backend], worker, ...(variant ? { variant } : {}) });
   for (let set = 0; set < count; set++) {
     await model.reset();
-    const inputs = decode(await get(set));
-    const outputs = await model.run(inputs);
+    const { values: inputs, shapes } = decode(await get(set));
+    const placeholders = placeholdersOf(manifest, shapes);
+    const outputs = await model.run(inputs, { placeholders });
     const kept = layers ? await model.layers() : [];
     const tensors = [
-      ...manifest.outputs.map(({ name, dtype, shape }) => ({ name, dtype, shape })),
+      ...manifest.outputs.map(({ name, dtype }) => ({ name, dtype, shape: model.shapes[name] })),
       ...kept.map(({ layer, variable, dtype, shape }) => ({ name: variable, layer, dtype, shape })),
     ];
     const arrays = [...manifest.outputs.map(({ name }) => outputs[name]), ...kept.map(({ data }) => data)];
     const { stats, worker: remote } = model;
-    const ms = await time(model, inputs);
+    const ms = await time(model, inputs, { placeholders });
     await put(set, encode({ ms, loadMs: stats.loadMs, variant: model.variant, worker: remote, tensors }, arrays));
   }
   model.dispose();

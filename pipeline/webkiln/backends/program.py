@@ -1,26 +1,27 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import Lowered, lower
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import Call, Copy, Repeat, Step, View
 from webkiln.nest.facts import Facts
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.memory import aligned, live_ranges, place
+from webkiln.plan.memory import aligned, check, live_ranges, place, writes
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
 
-SCHEMA = "webkiln.program/1"
+SCHEMA = "webkiln.program/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,14 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     return {node.layer: node.outputs[0] for node in graph.nodes if node.layer and node.name not in fixed}
 
 
+def _written(steps: Iterable[Step]) -> Iterator[View]:
+    for step in steps:
+        if isinstance(step, Repeat):
+            yield from _written(step.steps)
+        else:
+            yield from writes(step)
+
+
 class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
@@ -82,6 +91,8 @@ class _Writer:
         self.end = 0
 
     def reserve(self, name: str, size: int) -> None:
+        if name in self.offsets:
+            return
         self.offsets[name] = self.end
         self.end = aligned(self.end + size, self.facts.alignment)
 
@@ -98,25 +109,33 @@ class _Writer:
         return kernels.elements(view, target.panel) * itemsize(weight.dtype)
 
     def write(self) -> dict[str, Any]:
-        graph, calls = self.graph, self.planned.lowered.calls
-        for name in graph.inputs:
-            self.reserve(name, self.bytes(name))
+        graph, steps = self.graph, self.planned.lowered.steps
         for state in graph.states:
             self.reserve(state.input, self.bytes(state.input))
         for weight in stored(graph):
             self.reserve(weight.name, self.weight_bytes(weight))
-        lasting = {self.roots[name] for name in graph.outputs.values()} | {self.roots[state.output] for state in graph.states}
-        for name in sorted(lasting - set(self.offsets)):
+        staging = {"offset": self.end, "bytes": max((piece.bytes for piece in self.layout), default=0)}
+        if staging["bytes"] > self.facts.staging:
+            raise InternalError(f"a weight has a row of {staging['bytes']} bytes, staging holds {self.facts.staging}")
+        init = [self.decode(piece, self.end) for piece in self.layout]
+        for state in graph.states:
+            self.reserve(self.roots[state.output], self.bytes(state.input))
+        for name in graph.inputs:
             self.reserve(name, self.bytes(name))
-        arena_bytes = self.place_arena(calls)
-        staging = max((piece.bytes for piece in self.layout), default=0)
-        if staging > self.facts.staging:
-            raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.facts.staging}")
+        for name in sorted({self.roots[name] for name in graph.outputs.values()}):
+            self.reserve(name, self.bytes(name))
+        arena = self.place_arena(steps)
+        loaded = aligned(staging["offset"] + staging["bytes"], self.facts.alignment)
+        needed = dim.greatest([loaded, self.end + arena])
+        choices = iter(self.planned.choices)
         return {
             "schema": SCHEMA,
             "backend": self.facts.backend,
             "name": graph.name,
-            "memory": aligned(self.end + max(arena_bytes, staging), self.facts.alignment),
+            "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
+            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards()],
+            "loaded": loaded if dim.is_symbolic(needed) else needed,
+            "memory": dim.to_json(needed),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
             "states": [
@@ -129,20 +148,28 @@ class _Writer:
                 }
                 for state in graph.states
             ],
-            "staging": {"offset": self.end, "bytes": staging},
+            "staging": staging,
             "layers": [self.layer(layer, name) for layer, name in self.layers.items()],
-            "init": [self.decode(piece) for piece in self.layout],
-            "main": [self.launch(call, choice) for call, choice in zip(calls, self.planned.choices, strict=True)],
+            "init": init,
+            "main": [self.step(step, choices) for step in steps],
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
         }
 
-    def place_arena(self, calls: Sequence[Call]) -> int:
-        """Everything that only lives between launches shares one arena behind the lasting buffers."""
-        sizes = {v.name: v.type.size * itemsize(v.type.dtype) for call in calls for v in call.outputs if v.name not in self.offsets}
-        kept = {self.roots[name] for name in self.layers.values()}
-        places, total = place(live_ranges(calls, sizes, kept), self.facts.alignment)
+    def place_arena(self, steps: Sequence[Step]) -> int:
+        """Everything that only lives between launches shares one arena behind the lasting buffers; its bytes."""
+        sizes = {view.name: view.type.size * itemsize(view.type.dtype) for view in _written(steps) if view.name not in self.offsets}
+        kept = {self.roots[name] for name in self.layers.values()} & set(sizes)
+        places, total = place(live_ranges(steps, sizes, kept), self.facts.alignment)
+        check(steps, {name: (offset, sizes[name]) for name, offset in places.items()}, kept)
         self.offsets |= {name: self.end + offset for name, offset in places.items()}
         return total
+
+    def guards(self) -> Iterator[tuple[str, int]]:
+        """Sizes that must turn out not to be negative when placeholders are set, with the layer that computes them."""
+        for node in self.graph.nodes:
+            for size in (size for name in node.outputs for size in self.graph.type(name).shape):
+                if dim.is_symbolic(size) and not dim.reaches(size, 0):
+                    yield node.layer or node.name, size
 
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
@@ -151,41 +178,51 @@ class _Writer:
         return {
             "name": name,
             "dtype": value.dtype,
-            "shape": list(value.shape),
+            "shape": list(map(dim.to_json, value.shape)),
             "order": order,
             **drawn,
-            "offset": self.offsets[self.roots[variable]],
+            "offset": dim.to_json(self.offsets[self.roots[variable]]),
         }
 
     def layer(self, layer: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
-        offset = self.offsets[self.roots[variable]]
-        return {"layer": layer, "variable": variable, "dtype": value.dtype, "shape": list(value.shape), "offset": offset}
+        offset, shape = dim.to_json(self.offsets[self.roots[variable]]), list(map(dim.to_json, value.shape))
+        return {"layer": layer, "variable": variable, "dtype": value.dtype, "shape": shape, "offset": offset}
 
     def kernel(self, call: Call, choice: Choice) -> Kernel:
         made = Kernel(call.nest, choice.schedule)
         return self.kernels.setdefault(made.name, made)
 
+    def step(self, step: Step, choices: Iterator[Choice]) -> dict[str, Any]:
+        if isinstance(step, Call):
+            return self.launch(step, next(choices))
+        if isinstance(step, Copy):
+            source, target = (dim.to_json(self.offsets[view.name]) for view in (step.source, step.target))
+            size = step.source.type.size * itemsize(step.source.type.dtype)
+            return {"copy": dim.to_json(size), "from": source, "to": target}
+        steps = [self.step(inner, choices) for inner in step.steps]
+        return {"repeat": step.counter, "count": dim.to_json(step.count), "steps": steps}
+
     def launch(self, call: Call, choice: Choice) -> dict[str, Any]:
         kernel = self.kernel(call, choice)
         views = (*call.inputs, *call.outputs)
-        operands = [self.offsets[view.name] for view in views]
+        operands = [dim.to_json(self.offsets[view.name]) for view in views]
         return {
             "kernel": kernel.name,
             "layer": call.layer,
             "operands": operands,
-            "args": kernels.values(kernel, views, call.args),
+            "args": list(map(dim.to_json, kernels.values(kernel, views, call.args))),
             "why": choice.why,
-            "flops": flops(call),
-            "bytes": moved(call),
+            "flops": dim.to_json(flops(call)),
+            "bytes": dim.to_json(moved(call)),
         }
 
-    def decode(self, piece: Piece) -> dict[str, Any]:
+    def decode(self, piece: Piece, staging: int) -> dict[str, Any]:
         target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)
         call = decode_call(piece, target)
         kernel = self.kernel(call, plain(call, "decodes weights"))
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
-        places = {HEADER: self.end, ELEMENTS: self.end + header} | {piece.weight.name: self.offsets[piece.weight.name]}
+        places = {HEADER: staging, ELEMENTS: staging + header} | {piece.weight.name: self.offsets[piece.weight.name]}
         views = (*call.inputs, *call.outputs)
         return {
             "kernel": kernel.name,

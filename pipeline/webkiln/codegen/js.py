@@ -113,11 +113,11 @@ class JavaScript:
         return [f"{name} = {WHOLE[op].format(name, value)} {'|' if item.body.type == INT else '>>>'} 0;"]
 
 
-def print_module(kernels: Sequence[Kernel], templates: Templates, **values: object) -> str:
-    """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over element offsets."""
+def print_module(kernels: Sequence[Kernel], templates: Templates, steps: Sequence[str], **values: object) -> str:
+    """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over element offsets; `steps` run them."""
     dialect = JavaScript()
     functions = []
-    lines: list[str] = []
+    lines = list(steps)
     for kernel in kernels:
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
         names = [f"x{i}" for i in range(len(kernel.nest.inputs))] + [f"y{i}" for i in range(len(kernel.nest.outputs))]

@@ -1,11 +1,14 @@
 """program.json -> the code of a backend (docs/formats.md, code/)."""
 
 import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import c, js
 from webkiln.codegen.templates import Templates
+from webkiln.ir import dim
 from webkiln.ir.types import itemsize
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
@@ -22,22 +25,71 @@ def write_code(program: dict[str, Any], templates: Templates, folder: Path) -> N
     {"wasm": _write_wasm, "js": _write_js}[program["backend"]](program, made, templates, folder)
 
 
+PREFIX = "d_"
+"""Sets placeholders and counters apart from all other names of generated code."""
+FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
+
+
+def _size(value: int | str) -> str:
+    return dim.rendered(dim.from_json(value), PREFIX, FUNCTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How the steps of a program are spelled: the type of a counter, a launch, a copy of bytes."""
+
+    counter: str
+    launch: Callable[[dict[str, Any]], str]
+    copy: str
+
+
+def _steps(steps: Iterable[dict[str, Any]], language: Language) -> list[str]:
+    lines: list[str] = []
+    for step in steps:
+        if "kernel" in step:
+            lines.append(f"{language.launch(step)};")
+        elif "copy" in step:
+            lines.append(language.copy.format(target=_size(step["to"]), source=_size(step["from"]), bytes=_size(step["copy"])))
+        else:
+            name = f"{PREFIX}{step['repeat']}"
+            lines.append(f"for ({language.counter} {name} = 0; {name} < {_size(step['count'])}; {name}++) {{")
+            lines += [f"  {line}" for line in _steps(step["steps"], language)]
+            lines.append("}")
+    return lines
+
+
 def _described(program: dict[str, Any]) -> str:
-    """The part of a program that the runtime reads, as a JavaScript literal."""
+    """The part of a program that the runtime reads, as JavaScript; what depends on placeholders is a function of them."""
 
-    def tensors(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [{key: item[key] for key in ("name", "dtype", "shape", "offset")} for item in items]
+    def tensors(items: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        sized = [{**item, "shape": list(map(dim.from_json, item["shape"])), "offset": dim.from_json(item["offset"])} for item in items]
+        return [{key: item[key] for key in (*keys, "dtype", "shape", "offset")} for item in sized]
 
+    layout = {
+        "memory": dim.from_json(program["memory"]),
+        "inputs": tensors(program["inputs"], "name"),
+        "outputs": tensors(program["outputs"], "name"),
+        "layers": tensors(program["layers"], "layer", "variable"),
+        "guards": [{"layer": guard["layer"], "text": guard["size"], "size": dim.parse_size(guard["size"])} for guard in program["guards"]],
+    }
     value = {
-        "memory": program["memory"],
-        "inputs": tensors(program["inputs"]),
-        "outputs": tensors(program["outputs"]),
+        "placeholders": program["placeholders"],
+        "loaded": program["loaded"],
         "states": program["states"],
         "staging": program["staging"],
-        "layers": program["layers"],
         "init": [[entry["shard"], entry["start"], entry["bytes"]] for entry in program["init"]],
     }
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    parameters = ", ".join(f"{PREFIX}{name}" for name in program["placeholders"])
+    return f"{_literal(value)[:-1]},layout:({parameters}) => ({_literal(layout)})}}"
+
+
+def _literal(value: Any) -> str:
+    """A JavaScript literal; symbolic sizes are expressions."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{_literal(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_literal, value)) + "]"
+    return dim.rendered(value, PREFIX, FUNCTIONS) if dim.is_symbolic(value) else json.dumps(value)
 
 
 def _write_wasm(program: dict[str, Any], made: dict[str, Kernel], templates: Templates, folder: Path) -> None:
@@ -46,26 +98,38 @@ def _write_wasm(program: dict[str, Any], made: dict[str, Kernel], templates: Tem
         (folder / "kernels" / f"{name}.c").write_text(c.print_kernel(kernel, templates))
 
     def launch(entry: dict[str, Any]) -> str:
-        operands = [f"m + {offset}" for offset in entry["operands"]]
-        return f"{entry['kernel']}({', '.join([*operands, *map(str, entry['args'])])})"
+        operands = [f"m + {_size(offset)}" for offset in entry["operands"]]
+        return f"{entry['kernel']}({', '.join([*operands, *map(_size, entry['args'])])})"
 
     declared = [
         {"name": name, "parameters": ["void *"] * len(kernel.operands) + ["int"] * len(kernel.arguments)}
         for name, kernel in sorted(made.items())
     ]
-    init, main = [launch(entry) for entry in program["init"]], [launch(entry) for entry in program["main"]]
-    (folder / "main.c").write_text(templates.render("main.c", kernels=declared, init=init, main=main, lines=[]))
-    (folder / "wasm.js").write_text(templates.render("program.wasm.js", program=_described(program), lines=[]))
+    main = _steps(program["main"], Language("int", launch, "__builtin_memcpy(m + {target}, m + {source}, {bytes});"))
+    parameters = [f"int {PREFIX}{name}" for name in program["placeholders"]]
+    init = [launch(entry) for entry in program["init"]]
+    text = templates.render("main.c", kernels=declared, init=init, main=main, parameters=parameters, lines=main)
+    (folder / "main.c").write_text(text)
+    described = _described(program)
+    (folder / "wasm.js").write_text(templates.render("program.wasm.js", program=described, lines=[described]))
 
 
 def _write_js(program: dict[str, Any], made: dict[str, Kernel], templates: Templates, folder: Path) -> None:
     def launch(entry: dict[str, Any]) -> str:
         operands = made[entry["kernel"]].operands
-        places = [offset // itemsize(operand.dtype) for operand, offset in zip(operands, entry["operands"], strict=True)]
-        return f"{entry['kernel']}({', '.join(map(str, [*places, *entry['args']]))})"
+        places = [
+            dim.to_json(dim.floordiv(dim.from_json(at), itemsize(operand.dtype)))
+            for operand, at in zip(operands, entry["operands"], strict=True)
+        ]
+        return f"{entry['kernel']}({', '.join(map(_size, [*places, *entry['args']]))})"
 
-    init, main = [launch(entry) for entry in program["init"]], [launch(entry) for entry in program["main"]]
+    main = _steps(program["main"], Language("let", launch, "U8.copyWithin({target}, {source}, {source} + {bytes});"))
+    parameters = [f"{PREFIX}{name}" for name in program["placeholders"]]
+    init = [launch(entry) for entry in program["init"]]
     folder.mkdir(parents=True, exist_ok=True)
     ordered = [kernel for _, kernel in sorted(made.items())]
-    text = js.print_module(ordered, templates, program=_described(program), heaps=ARRAYS, init=init, main=main)
+    described = _described(program)
+    text = js.print_module(
+        ordered, templates, [described, *main], program=described, heaps=ARRAYS, init=init, main=main, parameters=parameters
+    )
     (folder / "js.js").write_text(text)

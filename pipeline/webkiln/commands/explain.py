@@ -7,6 +7,7 @@ from typing import Any
 from webkiln.backends.host import read_manifest
 from webkiln.commands.table import table
 from webkiln.errors import RecipeError
+from webkiln.ir import dim
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    listed = [(step["layer"], step["kernel"], f"{step['flops']:,}", f"{step['bytes']:,}", step["why"]) for step in launches]
+    listed = [(step["layer"], step["kernel"], _count(step["flops"]), _count(step["bytes"]), step["why"]) for step in launches]
     kernels = {step["kernel"] for step in launches}
-    total = sum(step["flops"] for step in launches), sum(step["bytes"] for step in launches)
-    return [*listed, (f"{len(launches)} launches", f"{len(kernels)} kernels", f"{total[0]:,}", f"{total[1]:,}", "")]
+    totals = (_count(dim.to_json(sum(dim.from_json(step[key]) for step in launches))) for key in ("flops", "bytes"))
+    return [*listed, (f"{len(launches)} launches", f"{len(kernels)} kernels", *totals, "")]
+
+
+def _count(size: int | str) -> str:
+    return size if isinstance(size, str) else f"{size:,}"

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from webkiln import canonical
+from webkiln.backends.launches import launches
 from webkiln.build.action import Action
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
@@ -30,7 +31,9 @@ def run(options: argparse.Namespace) -> int:
         }
     print(table(f"{recipe.name}: what the source says", ("layer", "operators", "output", "parameters"), layer_rows(graph)))
     for backend, program in programs.items():
-        print(table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), explain.rows(program["main"])))
+        print(
+            table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), explain.rows(list(launches(program["main"]))))
+        )
     return 0
 
 

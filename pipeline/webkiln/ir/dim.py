@@ -8,7 +8,7 @@ difference. What would need a number (`range`, an allocation) fails, and a compa
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
@@ -77,7 +77,7 @@ class Dim(_Number):
         return hash(self.terms)
 
     def __str__(self) -> str:
-        return rendered(self, str)
+        return rendered(self)
 
     __repr__ = __str__
 
@@ -216,8 +216,8 @@ def greatest(sizes: Iterable[int]) -> int:
     """The maximum, without those that another is proven to reach."""
     kept: list[int] = []
     for size in sizes:
-        if not any(_reaches(other, size) for other in kept):
-            kept = [*(other for other in kept if not _reaches(size, other)), size]
+        if not any(reaches(other, size) for other in kept):
+            kept = [*(other for other in kept if not reaches(size, other)), size]
     kept.sort(key=str)
     result, *rest = kept or [0]
     for size in rest:
@@ -225,7 +225,8 @@ def greatest(sizes: Iterable[int]) -> int:
     return result
 
 
-def _reaches(a: int, b: int) -> bool:
+def reaches(a: int, b: int) -> bool:
+    """Whether a >= b is proven."""
     low = lower_bound(a - b)
     return low is not None and low >= 0
 
@@ -277,6 +278,16 @@ def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
     return max(a, b) if atom.op == "max" else min(a, b)
 
 
+def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]) -> None:
+    """Add to `values` what names must be for sizes to be those of `actual`; ShapeError where they cannot."""
+    for size, number in zip(declared, actual, strict=True):
+        rest = at(size, values)
+        if isinstance(rest, Dim) and NAME.match(str(rest)) and number >= 1:
+            values[str(rest)] = number
+        elif rest != number:
+            raise ShapeError(f"a size is {size}, got {number}")
+
+
 def sampled(size: int) -> int:
     """A typical value, for choices among correct alternatives."""
     return at(size, dict.fromkeys(names([size]), SAMPLE))
@@ -287,15 +298,15 @@ def rounded_up(size: int, alignment: int) -> int:
     return _made({monomial: -(-factor // alignment) * alignment for monomial, factor in _terms(size).items()})
 
 
-def rendered(size: int, spell: Callable[[str], str]) -> str:
-    """The expression in the notation that Python, C and JavaScript share; `spell` gives the spelling of names and of floordiv, max, min."""
+def rendered(size: int, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:
+    """The expression in the notation that Python, C and JavaScript share; `functions` spells floordiv, max and min."""
     if not isinstance(size, Dim):
         return str(size)
 
     def atom(item: Atom) -> str:
         if item.op == "name":
-            return spell(item.args[0])
-        return f"{spell(item.op)}({', '.join(rendered(arg, spell) for arg in item.args)})"
+            return f"{prefix}{item.args[0]}"
+        return f"{(functions or {}).get(item.op, item.op)}({', '.join(rendered(arg, prefix, functions) for arg in item.args)})"
 
     parts = []
     for monomial, factor in size.terms:

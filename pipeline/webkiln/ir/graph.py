@@ -1,6 +1,6 @@
 """The graph IR: frozen values; an edit returns a new Graph."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -130,6 +130,13 @@ class Graph:
                 part.append(node)
                 known.update(node.outputs)
         return tuple(part)
+
+    def map_inside(self, change: Callable[["Graph"], "Graph"]) -> "Graph":
+        """The graph with every graph inside its nodes changed."""
+        if not any(isinstance(value, Graph) for node in self.nodes for value in node.attrs.values()):
+            return self
+        changed = [{key: change(value) if isinstance(value, Graph) else value for key, value in node.attrs.items()} for node in self.nodes]
+        return self.edit(nodes=tuple(replace(node, attrs=attrs) for node, attrs in zip(self.nodes, changed, strict=True)))
 
     def edit(self, **changes: Any) -> "Graph":
         return replace(self, **changes)

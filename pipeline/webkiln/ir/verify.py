@@ -54,6 +54,11 @@ class _Checker:
         for name in node.inputs:
             if name not in self.defined:
                 self.fail(f"{node.op} {node.name} reads {name} before it is defined")
+        for key, value in node.attrs.items():
+            if isinstance(value, Graph):
+                if value.slots or value.states:
+                    self.fail(f"{node.op} {node.name}: the graph {key} has slots or states of its own")
+                verify(value, infer)
         got = tuple(graph.type(name) for name in node.outputs if name in graph.variables)
         expected = infer(node, tuple(graph.type(name) for name in node.inputs))
         if got != expected:

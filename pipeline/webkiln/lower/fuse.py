@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from webkiln.ir.dim import reaches
 from webkiln.ir.types import itemsize
 from webkiln.nest.build import Call, View
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
@@ -159,7 +160,7 @@ def _positions(producer: Call, consumer: Call) -> dict[str, Expr] | None:
     result: dict[str, Expr] = {}
     for loop, size in zip(consumer.nest.axes, _sizes(consumer), strict=True):
         value, covered = const(0, INT), 1
-        while covered < size and mine:
+        while covered != size and mine:
             inner, extent = mine.pop(0)
             stride = inner.extent
             value = axis(inner.axis) if covered == 1 else value * stride + axis(inner.axis)
@@ -185,7 +186,11 @@ def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
         return None
     reads = [e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name]
     points = prod(_sizes(consumer)) * prod(consumer.args[loop.extent.value] for loop in consumer.nest.reduce)
-    if points * len(reads) > producer.outputs[0].type.size and _cost(producer.nest) > CHEAP_OPERATIONS:
+    if (
+        points * len(reads) != producer.outputs[0].type.size
+        and not reaches(producer.outputs[0].type.size, points * len(reads))
+        and _cost(producer.nest) > CHEAP_OPERATIONS
+    ):
         return None
     if any(consumer.inputs[e.value[0]].shape != producer.outputs[0].shape for e in reads):
         return None

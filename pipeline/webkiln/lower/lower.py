@@ -1,13 +1,14 @@
-"""Graph -> calls: every node that runs in the browser becomes nests applied to Variables."""
+"""Graph -> steps: every node that runs in the browser becomes nests applied to Variables."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from webkiln.errors import UnsupportedError
+from webkiln.errors import InternalError, UnsupportedError
 from webkiln.ir.graph import Graph, Node
 from webkiln.lower.fuse import fuse
 from webkiln.lower.tidy import tidy
-from webkiln.nest.build import Call, Lowering, View
+from webkiln.nest.build import Call, Copy, Lowering, Repeat, Step, View, calls
 from webkiln.nest.nest import COMPUTE
 from webkiln.ops.table import complete, find
 
@@ -16,42 +17,97 @@ VIEWS = frozenset({"Reshape", "Identity"})
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Calls in an order in which they can run. `roots` names, for every Variable, the one whose memory it shares."""
+    """Steps in an order in which they can run. `roots` names, for every Variable, the one whose memory it shares."""
 
-    calls: tuple[Call, ...]
+    steps: tuple[Step, ...]
     roots: Mapping[str, str]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(calls(self.steps))
 
 
 def lower(graph: Graph, keep: Collection[str] = ()) -> Lowered:
-    """Write the calls of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
+    """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
     Variables in `keep` are computed even where fusion could do without them.
     """
     _check_dtypes(graph)
+    views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
-    roots = {name: name for name in graph.variables}
-    literals = _literals(graph)
-    calls: list[Call] = []
-    for node in graph.nodes:
-        if node.name in fixed:
-            continue
-        if node.op in VIEWS:
-            roots[node.outputs[0]] = roots[node.inputs[0]]
-        else:
-            calls += _calls(graph, node, roots, literals)
+    steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
+    roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    return Lowered(tuple(tidy(call) for call in fuse(calls, kept)), roots)
+    return Lowered(_fused(steps, kept | _crossing(steps)), roots)
 
 
-def _calls(graph: Graph, node: Node, roots: Mapping[str, str], literals: Mapping[str, float]) -> list[Call]:
-    low = Lowering(
-        [View(roots[name], graph.type(name)) for name in node.inputs],
-        [View(name, graph.type(name)) for name in node.outputs],
-        node.layer or node.name,
-        literals,
-    )
-    find(node.op).lower(low, complete(node))
-    return low.calls
+def _steps(
+    graph: Graph, nodes: Iterable[Node], views: dict[str, View], literals: Mapping[str, float], scope: str, depth: int
+) -> list[Step]:  # fmt: skip
+    """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its operand."""
+
+    def inline(body: Graph, inputs: Sequence[View], depth: int) -> tuple[list[Step], list[View]]:
+        return _inlined(body, inputs, literals, f"{scope}{node.name}/", depth)
+
+    steps: list[Step] = []
+    for node in nodes:
+        if node.op in VIEWS:
+            views[node.outputs[0]] = views[node.inputs[0]].reshaped(graph.type(node.outputs[0]).shape)
+            continue
+        low = Lowering(
+            [views[name] for name in node.inputs], [views[name] for name in node.outputs], node.layer or node.name, literals, inline, depth
+        )
+        find(node.op).lower(low, complete(node))
+        steps += low.steps
+    return steps
+
+
+def _inlined(
+    body: Graph, inputs: Sequence[View], literals: Mapping[str, float], scope: str, depth: int
+) -> tuple[list[Step], list[View]]:  # fmt: skip
+    """The steps of a graph inside a node; its Variables are named after that node."""
+    own = _literals(body)
+    if wide := sorted(set(body.constants) - set(own)):
+        raise InternalError(f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a node")
+    views = {name: View(scope + name, variable.type) for name, variable in body.variables.items()}
+    views |= zip(body.inputs, inputs, strict=True)
+    known = {**literals, **{scope + name: value for name, value in own.items()}}
+    return _steps(body, body.nodes, views, known, scope, depth), [views[name] for name in body.outputs.values()]
+
+
+def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Copy | Repeat]]]:
+    """Neighbouring calls, which fusion may join, or what stands between them."""
+    for _, group in groupby(steps, lambda step: isinstance(step, Call)):
+        members = list(group)
+        yield [step for step in members if isinstance(step, Call)], [step for step in members if not isinstance(step, Call)]
+
+
+def _crossing(steps: Iterable[Step]) -> set[str]:
+    """The Variables that more than one run of calls, or a copy, mentions."""
+    found: set[str] = set()
+    seen: set[str] = set()
+
+    def visit(steps: Iterable[Step]) -> None:
+        for run, between in _runs(steps):
+            mentioned = {view.name for call in run for view in (*call.inputs, *call.outputs)}
+            found.update(mentioned & seen)
+            seen.update(mentioned)
+            for step in between:
+                if isinstance(step, Repeat):
+                    visit(step.steps)
+                else:
+                    found.update((step.source.name, step.target.name))
+
+    visit(steps)
+    return found
+
+
+def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
+    result: list[Step] = []
+    for run, between in _runs(steps):
+        result += (tidy(call) for call in fuse(run, kept))
+        result += (replace(step, steps=_fused(step.steps, kept)) if isinstance(step, Repeat) else step for step in between)
+    return tuple(result)
 
 
 def _literals(graph: Graph) -> dict[str, float]:
@@ -61,11 +117,16 @@ def _literals(graph: Graph) -> dict[str, float]:
 
 def _check_dtypes(graph: Graph) -> None:
     """Every dtype that reaches the browser has a storage form in kernels."""
-    items = []
+    if items := sorted(set(_unstored(graph))):
+        raise UnsupportedError(graph.name, items)
+
+
+def _unstored(graph: Graph) -> Iterator[tuple[str, str, str]]:
     for node in graph.nodes:
         for name in (*node.inputs, *node.outputs):
             dtype = graph.type(name).dtype
             if dtype not in COMPUTE:
-                items.append((node.layer or node.name, f"{node.op} works on {dtype}", f"Cast to one of {', '.join(COMPUTE)}."))
-    if items:
-        raise UnsupportedError(graph.name, sorted(set(items)))
+                yield node.layer or node.name, f"{node.op} works on {dtype}", f"Cast to one of {', '.join(COMPUTE)}."
+        for value in node.attrs.values():
+            if isinstance(value, Graph):
+                yield from _unstored(value)

@@ -1,10 +1,13 @@
 """How a lowering writes nests: operands by name, sizes as run-time arguments, axes of size 1 left out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
 from webkiln.errors import InternalError
+from webkiln.ir import dim
+from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, bitcast, const, load, select
 from webkiln.nest.nest import COMPUTE, Accumulator, Loop, Nest, Operand, Output, check
@@ -41,16 +44,60 @@ class Call:
     layer: str = ""
 
 
-class Lowering:
-    """The operands of one operator and the calls written so far. `literals` holds the scalars known at compile time."""
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The elements of one Variable stored into another of its size."""
 
-    def __init__(self, inputs: Sequence[View], outputs: Sequence[View], layer: str, literals: Mapping[str, float] | None = None) -> None:
+    source: View
+    target: View
+    layer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Steps done `count` times; their arguments may mention `counter`, which goes from 0."""
+
+    counter: str
+    count: int
+    steps: tuple["Step", ...]
+
+
+Step = Call | Copy | Repeat
+Inline = Callable[[Graph, Sequence[View], int], tuple[list[Step], list[View]]]
+"""Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the views of its outputs."""
+
+
+def calls(steps: Iterable[Step]) -> Iterator[Call]:
+    """Every call, those inside repeats too, in order."""
+    for step in steps:
+        if isinstance(step, Call):
+            yield step
+        elif isinstance(step, Repeat):
+            yield from calls(step.steps)
+
+
+class Lowering:
+    """The operands of one operator and the steps written so far.
+
+    `literals` holds the scalars known at compile time; `inline` and `depth` (of repeats around the operator) serve graphs inside it.
+    """
+
+    def __init__(
+        self, inputs: Sequence[View], outputs: Sequence[View], layer: str, literals: Mapping[str, float] | None = None,
+        inline: Inline | None = None, depth: int = 0,
+    ) -> None:  # fmt: skip
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.layer = layer
         self.literals = literals or {}
-        self.calls: list[Call] = []
+        self.steps: list[Step] = []
+        self._inline = inline
+        self._depth = depth
         self._temporaries = 0
+
+    @property
+    def calls(self) -> list[Call]:
+        return list(calls(self.steps))
 
     def temporary(self, dtype: str, shape: Sequence[int]) -> View:
         self._temporaries += 1
@@ -58,6 +105,27 @@ class Lowering:
 
     def nest(self) -> "NestBuilder":
         return NestBuilder(self)
+
+    def copy(self, source: View, target: View) -> None:
+        self.steps.append(Copy(source, target, self.layer))
+
+    def inline(self, graph: Graph, inputs: Sequence[View]) -> list[View]:
+        """Append the steps of a graph; the views of its outputs."""
+        if self._inline is None:
+            raise InternalError(f"{self.layer}: graphs inside operators are lowered with the graph around them")
+        steps, outputs = self._inline(graph, inputs, self._depth)
+        self.steps += steps
+        return outputs
+
+    @contextmanager
+    def repeat(self, count: int) -> Iterator[int]:
+        """What is appended inside happens `count` times; gives the number of the repetition, from 0."""
+        outside, self.steps = self.steps, []
+        name = f"i{self._depth}"
+        self._depth += 1
+        yield dim.counter(name)
+        self._depth -= 1
+        self.steps = [*outside, Repeat(name, count, tuple(self.steps))]
 
 
 class NestBuilder:
@@ -144,4 +212,4 @@ class NestBuilder:
         )
         check(nest)
         views = tuple(view for view, _ in self._outputs)
-        self._lowering.calls.append(Call(nest, tuple(self._inputs), views, dict(self._args), self._lowering.layer))
+        self._lowering.steps.append(Call(nest, tuple(self._inputs), views, dict(self._args), self._lowering.layer))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.bind import bind, placeholders
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.ops.table import evaluate
@@ -30,6 +31,7 @@ def run_graph(
     `weights` gives the slots (without it: the graph's own); `states` the values of states by name (without it: the initial ones).
     The next value of a state is the Variable `state.output`. ShapeError names an input that is missing or has another type.
     """
+    graph = bind(graph, placeholders(graph, {name: array.shape for name, array in inputs.items()}))
     values = fixed_values(graph, graph.weights if weights is None else weights)
     for name in graph.inputs:
         if name not in inputs:

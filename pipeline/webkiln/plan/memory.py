@@ -1,16 +1,20 @@
-"""Where every Variable lies: one arena planned by liveness, and the checker that no two live ranges overlap."""
+"""Where every Variable lies: one arena planned by liveness, and a checker that runs the steps and demands that nothing is overwritten."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from webkiln.errors import InternalError
-from webkiln.nest.build import Call
+from webkiln.ir import dim
+from webkiln.nest.build import Call, Copy, Repeat, Step, View
+
+SAMPLES = (1, 2, 3, 17, 64, 1000)
+"""Values of placeholders at which a symbolic plan is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A buffer that is live from the launch that first writes it to the last that reads it, both included."""
+    """A buffer that is live from the step that first mentions it to the last, both included."""
 
     name: str
     bytes: int
@@ -18,47 +22,112 @@ class Range:
     last: int
 
 
-def live_ranges(calls: Sequence[Call], sizes: Mapping[str, int], kept: set[str]) -> list[Range]:
-    """One range per Variable in `sizes`; those in `kept` stay live to the end."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    for position, call in enumerate(calls):
-        for view in (*call.inputs, *call.outputs):
-            if view.name in sizes:
-                first.setdefault(view.name, position)
-                last[view.name] = position
-    return [Range(name, sizes[name], first[name], len(calls) if name in kept else last[name]) for name in sizes if name in first]
+def reads(step: Call | Copy) -> tuple[View, ...]:
+    return step.inputs if isinstance(step, Call) else (step.source,)
+
+
+def writes(step: Call | Copy) -> tuple[View, ...]:
+    return step.outputs if isinstance(step, Call) else (step.target,)
+
+
+def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str]) -> list[Range]:
+    """One range per Variable in `sizes`; those in `kept` stay live to the end.
+
+    What a repeat and its surroundings share is live as long as the repeat runs; what only its steps mention is made anew each time.
+    """
+    mentions = Counter(name for step in _flat(steps) for name in _names(step))
+    spans: dict[str, tuple[int, int]] = {}
+
+    def visit(steps: Iterable[Step], position: int) -> tuple[int, Counter[str]]:
+        inside: Counter[str] = Counter()
+        for step in steps:
+            begin = position
+            if isinstance(step, Repeat):
+                position, names = visit(step.steps, begin)
+                shared = [name for name in names if mentions[name] > names[name]]
+            else:
+                position, names = begin + 1, Counter(_names(step))
+                shared = list(names)
+            for name in shared:
+                first, last = spans.get(name, (begin, begin))
+                spans[name] = (min(first, begin), max(last, position - 1))
+            inside += names
+        return position, inside
+
+    end, _ = visit(steps, 0)
+    return [Range(name, sizes[name], spans[name][0], end if name in kept else spans[name][1]) for name in sizes if name in spans]
+
+
+def _names(step: Call | Copy) -> list[str]:
+    return [view.name for view in (*reads(step), *writes(step))]
+
+
+def _flat(steps: Iterable[Step], times: int = 1) -> Iterator[Call | Copy]:
+    """The steps in the order in which they run, with as many turns of each repeat."""
+    for step in steps:
+        if isinstance(step, Repeat):
+            for _ in range(times):
+                yield from _flat(step.steps, times)
+        else:
+            yield step
 
 
 def aligned(size: int, alignment: int) -> int:
-    return -(-size // alignment) * alignment
+    return dim.rounded_up(size, alignment)
 
 
 def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
-    """Offsets, largest first, each at the lowest gap left by those live at the same time (Pisarchyk & Lee 2020, greedy by size); total bytes."""
+    """Offsets and total bytes: largest first, each at the lowest gap left by those live at the same time (Pisarchyk & Lee 2020, greedy by
+    size). With symbolic sizes a gap must be wide enough for every value of the placeholders, and large and low are meant at typical ones.
+    """
     placed: list[tuple[int, Range]] = []
-    offsets: dict[str, int] = {}
-    for item in sorted(ranges, key=lambda r: (-r.bytes, r.first, r.name)):
-        start = 0
-        for offset, other in sorted(((o, r) for o, r in placed if _overlap(r, item)), key=lambda pair: pair[0]):
-            if start + item.bytes <= offset:
-                break
-            start = max(start, aligned(offset + other.bytes, alignment))
-        placed.append((start, item))
-        offsets[item.name] = start
-    total = max((offset + item.bytes for offset, item in placed), default=0)
-    check(ranges, offsets)
-    return offsets, aligned(total, alignment)
+    for item in sorted(ranges, key=lambda r: (-dim.sampled(r.bytes), r.first, r.name)):
+        taken = [(offset, offset + aligned(other.bytes, alignment)) for offset, other in placed if _overlap(other, item)]
+        starts = sorted({0, *(end for _, end in taken)}, key=lambda start: (dim.sampled(start), str(start)))
+        free = (start for start in starts if all(dim.reaches(start, end) or dim.reaches(begin, start + item.bytes) for begin, end in taken))
+        placed.append((next(free, dim.greatest(end for _, end in taken)), item))
+    total = dim.greatest(offset + aligned(item.bytes, alignment) for offset, item in placed)
+    return {item.name: offset for offset, item in placed}, total
 
 
 def _overlap(a: Range, b: Range) -> bool:
     return a.first <= b.last and b.first <= a.last
 
 
-def check(ranges: Sequence[Range], offsets: Mapping[str, int]) -> None:
-    """Independently of `place`: walk the launches and demand that the buffers live at each are disjoint; InternalError names a pair."""
-    for moment in range(max((item.last for item in ranges), default=-1) + 1):
-        live = sorted((offsets[r.name], offsets[r.name] + r.bytes, r.name) for r in ranges if r.first <= moment <= r.last and r.bytes)
-        for (_, end, name), (start, _, other) in pairwise(live):
-            if start < end:
-                raise InternalError(f"memory plan: {name} ends at {end}, {other} starts at {start}, both are live at launch {moment}")
+def check(steps: Sequence[Step], places: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
+    """Run the steps, each repeat twice, over buffers at (offset, bytes), and demand that every read finds what was written last to its
+    Variable; InternalError names the two buffers. Independent of `live_ranges` and `place`."""
+    names = dim.names([size for place in places.values() for size in place])
+    for sample in SAMPLES if names else SAMPLES[:1]:
+        values = dict.fromkeys(names, sample)
+        extents = {name: (dim.at(offset, values), dim.at(size, values)) for name, (offset, size) in places.items()}
+        _simulate(steps, extents, kept)
+
+
+def _simulate(steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
+    valid: set[str] = set()
+    overwritten: dict[str, str] = {}
+
+    def demand(name: str, reader: str) -> None:
+        if name in extents and name not in valid:
+            reason = f"{overwritten[name]} overwrote" if name in overwritten else "nothing wrote"
+            raise InternalError(f"memory plan: {reader} reads {name}, which {reason}")
+
+    def overlaps(a: str, b: str) -> bool:
+        (start, size), (other, width) = extents[a], extents[b]
+        return size > 0 and width > 0 and start < other + width and other < start + size
+
+    for step in _flat(steps, times=2):
+        for view in reads(step):
+            demand(view.name, step.layer)
+        for view in writes(step):
+            if view.name not in extents:
+                continue
+            lost = {name for name in valid if name != view.name and overlaps(name, view.name)}
+            if clash := lost & {other.name for other in (*reads(step), *writes(step))}:
+                raise InternalError(f"memory plan: {step.layer} writes {view.name} over {', '.join(sorted(clash))}, which it also uses")
+            valid -= lost
+            overwritten |= dict.fromkeys(lost, view.name)
+            valid.add(view.name)
+    for name in sorted(kept):
+        demand(name, "the caller")

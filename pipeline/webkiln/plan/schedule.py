@@ -6,6 +6,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from webkiln.ir.dim import sampled
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis
@@ -55,7 +56,7 @@ def _described(schedule: Schedule, call: Call, refusals: list[str]) -> str:
 
 
 def _extent(call: Call, loop: Loop) -> int:
-    return call.args[loop.extent.value]
+    return sampled(call.args[loop.extent.value])
 
 
 def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:

@@ -1,7 +1,7 @@
 export const program = {};
 
-export function create() {
-  const buffer = new ArrayBuffer(program.memory);
+export function create(module, bytes = program.loaded) {
+  const buffer = new ArrayBuffer(bytes);
   function k_07f60836054883b5(x0, y0, p0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = F32[x0 + a0];
@@ -296,6 +296,11 @@ export function create() {
     base: 0,
     init: (entry) => entries[entry](),
     run: () => {
+    },
+    grow: (size) => {
+      const next = create(module, size);
+      new Uint8Array(next.buffer).set(U8);
+      return next;
     },
   };
 }

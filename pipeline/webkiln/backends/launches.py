@@ -1,0 +1,15 @@
+"""The launches of a program, for people: what runs, how often, what it costs."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from webkiln.ir import dim
+
+
+def launches(steps: Iterable[dict[str, Any]], times: int = 1) -> Iterator[dict[str, Any]]:
+    """Every launch of a program's steps, those inside repeats too, with the operations and bytes of all its repetitions."""
+    for step in steps:
+        if "kernel" in step:
+            yield {**step, **{key: dim.to_json(dim.from_json(step[key]) * times) for key in ("flops", "bytes")}}
+        elif "repeat" in step:
+            yield from launches(step["steps"], times * dim.from_json(step["count"]))

@@ -1,0 +1,36 @@
+"""A graph at given values of its placeholders."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from webkiln.ir import dim
+from webkiln.ir.graph import Graph
+from webkiln.ir.types import Type
+
+
+def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
+    """The graph with placeholders replaced in the types of its Variables, in attributes and in the graphs inside it."""
+
+    def attribute(value: Any) -> Any:
+        if isinstance(value, Graph):
+            return bind(value, values)
+        if isinstance(value, tuple | list):
+            return tuple(map(attribute, value))
+        return dim.at(value, values) if dim.is_symbolic(value) else value
+
+    variables = {
+        name: replace(variable, type=Type(variable.dtype, tuple(dim.at(size, values) for size in variable.shape)))
+        for name, variable in graph.variables.items()
+    }
+    nodes = tuple(replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()}) for node in graph.nodes)
+    return graph.edit(variables=variables, nodes=nodes)
+
+
+def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+    """The values of the placeholders for inputs of given shapes; ShapeError where sizes contradict."""
+    values: dict[str, int] = {}
+    for name in graph.inputs:
+        if name in shapes and len(shapes[name]) == graph.type(name).rank:
+            dim.solve(graph.type(name).shape, shapes[name], values)
+    return values

@@ -1,0 +1,131 @@
+"""Recurrences: a graph applied step by step along an axis."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Attributes, Graph, Node, Variable
+from webkiln.ir.types import Array, Type
+from webkiln.nest.build import Lowering, View
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
+
+
+def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, int, int]:
+    """The body, the number of states, of scanned inputs, and of steps."""
+    body, axes = attrs["body"], attrs["axes"]
+    states = len(body.outputs) - len(attrs["out_axes"])
+    if len(types) != len(body.inputs) or states < 0 or states + len(axes) > len(types) or not axes:
+        raise ShapeError(
+            f"the body {body.name} has {len(body.inputs)} inputs and {len(body.outputs)} outputs, which do not fit {len(types)} operands"
+        )
+    lengths = {type_.shape[axis] for type_, axis in zip(types[states:], axes, strict=False)}
+    if len(lengths) != 1:
+        raise ShapeError(f"the scanned inputs have {' and '.join(sorted(map(str, lengths)))} steps")
+    return body, states, len(axes), lengths.pop()
+
+
+def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    body, states, scanned, steps = _signature(attrs, types)
+    slices = [
+        Type(type_.dtype, (*type_.shape[:axis], *type_.shape[axis + 1 :]))
+        for type_, axis in zip(types[states : states + scanned], attrs["axes"], strict=True)
+    ]
+    given = [*types[:states], *slices, *types[states + scanned :]]
+    results = [body.type(name) for name in body.outputs.values()]
+    for name, got, expected in zip((*body.inputs, *body.outputs), [*given, *results[:states]], map(body.type, body.inputs), strict=False):
+        if got != expected:
+            raise ShapeError(f"{name} of the body {body.name} is {expected}, got {got}")
+    stacked = [
+        Type(type_.dtype, (*type_.shape[:axis], steps, *type_.shape[axis:]))
+        for type_, axis in zip(results[states:], attrs["out_axes"], strict=True)
+    ]
+    return (*types[:states], *stacked)
+
+
+def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
+    from webkiln.ops.evaluate import run_graph  # it imports the table of operators, which imports this module
+
+    body, states, scanned, steps = _signature(attrs, [Type(str(array.dtype), array.shape) for array in arrays])
+    state, rows, captured = list(arrays[:states]), arrays[states : states + scanned], arrays[states + scanned :]
+    types = [body.type(name) for name in list(body.outputs.values())[states:]]
+    stacked: list[list[Array]] = [[np.zeros((0,))] * steps for _ in types]
+    for step in range(steps):
+        at = steps - 1 - step if attrs["reverse"] else step
+        slices = [np.take(row, at, axis) for row, axis in zip(rows, attrs["axes"], strict=True)]
+        results = list(run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[0].values())
+        state = results[:states]
+        for pile, result in zip(stacked, results[states:], strict=True):
+            pile[at] = result
+    empty = [np.zeros((0, *type_.shape), type_.dtype) for type_ in types]
+    piles = [np.stack(pile) if pile else none for pile, none in zip(stacked, empty, strict=True)]
+    return (*state, *(np.moveaxis(pile, 0, axis) for pile, axis in zip(piles, attrs["out_axes"], strict=True)))
+
+
+def _lower_scan(low: Lowering, attrs: Attributes) -> None:
+    body, states, scanned, steps = _signature(attrs, [view.type for view in low.inputs])
+    current, stacked = low.outputs[:states], low.outputs[states:]
+    for initial, state in zip(low.inputs, current, strict=False):
+        low.copy(initial, state)
+    with low.repeat(steps) as step:
+        at = steps - 1 - step if attrs["reverse"] else step
+        slices = [_slice(low, view, axis, at) for view, axis in zip(low.inputs[states:], attrs["axes"], strict=False)]
+        results = low.inline(body, [*current, *slices, *low.inputs[states + scanned :]])
+        for result, out, axis in zip(results[states:], stacked, attrs["out_axes"], strict=True):
+            _store_slice(low, result, out, axis, at)
+        following = [_apart(low, view, current) for view in results[:states]]
+        for result, state in zip(following, current, strict=True):
+            low.copy(result, state)
+
+
+def _slice(low: Lowering, view: View, axis: int, at: int) -> View:
+    shape = view.shape
+    out = low.temporary(view.type.dtype, (*shape[:axis], *shape[axis + 1 :]))
+    nest = low.nest()
+    index = nest.axes(out.shape)
+    nest.store(out, nest.load(view, (*index[:axis], nest.number(at), *index[axis:])))
+    nest.done()
+    return out
+
+
+def _store_slice(low: Lowering, view: View, out: View, axis: int, at: int) -> None:
+    nest = low.nest()
+    index = nest.axes(view.shape)
+    nest.store(out, nest.load(view, index), (*index[:axis], nest.number(at), *index[axis:]))
+    nest.done()
+
+
+def _apart(low: Lowering, view: View, current: Sequence[View]) -> View:
+    """`view`, or a copy of it where it is itself the buffer of a state, which another state's next value may overwrite."""
+    if all(view.name != state.name for state in current):
+        return view
+    out = low.temporary(view.type.dtype, view.shape)
+    low.copy(view, out)
+    return out
+
+
+def _cases() -> Iterable[Case]:
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((2, 5, 3)).astype(np.float32) for _ in range(2))
+    start, scale = rng.standard_normal((2, 2, 3)).astype(np.float32)
+
+    def body(name: str, inputs: str, *nodes: Node, outputs: str) -> Graph:
+        names = [*inputs.split(), *(node.name for node in nodes)]
+        variables = {item: Variable(item, Type("float32", (2, 3))) for item in names}
+        return Graph(name, nodes, variables, tuple(inputs.split()), {f"out{n}": item for n, item in enumerate(outputs.split())})
+
+    total = body("total", "h x k", Node("Mul", ("h", "k"), ("s",)), Node("Add", ("s", "x"), ("n",)), outputs="n n")
+    swap = body("swap", "a b x", Node("Add", ("a", "x"), ("n",)), outputs="b n b")
+    yield Case((start, x, scale), {"body": total, "axes": (1,), "out_axes": (1,)}, name="sum")
+    yield Case((start, x.transpose(1, 0, 2), scale), {"body": total, "axes": (0,), "out_axes": (2,), "reverse": True}, name="reverse")
+    yield Case((start, scale, y), {"body": swap, "axes": (1,), "out_axes": (0,)}, name="swapped states")
+    yield Case((start, x[:, :0], scale), {"body": total, "axes": (1,), "out_axes": (1,)}, name="no steps")
+
+
+SCAN = define(Operator(
+    "Scan", _scan_types, _scan_reference, _lower_scan,
+    {"body": REQUIRED, "axes": REQUIRED, "out_axes": (), "reverse": False}, (1, 64), _cases,
+))  # fmt: skip
+"""Inputs: initial states, scanned inputs (one axis of `axes` each), captured Variables. The graph `body` takes the states, one slice of
+each scanned input, and the captured Variables; it gives the next states and values that are stacked along `out_axes`. Outputs: the last
+states and the stacks. With `reverse` the steps go from the last slice to the first, and each result is stored where its slice came from."""

@@ -1,0 +1,53 @@
+/** @import { Manifest } from './types.ts' */
+import { WebkilnError } from './errors.js';
+import { listOf } from './dtypes.js';
+
+/**
+ * @param {string[]} known
+ * @param {Record<string, number>} given
+ */
+export function checkPlaceholders(known, given) {
+  const unknown = Object.keys(given).filter(name => !known.includes(name));
+  if (unknown.length > 0) {
+    throw new WebkilnError('UnknownPlaceholder', `there is no placeholder ${listOf(unknown)}; the placeholders are ${listOf(known)}`);
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (Number.isInteger(value) && value >= 1) continue;
+    throw new WebkilnError('WrongSize', `placeholder '${name}': expected a whole number of at least 1, got ${value}`);
+  }
+}
+
+/**
+ * What every placeholder must be for inputs of these lengths. An input with one open size determines it.
+ * @param {Manifest} manifest
+ * @param {any} inputs
+ * @param {Record<string, number>} given
+ * @returns {Record<string, number>}
+ */
+export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given) {
+  checkPlaceholders(placeholders, given);
+  const values = { ...given };
+  const open = () => placeholders.filter(name => !(name in values));
+  for (let before = Infinity; open().length > 0 && open().length < before;) {
+    before = open().length;
+    for (const { name, shape } of tensors) {
+      const missing = [...new Set(shape.filter(size => typeof size === 'string' && !(size in values)))];
+      const [placeholder] = missing;
+      const length = inputs?.[name]?.length;
+      if (missing.length !== 1 || placeholder === undefined || typeof length !== 'number') continue;
+      const known = shape.reduce((/** @type {number} */ product, size) => size === placeholder ? product : product * Number(values[size] ?? size), 1);
+      const power = shape.filter(size => size === placeholder).length;
+      const value = Math.round((length / known) ** (1 / power));
+      if (value < 1 || known * value ** power !== length) {
+        throw new WebkilnError('WrongLength', `input '${name}': ${length} elements do not fit shape [${shape}]`);
+      }
+      values[placeholder] = value;
+    }
+  }
+  const unset = open().filter(name => tensors.some(tensor => tensor.name in (inputs ?? {}) && tensor.shape.includes(name)));
+  if (unset.length > 0) {
+    throw new WebkilnError('MissingPlaceholder',
+      `the lengths of the inputs do not tell ${listOf(unset)}; pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`);
+  }
+  return values;
+}
