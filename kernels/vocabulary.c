@@ -8,6 +8,10 @@ static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
 static inline float wk_min(float a, float b) { return a < b || a != a ? a : b; }
 
+static inline v128_t wk_max4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmax(a, b), wasm_f32x4_ne(b, b)); }
+
+static inline v128_t wk_min4(v128_t a, v128_t b) { return wasm_v128_bitselect(b, wasm_f32x4_pmin(a, b), wasm_f32x4_ne(b, b)); }
+
 static inline float wk_sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 
 static inline v128_t wk_sign4(v128_t x) {

@@ -26,7 +26,7 @@ async function prepare(folder) {
     memory.set(weights.subarray(start, start + size), program.staging.offset);
     engine.init(entry);
   });
-  memory.set(await bytes(`./${folder}/x.bin`), program.inputs[0].offset);
+  memory.set(await bytes(`./${folder}/x.bin`), program.layout().inputs[0].offset);
   return engine;
 }
 

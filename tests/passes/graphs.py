@@ -48,6 +48,7 @@ def conv(b, draw, x):
     features = draw(st.sampled_from([1, 3, 4, 8]))
     w = b.slot(kernel, kernel, channels, features)
     bias = [b.slot(features)] if draw(st.booleans()) else []
+    spread = draw(st.sampled_from([{}, {}, {"x_dilation": (1, 2)}]))
     return b.op(
         "Conv",
         x,
@@ -59,6 +60,7 @@ def conv(b, draw, x):
         pad_low=pads[:2],
         pad_high=pads[2:],
         groups=1,
+        **spread,
     )
 
 

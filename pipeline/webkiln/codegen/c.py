@@ -1,15 +1,15 @@
 """C for WebAssembly. Compiled with -fwrapv, so integers wrap."""
 
-import re
 from dataclasses import replace
 from math import isinf, isnan
 
+from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import Accumulator, Operand, load_guard
+from webkiln.nest.nest import Accumulator, Operand
 from webkiln.plan.kernel import Kernel
 
 TYPES = {FLOAT: "float", INT: "int", UINT: "unsigned", BOOL: "int", "v128": "v128_t"}
@@ -115,11 +115,6 @@ class C:
         return f"{pointer}[{at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
 
 
-def outside_name(operand: Operand, literal: str) -> str:
-    """The array that a guarded load reads where its guard is false."""
-    return f"outside_{operand.dtype}_" + re.sub(r"\W", "_", literal)
-
-
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
     """One C file with one function, `void k_...(inputs..., outputs..., arguments...)`."""
     dialect = C()
@@ -127,16 +122,12 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
     outputs = [f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)]
     lines = body(composed, dialect)
-    outside = {}
-    for expr in composed.nest.loads:
-        guard = load_guard(expr)
-        if guard is not None:
-            operand, literal = kernel.nest.inputs[expr.value[0]], dialect.literal(guard[1].value, guard[1].type)
-            outside[outside_name(operand, literal)] = (STORAGE[operand.dtype], literal, max(kernel.schedule.lanes, 4))
+    count = max(kernel.schedule.lanes, 4)
+    arrays = {name: (STORAGE[operand.dtype], value, count) for name, (operand, value) in outside(composed.nest, dialect).items()}
     return templates.render(
         "nest.c",
         name=kernel.name,
         parameters=[*inputs, *outputs, *(f"const int {name}" for name in kernel.arguments)],
         lines=lines,
-        outside=outside,
+        outside=arrays,
     )

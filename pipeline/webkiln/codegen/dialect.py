@@ -1,9 +1,12 @@
 """What a printer must be told about a language; `emit.py` does the rest."""
 
+import re
 from typing import Protocol
 
+import numpy as np
+
 from webkiln.nest.expr import Expr
-from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.nest import Accumulator, Nest, Operand, load_guard
 
 
 class Simd(Protocol):
@@ -21,13 +24,32 @@ class Simd(Protocol):
     def start(self, item: Accumulator, name: str, value: str) -> list[str]: ...
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]: ...
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]: ...
+    def finish(self, item: Accumulator, name: str) -> list[str]: ...
 
 
 class Pointers(Protocol):
-    """A guarded load can choose, once, between the operand and an array of the other value."""
+    """A guarded load can choose, once, between the operand and a run of the other value, `outside_name`."""
 
     def pointer_type(self, operand: Operand) -> str: ...
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str: ...
+
+
+def outside_name(operand: Operand, literal: str) -> str:
+    """What a guarded load reads where its guard is false."""
+    return f"outside_{operand.dtype}_" + re.sub(r"\W", "_", literal)
+
+
+def outside(nest: Nest, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
+    """Name -> (operand, element as it is stored) of all that the guarded loads of a nest may read instead."""
+    result = {}
+    for expr in nest.loads:
+        guard = load_guard(expr)
+        if guard is not None:
+            operand, other = nest.inputs[expr.value[0]], guard[1]
+            bits = int(np.float16(other.value).view(np.uint16)) if operand.dtype == "float16" else None
+            stored = dialect.literal(other.value, other.type) if bits is None else str(bits)
+            result[outside_name(operand, dialect.literal(other.value, other.type))] = (operand, stored)
+    return result
 
 
 class Dialect(Protocol):

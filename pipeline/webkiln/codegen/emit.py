@@ -124,6 +124,10 @@ class _Emitter:
                 self.here.statements += self.start(item, _acc(position, t, v))
         if self.nest.accumulators:
             self.reduction(list(self.nest.reduce))
+        if self.simd is not None:
+            for position, item in enumerate(self.nest.accumulators):
+                for t, v in self.each():
+                    self.here.statements += self.simd.finish(item, _acc(position, t, v))
         with self.block() as tail:
             self.levels[PRODUCED] = len(self.blocks) - 1
             for position, out in enumerate(self.nest.outputs):
@@ -259,15 +263,23 @@ class _Emitter:
 
     def load(self, expr: Expr, t: int, v: int) -> str:
         """The text that reads one element."""
-        position, guard = expr.value[0], load_guard(expr)
+        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
         operand = self.nest.inputs[position]
+        run = self.runs(index) and self.kernel.panel(position) is None
+        first, lane = (0, v) if run else (v, 0)
         if guard is None:
-            return self.dialect.load(operand, f"x{position}", self.address(expr, position, load_index(expr), t, v))
-        if self.dialect.pointers and self.level(expr) > self.level(guard[0]):
-            return self.dialect.load(operand, *self.guarded_pointer(expr, guard, t, v))
+            return self.dialect.load(operand, f"x{position}", _plus(self.address(expr, position, index, t, first), lane))
+        if self.dialect.pointers and (run or self.level(expr) > self.level(guard[0])):
+            pointer, at = self.guarded_pointer(expr, guard, t, first)
+            return self.dialect.load(operand, pointer, _plus(at, lane))
         condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
-        at = self.address(expr, position, load_index(expr), t, v)
-        return self.dialect.guarded(operand, f"x{position}", at, condition, other)
+        return self.dialect.guarded(operand, f"x{position}", self.address(expr, position, index, t, v), condition, other)
+
+    def runs(self, index: tuple[Expr, ...]) -> bool:
+        """Neighbours on the vector axis are neighbours in memory."""
+        if self.vector is None or not index or step(index[-1], self.vector) != 1:
+            return False
+        return not any(self.vector in self.depends[item] for item in index[:-1])
 
     def vector_load(self, expr: Expr, t: int, v: int) -> str:
         """The text that reads a vector; the copies on the vector axis differ by a constant."""
@@ -316,11 +328,11 @@ class _Emitter:
 
         if self.simd is None:
             text = self.scalar(value, t, v)
-            statements.append(self.dialect.store(operand, f"y{position}", at(v), text))
+            place = _plus(at(0), v) if self.runs(index) else at(v)
+            statements.append(self.dialect.store(operand, f"y{position}", place, text))
             return
         text = self.vector_value(value, t, v)
-        assert self.vector is not None
-        if index and step(index[-1], self.vector) == 1 and not any(self.vector in self.depends[item] for item in index[:-1]):
+        if self.runs(index):
             statements.append(self.simd.store(f"y{position}", _plus(at(0), v), text, self.partial))
             return
         for lane in range(self.width):
@@ -328,6 +340,8 @@ class _Emitter:
 
 
 def _plus(text: str, offset: int) -> str:
+    if text == "0":
+        return str(offset)
     return f"{text} + {offset}" if offset else text
 
 

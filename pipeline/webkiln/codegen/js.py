@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isinf, isnan
 
+from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
+from webkiln.ir.types import itemsize
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -34,7 +36,16 @@ WHOLE = {
 class JavaScript:
     composed = frozenset({"erf"})
     simd = None
-    pointers = None
+
+    @property
+    def pointers(self) -> "JavaScript":
+        return self
+
+    def pointer_type(self, operand: Operand) -> str:
+        return INT
+
+    def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
+        return f"{condition} ? {pointer} + {base} : {outside_name(operand, other)}"
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {name} = {text};"
@@ -106,7 +117,8 @@ class JavaScript:
             better = f"!{name}_any || (({value} {symbol} {name} || {value} !== {value}) && {name} === {name})"
             return [f"if ({better}) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
         if item.combiner in ("max", "min"):
-            return [f"{name} = {SCALAR[item.combiner].format(name, value)};"]
+            symbol = ">" if item.combiner == "max" else "<"
+            return [f"{name} = {value} {symbol} {name} || {value} !== {value} ? {value} : {name};"]
         op = "add" if item.combiner == "sum" else "mul"
         if item.body.type == FLOAT:
             return [f"{name} = {FLOATS[op].format(name, value)};"]
@@ -118,10 +130,13 @@ def print_module(kernels: Sequence[Kernel], templates: Templates, steps: Sequenc
     dialect = JavaScript()
     functions = []
     lines = list(steps)
+    runs: dict[str, tuple[str, str, int]] = {}
     for kernel in kernels:
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
+        for name, (operand, value) in outside(composed.nest, dialect).items():
+            runs[name] = (HEAPS[operand.dtype], value, itemsize(operand.dtype))
         names = [f"x{i}" for i in range(len(kernel.nest.inputs))] + [f"y{i}" for i in range(len(kernel.nest.outputs))]
         text = body(composed, dialect)
         functions.append({"name": kernel.name, "parameters": [*names, *kernel.arguments], "lines": text})
         lines += text
-    return templates.render("program.js", functions=functions, lines=lines, **values)
+    return templates.render("program.js", functions=functions, lines=lines, outside=runs, **values)

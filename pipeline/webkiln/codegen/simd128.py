@@ -6,7 +6,7 @@ from webkiln.nest.nest import Accumulator
 VECTOR = {
     ("div", FLOAT): "wasm_f32x4_div({0}, {1})", ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})", ("floor", FLOAT): "wasm_f32x4_floor({0})",
     ("ceil", FLOAT): "wasm_f32x4_ceil({0})", ("trunc", FLOAT): "wasm_f32x4_trunc({0})", ("rint", FLOAT): "wasm_f32x4_nearest({0})",
-    ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wasm_f32x4_ne({0}, {0})",
+    ("max", FLOAT): "wk_max4({0}, {1})", ("min", FLOAT): "wk_min4({0}, {1})", ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wasm_f32x4_ne({0}, {0})",
     ("select", FLOAT): "wasm_v128_bitselect({1}, {2}, {0})", ("select", INT): "wasm_v128_bitselect({1}, {2}, {0})",
     ("select", BOOL): "wasm_v128_bitselect({1}, {2}, {0})",
     ("and", BOOL): "wasm_v128_and({0}, {1})", ("or", BOOL): "wasm_v128_or({0}, {1})", ("not", BOOL): "wasm_v128_not({0})",
@@ -17,6 +17,11 @@ VECTOR = {
 }  # fmt: skip
 LANES = {FLOAT: "f32x4", INT: "i32x4"}
 CASTS = {(FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})", (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})"}
+
+
+def _tracks_nan(item: Accumulator) -> bool:
+    """f32x4.max and min, which keep NaN, take several instructions; pmax and pmin are one and lose it."""
+    return item.combiner in ("max", "min") and item.body.type == FLOAT
 
 
 class Simd128:
@@ -49,7 +54,11 @@ class Simd128:
         return f"{condition}{pointer}[{at}] = wasm_f32x4_extract_lane({value}, {lane});"
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:
-        return [f"v128_t {name} = {self.splat(value, item.body.type)};"]
+        first = [f"v128_t {name} = {self.splat(value, item.body.type)};"]
+        return [*first, f"v128_t {name}_nan = wasm_i32x4_splat(0);"] if _tracks_nan(item) else first
+
+    def finish(self, item: Accumulator, name: str) -> list[str]:
+        return [f"{name} = wasm_v128_or({name}, {name}_nan);"] if _tracks_nan(item) else []
 
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         if type_ == FLOAT:
@@ -57,5 +66,8 @@ class Simd128:
         return [f"{name} = wasm_i32x4_add({name}, wasm_i32x4_mul({a}, {b}));"]
 
     def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
+        if _tracks_nan(item):
+            unordered = f"{name}_nan = wasm_v128_or({name}_nan, wasm_f32x4_ne({value}, {value}));"
+            return [f"{name} = wasm_f32x4_p{item.combiner}({name}, {value});", unordered]
         word = {"sum": "add", "prod": "mul"}.get(item.combiner, item.combiner)
         return [f"{name} = wasm_{LANES[item.body.type]}_{word}({name}, {value});"]

@@ -74,6 +74,9 @@ class Constant:
 
     values: tuple[int | float | bool, ...]
 
+    def value(self, type_: Type) -> Array:
+        return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -118,8 +121,7 @@ class Graph:
         """The value of an inline constant, or None."""
         if name not in self.constants:
             return None
-        type_ = self.type(name)
-        return np.array(self.constants[name].values, dtype=type_.dtype).reshape(type_.shape)
+        return self.constants[name].value(self.type(name))
 
     def fixed_part(self) -> tuple[Node, ...]:
         """The nodes that depend on slots and constants alone: `pack` evaluates them."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from webkiln.ir.graph import Constant, Graph, Node, Variable
-from webkiln.ir.types import Type
+from webkiln.ir.types import Array, Type
 
 
 @dataclass(slots=True)
@@ -21,50 +21,94 @@ Rule = Callable[["View", Node], Edit | None]
 
 
 class View:
-    """What a rule may ask about the graph that it matches in."""
+    """What a rule may ask about the graph that it matches in, as the edits so far have left it."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.producers = graph.producers()
-        self.uses = graph.uses()
+        self.variables = dict(graph.variables)
+        self.constants = dict(graph.constants)
         self.fixed = set(graph.slots) | set(graph.constants)
+        self._producers = graph.producers()
+        self._uses = graph.uses()
+        self._renames: dict[str, str] = {}
         for node in graph.fixed_part():
             self.fixed.update(node.outputs)
 
     def type(self, name: str) -> Type:
-        return self.graph.type(name)
+        return self.variables[name].type
 
     def producer(self, name: str, op: str, *, only_use: bool = True) -> Node | None:
         """The node that makes `name` if it is an `op` (and `name` has no other reader)."""
-        node = self.producers.get(name)
-        if node is None or node.op != op or (only_use and self.uses[name] != 1):
+        node = self._producers.get(name)
+        if node is None or node.op != op or (only_use and self._uses[name] != 1):
             return None
-        return node
+        return self.current(node)
+
+    def constant(self, name: str) -> Array | None:
+        """The value of an inline constant, or None."""
+        return self.constants[name].value(self.type(name)) if name in self.constants else None
 
     def scalar(self, name: str) -> float | None:
         """The value of an inline constant of one element, or None."""
-        value = self.graph.constant(name)
+        value = self.constant(name)
         return None if value is None or value.size != 1 else value.item()
+
+    def current(self, node: Node) -> Node:
+        """The node with reads as they are now."""
+        if self._renames.keys().isdisjoint(node.inputs):
+            return node
+        return replace(node, inputs=tuple(map(self._target, node.inputs)))
+
+    def _target(self, name: str) -> str:
+        while name in self._renames:
+            name = self._renames[name]
+        return name
+
+    def replace(self, node: Node, edit: Edit) -> None:
+        """Put an edit in the place of `node`."""
+        for variable in edit.variables:
+            self.variables[variable.name] = variable
+            self._uses.setdefault(variable.name, 0)
+        self.constants.update(edit.constants)
+        self.fixed.update(edit.constants)
+        for name in node.inputs:
+            self._uses[name] -= 1
+        for name in node.outputs:
+            del self._producers[name]
+        for made in edit.nodes:
+            for name in made.inputs:
+                self._uses[name] += 1
+            self._producers.update(dict.fromkeys(made.outputs, made))
+            if all(name in self.fixed for name in made.inputs):
+                self.fixed.update(made.outputs)
+        for old, name in edit.redirect.items():
+            self._renames[old] = name
+            target = self._target(name)
+            self._uses[target] += self._uses.pop(old)
+
+    def finished(self, graph: Graph, nodes: Sequence[Node]) -> Graph:
+        changed = graph.edit(nodes=tuple(nodes), variables=self.variables, constants=self.constants)
+        return remove_unused(redirect(changed, self._renames))
 
 
 def apply(graph: Graph, rule: Rule) -> Graph:
-    """Apply `rule` to every node until it matches nowhere; each edit sees the graph left by the one before."""
-    while True:
-        view = View(graph)
-        edits = ((index, rule(view, node)) for index, node in enumerate(graph.nodes))
-        found = next(((index, edit) for index, edit in edits if edit is not None), None)
-        if found is None:
-            return remove_unused(graph)
-        graph = _applied(graph, *found)
-
-
-def _applied(graph: Graph, index: int, edit: Edit) -> Graph:
-    changed = graph.edit(
-        nodes=(*graph.nodes[:index], *edit.nodes, *graph.nodes[index + 1 :]),
-        variables={**graph.variables, **{variable.name: variable for variable in edit.variables}},
-        constants={**graph.constants, **edit.constants},
-    )
-    return redirect(changed, edit.redirect)
+    """Apply `rule` to the nodes in order, again and again until it matches nowhere; it sees the edits made before, and the nodes
+    of an edit are matched next."""
+    view = View(graph)
+    nodes = list(graph.nodes)
+    changed = True
+    while changed:
+        changed = False
+        pending, nodes = nodes[::-1], []
+        while pending:
+            node = view.current(pending.pop())
+            edit = rule(view, node)
+            if edit is None:
+                nodes.append(node)
+                continue
+            changed = True
+            view.replace(node, edit)
+            pending += reversed(edit.nodes)
+    return view.finished(graph, nodes)
 
 
 def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:

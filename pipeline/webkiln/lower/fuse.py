@@ -4,7 +4,7 @@ The rule is one number, the uses of a produced element: a value computed once co
 recomputed only if it is at most two cheap operations, and never inside a sum of products.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -19,34 +19,47 @@ CHEAP_OPERATIONS = 2
 
 
 def fuse(calls: Sequence[Call], kept: set[str]) -> list[Call]:
-    """Fuse until nothing changes; Variables in `kept` are read from outside and stay."""
-    work = list(calls)
-    changed = True
-    while changed:
-        changed = False
-        for position, consumer in enumerate(work):
-            found = _fusable(work, position, consumer, kept)
-            if found is not None:
-                producer, fused = found
-                work[position] = fused
-                del work[producer]
-                changed = True
-                break
-    return work
+    """Fuse until nothing changes; Variables in `kept` are read from outside and stay.
+
+    One walk is enough: fusing changes only which call reads what the producer read, and that call is looked at again.
+    """
+    work: dict[int, Call] = dict(enumerate(calls))
+    writers: dict[str, set[int]] = {}
+    readers: dict[str, set[int]] = {}
+    for position, call in work.items():
+        for view in call.outputs:
+            writers.setdefault(view.name, set()).add(position)
+        for view in call.inputs:
+            readers.setdefault(view.name, set()).add(position)
+    for position in range(len(calls)):
+        while (found := _fusable(work, position, writers, readers, kept)) is not None:
+            producer, fused = found
+            gone = work.pop(producer)
+            del writers[gone.outputs[0].name]
+            for view in gone.inputs:
+                readers[view.name].discard(producer)
+            for view in fused.inputs:
+                readers[view.name].add(position)
+            work[position] = fused
+    return list(work.values())
 
 
-def _fusable(work: Sequence[Call], position: int, consumer: Call, kept: set[str]) -> tuple[int, Call] | None:
+def _fusable(
+    work: Mapping[int, Call], position: int, writers: Mapping[str, set[int]], readers: Mapping[str, set[int]], kept: set[str]
+) -> tuple[int, Call] | None:
+    """The first producer that fuses with the call at `position`, and both as one call."""
+    consumer = work[position]
     for view in consumer.inputs:
-        writers = [i for i, call in enumerate(work) if any(out.name == view.name for out in call.outputs)]
-        readers = [i for i, call in enumerate(work) if any(item.name == view.name for item in call.inputs)]
-        if len(writers) != 1 or readers != [position] or view.name in kept:
+        made = writers.get(view.name, set())
+        if len(made) != 1 or readers[view.name] != {position} or view.name in kept:
             continue
-        producer = work[writers[0]]
+        (writer,) = made
+        producer = work[writer]
         if len(producer.outputs) != 1 or _narrows(producer):
             continue
         fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
         if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
-            return writers[0], fused
+            return writer, fused
     return None
 
 

@@ -143,8 +143,10 @@ class NestBuilder:
 
     def number(self, value: int) -> Expr:
         """A structural integer: 0 and 1 are part of the kernel, everything else is an argument."""
-        if value in (0, 1):
-            return const(value, INT)
+        return const(value, INT) if value in (0, 1) else self.argument(value)
+
+    def argument(self, value: int) -> Expr:
+        """An integer that is never part of the kernel, so that calls which differ in it alone share one."""
         name = f"p{len(self._args)}"
         self._args[name] = value
         return arg(name)
@@ -153,13 +155,8 @@ class NestBuilder:
         if size == 1:
             return const(0, INT)
         name = f"{prefix}{len(loops)}"
-        loops.append(Loop(name, self.number(size) if size else self._zero()))
+        loops.append(Loop(name, self.number(size) if size else self.argument(0)))
         return axis(name)
-
-    def _zero(self) -> Expr:
-        name = f"p{len(self._args)}"
-        self._args[name] = 0
-        return arg(name)
 
     def axes(self, shape: Sequence[int]) -> tuple[Expr, ...]:
         """Open parallel loops over `shape`; they are the default store index."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference.
+    """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `map_lanes`: lanes otherwise.
 
     `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes.
     """

@@ -5,7 +5,7 @@ and resolves them into explicit Reshape and Transpose nodes; anonymous axes foll
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.ops.operator import Rules
 
 Scalar = bool | int | float
+Step = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
 KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
 
 
@@ -83,10 +84,12 @@ class GraphBuilder:
     so equal models give equal graphs.
     """
 
-    def __init__(self, name: str, rules: Rules) -> None:
+    def __init__(self, name: str, rules: Rules, outer: "GraphBuilder | None" = None) -> None:
         self.name = clean(name)
         self._rules = rules
-        self.layer = ""
+        self._outer = outer
+        self._captured: dict[str, Tensor] = {}
+        self.layer: str = outer.layer if outer is not None else ""
         self._nodes: list[Node] = []
         self._variables: dict[str, Variable] = {}
         self._inputs: list[str] = []
@@ -109,6 +112,8 @@ class GraphBuilder:
 
     def slot(self, name: str, value: Array | Type, order: Order | None = None) -> Tensor:
         """The place of a trained weight, given as an array or by its type alone; the same name is the same slot."""
+        if self._outer is not None:
+            return self.inside(self._outer.slot(name, value, order))
         name = clean(name)
         type_ = value if isinstance(value, Type) else Type(str(value.dtype), value.shape)
         if name in self._slots:
@@ -125,6 +130,8 @@ class GraphBuilder:
         array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))
         if array.size > INLINE_ELEMENTS:
             raise InternalError(f"a literal of {array.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
+        if self._outer is not None and array.size > 1:
+            return self.inside(self._outer.constant(array, order=order))
         name = self._fresh(f"{self.layer or self.name}.const")
         self._constants[name] = make_constant(array)
         return self._declare(name, Type(str(array.dtype), array.shape), order)
@@ -144,9 +151,7 @@ class GraphBuilder:
         """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
         layer = self.layer if layer is None else layer
         layer = clean(layer) if layer else ""
-        for tensor in inputs:
-            if tensor.builder is not self:
-                raise InternalError(f"{op} {layer}: {tensor.name} belongs to another graph")
+        inputs = [self.inside(tensor) for tensor in inputs]
         read = tuple(tensor.name for tensor in inputs)
         types = self._rules.infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
@@ -171,6 +176,35 @@ class GraphBuilder:
             target = Order(long.axes + tuple(axis for axis in short.axes if axis not in long))
             a, b = self._align(a, target), self._align(b, target)
         return self.op(op, [a, b])
+
+    def inside(self, tensor: Tensor) -> Tensor:
+        """The tensor as one of this graph: one of a graph around it becomes an input of this one, captured."""
+        if tensor.builder is self:
+            return tensor
+        if self._outer is None:
+            raise InternalError(f"{self.layer or self.name}: {tensor.name} belongs to another graph")
+        tensor = self._outer.inside(tensor)
+        if tensor.name not in self._captured:
+            self._captured[tensor.name] = self.input(tensor.name, tensor.dtype, tensor.shape, tensor.order)
+        return self._captured[tensor.name]
+
+    def scan(
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: "Step", *, axis: int, reverse: bool = False
+    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+        """Apply `step` to each slice of `sequences` along `axis`: the last states, and its other results stacked along that axis.
+
+        `step(builder, states, slices)` gives the next states and the results; it writes into `builder` and may use tensors of this graph.
+        """
+        body = GraphBuilder(f"{self.layer or self.name}.step", self._rules, outer=self)
+        current = [body.input(f"state{n}", state.dtype, state.shape) for n, state in enumerate(states)]
+        slices = [body.input(f"slice{n}", item.dtype, (*item.shape[:axis], *item.shape[axis + 1 :])) for n, item in enumerate(sequences)]
+        following, results = step(body, current, slices)
+        named = [(f"state{n}", tensor) for n, tensor in enumerate(following)] + [(f"result{n}", tensor) for n, tensor in enumerate(results)]
+        graph = body.graph({name: body.inside(tensor) for name, tensor in named})
+        captured = [Tensor(self, self._variables[name]) for name in body._captured]
+        attrs = {"body": graph, "axes": (axis,) * len(sequences), "out_axes": (axis,) * len(results), "reverse": reverse}
+        outputs = self.ops("Scan", [*states, *sequences, *captured], attrs)
+        return list(outputs[: len(states)]), list(outputs[len(states) :])
 
     def state(self, name: str, initial: Tensor) -> Tensor:
         """The value that `name` has when a run starts; its first is the slot `initial`. `set_state` gives the next one."""

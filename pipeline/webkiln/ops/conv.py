@@ -1,4 +1,7 @@
-"""Convolution: one nest, n-dimensional, grouped, dilated, strided, asymmetrically padded."""
+"""Convolution: n-dimensional, grouped, dilated, strided, asymmetrically padded (or cropped, by negative padding).
+
+With `x_dilation` the elements of x lie that far apart with zeros between them, as in XLA: a transposed convolution of stride s is one of
+x_dilation s over the kernel turned round. Its zeros are neither stored nor multiplied."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -11,22 +14,28 @@ from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
-from webkiln.ops.window import all_inside, window_index, window_size, write_padded
+from webkiln.ops.window import Phase, all_inside, phases, window_index, window_size, write_padded
 
 FEW_CHANNELS = 8
 
 
 def _spatial(attrs: Attributes, rank: int) -> int:
     count = rank - 2
-    for name in ("strides", "dilation", "pad_low", "pad_high"):
-        if len(attrs[name]) != count:
+    for name in ("strides", "dilation", "pad_low", "pad_high", "x_dilation"):
+        if len(attrs[name]) != count and (attrs[name] or name != "x_dilation"):
             raise ShapeError(f"{name} has {len(attrs[name])} entries, there are {count} spatial axes")
     return count
+
+
+def _x_dilation(attrs: Attributes, rank: int) -> tuple[int, ...]:
+    """One number a spatial axis; none at all means 1 each."""
+    return tuple(attrs["x_dilation"]) or (1,) * (rank - 2)
 
 
 def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, w = types[:2]
     count = _spatial(attrs, x.rank)
+    spread = _x_dilation(attrs, x.rank)
     if w.rank != x.rank or len({item.dtype for item in types}) != 1:
         raise ShapeError(f"input {x} and kernel {w} must have one rank and dtype")
     for name in ("x_dims", "w_dims", "out_dims"):
@@ -50,7 +59,7 @@ def _conv_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for axis in range(count):
         size, window = x.shape[attrs["x_dims"][axis + 2]], w.shape[attrs["w_dims"][axis + 2]]
         shape[attrs["out_dims"][axis + 2]] = window_size(
-            size, window, attrs["strides"][axis], attrs["dilation"][axis], attrs["pad_low"][axis], attrs["pad_high"][axis]
+            size, window, attrs["strides"][axis], attrs["dilation"][axis], attrs["pad_low"][axis], attrs["pad_high"][axis], spread[axis]
         )
     return (Type(x.dtype, tuple(shape)),)
 
@@ -59,7 +68,13 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
     """Sum over kernel taps of strided slices of the padded input, group by group."""
     moved = x.transpose(attrs["x_dims"]).astype(np.float64)
     kernel = w.transpose(attrs["w_dims"]).astype(np.float64)
-    padded = np.pad(moved, [(0, 0), (0, 0), *zip(attrs["pad_low"], attrs["pad_high"], strict=True)])
+    pads = list(zip(attrs["pad_low"], attrs["pad_high"], strict=True))
+    spread = _x_dilation(attrs, x.ndim)
+    wide = np.zeros((*moved.shape[:2], *((size - 1) * gap + 1 for size, gap in zip(moved.shape[2:], spread, strict=True))))
+    everything = (slice(None), slice(None))
+    wide[(*everything, *(slice(None, None, gap) for gap in spread))] = moved
+    inner = (slice(max(-low, 0), size - max(-high, 0)) for size, (low, high) in zip(wide.shape[2:], pads, strict=True))
+    padded = np.pad(wide[(*everything, *inner)], [(0, 0), (0, 0), *((max(low, 0), max(high, 0)) for low, high in pads)])
     spans = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], attrs["dilation"], strict=True)]
     counts = [(size - span) // stride + 1 for size, span, stride in zip(padded.shape[2:], spans, attrs["strides"], strict=True)]
     groups, per_group = attrs["groups"], kernel.shape[0] // attrs["groups"]
@@ -69,7 +84,7 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
             slice(t * d, t * d + (count - 1) * s + 1, s)
             for t, d, s, count in zip(tap, attrs["dilation"], attrs["strides"], counts, strict=True)
         )
-        window = padded[(slice(None), slice(None), *places)]
+        window = padded[(*everything, *places)]
         for group in range(groups):
             features = slice(group * per_group, (group + 1) * per_group)
             channels = slice(group * kernel.shape[1], (group + 1) * kernel.shape[1])
@@ -81,48 +96,60 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
 
 
 def _lower_conv(low: Lowering, attrs: Attributes) -> None:
+    """One nest for each combination of phases: one in all without `x_dilation`."""
     x, w, *bias = low.inputs
+    spread = _x_dilation(attrs, x.type.rank)
+    pad_low = attrs["pad_low"]
+    thin = attrs["groups"] == 1 and w[attrs["w_dims"][1]] < FEW_CHANNELS
+    if thin and max(spread, default=1) == 1 and min((*pad_low, *attrs["pad_high"]), default=0) >= 0 and any((*pad_low, *attrs["pad_high"])):
+        x = _padded_input(low, x, attrs)
+        pad_low = (0,) * len(pad_low)
+    rows = zip(attrs["x_dims"][2:], attrs["out_dims"][2:], attrs["w_dims"][2:], strict=True)
+    sizes = [(x[source], low.outputs[0][place], w[window]) for source, place, window in rows]
+    options = zip(attrs["strides"], attrs["dilation"], pad_low, spread, strict=True)
+    for chosen in product(*(phases(*size, *option) for size, option in zip(sizes, options, strict=True))):
+        _lower_phase(low, attrs, x, w, bias, chosen)
+
+
+def _lower_phase(low: Lowering, attrs: Attributes, x: View, w: View, bias: Sequence[View], chosen: Sequence[Phase]) -> None:
+    nest = low.nest()
     out = low.outputs[0]
     groups = attrs["groups"]
     features, channels = w[attrs["w_dims"][0]] // groups, w[attrs["w_dims"][1]]
-    count = x.type.rank - 2
-    pad_low, pad_high = attrs["pad_low"], attrs["pad_high"]
-    if groups == 1 and channels < FEW_CHANNELS and any((*pad_low, *pad_high)):
-        x = _padded_input(low, x, attrs)
-        pad_low = pad_high = (0,) * count
-    nest = low.nest()
+    counts = dict(zip(attrs["out_dims"][2:], (phase.count for phase in chosen), strict=True))
 
     sizes: list[int] = []
+    extents: list[int] = []
     role: list[int] = []
     for dimension in range(out.type.rank):
-        if dimension == attrs["out_dims"][1]:
-            role += [len(sizes)]
-            sizes += [groups, features]
-        else:
-            role += [len(sizes)]
-            sizes += [out[dimension]]
-    index = nest.axes(sizes)
+        role.append(len(sizes))
+        split = [groups, features] if dimension == attrs["out_dims"][1] else [out[dimension]]
+        sizes += split
+        extents += [counts[dimension]] if dimension in counts else split
+    index = list(nest.axes(extents))
     batch = index[role[attrs["out_dims"][0]]]
     group, feature = index[role[attrs["out_dims"][1]]], index[role[attrs["out_dims"][1]] + 1]
     places = [index[role[dimension]] for dimension in attrs["out_dims"][2:]]
-    taps = [nest.reduce(w[dimension]) for dimension in attrs["w_dims"][2:]]
+    taps = [nest.reduce(phase.taps) for phase in chosen]
     channel = nest.reduce(channels)
 
-    x_sizes = [groups, channels]
     checks: list[tuple[Expr, int]] = []
     reads: list[Expr] = []
-    for axis in range(count):
-        position = window_index(nest, places[axis], taps[axis], attrs["strides"][axis], attrs["dilation"][axis], pad_low[axis])
-        reads.append(position)
-        if pad_low[axis] or pad_high[axis]:
-            checks.append((position, x[attrs["x_dims"][axis + 2]]))
-    x_view, x_index = _split(x, attrs["x_dims"], batch, (group, channel), reads, x_sizes)
+    for axis, phase in enumerate(chosen):
+        reads.append(window_index(nest, places[axis], taps[axis], phase.stride, phase.dilation, phase.low, shared=phase.period > 1))
+        if phase.padded:
+            checks.append((reads[axis], x[attrs["x_dims"][axis + 2]]))
+        if phase.every > 1:
+            taps[axis] = taps[axis] * nest.number(phase.every) + nest.argument(phase.first)
+        if phase.period > 1:
+            index[role[attrs["out_dims"][axis + 2]]] = places[axis] * nest.number(phase.period) + nest.argument(phase.start)
+    x_view, x_index = _split(x, attrs["x_dims"], batch, (group, channel), reads, [groups, channels])
     w_view, w_index = _split_kernel(w, attrs["w_dims"], (group, feature), channel, taps, groups)
     body = nest.load(x_view, x_index, all_inside(nest, checks)) * nest.load(w_view, w_index)
     total = nest.accumulate("sum", body)
     if bias:
         total = total + nest.load(bias[0].reshaped((groups, features)), (group, feature))
-    nest.store(out.reshaped(sizes), total)
+    nest.store(out.reshaped(sizes), total, index)
     nest.done()
 
 
@@ -202,6 +229,23 @@ def _conv_cases() -> Iterable[Case]:
         make(8),
         **NCHW | {"groups": 2, "pad_low": (2, 0), "pad_high": (1, 1), "strides": (2, 2)},
     )
+    transposed = {**NHWC, "x_dilation": (2, 2)}
+    yield case("transposed", make(1, 4, 5, 6), make(4, 4, 6, 20), make(20), **transposed | {"pad_low": (2, 2), "pad_high": (2, 2)})
+    yield case("transposed_odd", make(2, 4, 3, 6), make(3, 3, 3, 8), **transposed | {"groups": 2, "pad_low": (2, 1), "pad_high": (1, 2)})
+    yield case(
+        "transposed_gap",
+        make(1, 3, 4, 5),
+        make(1, 2, 5, 8),
+        make(8),
+        **transposed | {"x_dilation": (3, 4), "pad_low": (0, 1), "pad_high": (2, 3)},
+    )
+    yield case(
+        "transposed_crop",
+        make(1, 5, 4, 3),
+        make(2, 3, 3, 4),
+        **transposed | {"strides": (3, 4), "dilation": (2, 3), "pad_low": (-1, 4), "pad_high": (2, -1)},
+    )
+    yield case("crop", make(1, 8, 9, 3), make(3, 3, 3, 4), **NHWC | {"pad_low": (-1, 2), "pad_high": (1, -2)})
     yield Case(
         (make(2, 20, 3), make(5, 3, 4)),
         {
@@ -234,5 +278,5 @@ def _conv_cases() -> Iterable[Case]:
 
 define(Operator(
     "Conv", _conv_types, _conv_reference, _lower_conv,
-    dict.fromkeys(("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high"), REQUIRED) | {"groups": 1}, (2, 3), _conv_cases,
+    dict.fromkeys(("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high"), REQUIRED) | {"groups": 1, "x_dilation": ()}, (2, 3), _conv_cases,
 ))  # fmt: skip

@@ -1,6 +1,7 @@
-"""Matrix products."""
+"""Matrix products and Einstein sums."""
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr
-from webkiln.ops.operator import Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -61,3 +62,64 @@ def _matmul_cases() -> Iterable[Case]:
 define(Operator(
     "MatMul", _matmul_types, _matmul_reference, _lower_matmul, {"transpose_a": False, "transpose_b": False}, (2, 2), _matmul_cases,
 ))  # fmt: skip
+
+
+def _terms(attrs: Attributes, count: int) -> tuple[list[str], str]:
+    """The letters of each operand, and of the result."""
+    left, arrow, right = attrs["equation"].partition("->")
+    terms = left.split(",")
+    if not arrow or len(terms) != count or len(set(right)) != len(right) or not set(right) <= set("".join(terms)):
+        raise ShapeError(f"equation {attrs['equation']!r} is not one of {count} operands whose result names each of its axes once")
+    return terms, right
+
+
+def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
+    """The size of each letter."""
+    terms, _ = _terms(attrs, len(types))
+    sizes: dict[str, int] = {}
+    for term, type_ in zip(terms, types, strict=True):
+        if len(term) != type_.rank:
+            raise ShapeError(f"equation {attrs['equation']!r}: {term!r} names {len(term)} axes, its operand is {type_}")
+        for letter, size in zip(term, type_.shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                raise ShapeError(f"equation {attrs['equation']!r}: axis {letter} has sizes {sizes[letter]} and {size}")
+    return sizes
+
+
+def _einsum_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    if len({type_.dtype for type_ in types}) != 1:
+        raise ShapeError(f"operands are {', '.join(map(str, types))}; all must have one dtype")
+    sizes = _einsum_sizes(attrs, types)
+    return (Type(types[0].dtype, tuple(sizes[letter] for letter in _terms(attrs, len(types))[1])),)
+
+
+def _einsum_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
+    wide = [array.astype(np.float64) if array.dtype.kind == "f" else array for array in arrays]
+    return (np.asarray(np.einsum(attrs["equation"], *wide)),)
+
+
+def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
+    """One sum of products over every letter that the result lacks."""
+    sizes = _einsum_sizes(attrs, [view.type for view in low.inputs])
+    terms, result = _terms(attrs, len(low.inputs))
+    nest = low.nest()
+    index = dict(zip(result, nest.axes(low.outputs[0].shape), strict=True))
+    index |= {letter: nest.reduce(size) for letter, size in sizes.items() if letter not in index}
+    factors = [nest.load(view, [index[letter] for letter in term]) for view, term in zip(low.inputs, terms, strict=True)]
+    nest.store(low.outputs[0], nest.accumulate("sum", reduce(Expr.__mul__, factors)))
+    nest.done()
+
+
+def _einsum_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(6)
+    shapes: dict[str, list[tuple[int, ...]]] = {
+        "ab,bc->ac": [(3, 5), (5, 18)], "abc,cde->abde": [(2, 3, 5), (5, 2, 8)], "abcd,cde->abe": [(1, 3, 2, 4), (2, 4, 5)],
+        "aecd,abcd->acbe": [(2, 3, 2, 4), (2, 5, 2, 4)], "ab,ab->a": [(3, 4), (3, 4)], "abc->cab": [(2, 3, 4)], "aab->b": [(3, 3, 2)],
+        "ab,b,bc->c": [(2, 3), (3,), (3, 4)], "ab,cd->": [(2, 3), (2, 2)],
+    }  # fmt: skip
+    for equation, operands in shapes.items():
+        made = tuple(rng.standard_normal(shape).astype(np.float32) for shape in operands)
+        yield Case(made, {"equation": equation}, name=equation)
+
+
+define(Operator("Einsum", _einsum_types, _einsum_reference, _lower_einsum, {"equation": REQUIRED}, (1, 4), _einsum_cases))

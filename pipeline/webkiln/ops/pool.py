@@ -1,6 +1,7 @@
-"""Pooling windows over any number of spatial axes."""
+"""Pooling windows over any number of spatial axes: of one size, or adapted to give a number of outputs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import product
 from math import inf, prod
 
@@ -10,8 +11,9 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import FLOAT, INT, Expr, cast, const, select
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.reduce import check_axes
 from webkiln.ops.window import all_inside, window_index, window_size
 
 WINDOW = dict.fromkeys(("axes", "window", "strides", "dilation", "pad_low", "pad_high"), REQUIRED)
@@ -98,3 +100,62 @@ define(Operator(
     lambda low, attrs: _lower("sum", low, attrs), WINDOW | {"count_include_pad": False},
     cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)],
 ))  # fmt: skip
+
+
+def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes(attrs["axes"], types[0].rank)
+    if len(attrs["sizes"]) != len(attrs["axes"]) or any(size < 1 for size in attrs["sizes"]):
+        raise ShapeError(f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more")
+    shape = list(types[0].shape)
+    for axis, size in zip(attrs["axes"], attrs["sizes"], strict=True):
+        shape[axis] = size
+    return (Type(types[0].dtype, tuple(shape)),)
+
+
+def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
+    """Output o of `count` covers the elements from floor(o * size / count) up to ceil((o + 1) * size / count)."""
+
+    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+        y = x.astype(np.float64)
+        for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
+            size = y.shape[axis]
+            windows = (range(o * size // count, -(-(o + 1) * size // count)) for o in range(count))
+            y = np.stack([function(np.take(y, list(window), axis), axis=axis) for window in windows], axis)
+        return (y,)
+
+    return compute
+
+
+def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
+    """As many taps as the widest window has; those behind a narrower one are guarded off."""
+    x, out = low.inputs[0], low.outputs[0]
+    nest = low.nest()
+    index = list(nest.axes(out.shape))
+    guard, covered = None, const(1.0)
+    for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
+        size = x[axis]
+        widths = [-(-(o + 1) * size // count) - o * size // count for o in range(count)]
+        tap, full = nest.reduce(max(widths)), nest.argument(size)
+        first = apply("floordiv", index[axis] * full, nest.argument(count))
+        width = apply("floordiv", (index[axis] + 1) * full + nest.argument(count - 1), nest.argument(count)) - first
+        index[axis] = first + tap
+        covered = covered * cast(width, FLOAT)
+        if min(widths) < max(widths):
+            inside = apply("lt", tap, width)
+            guard = inside if guard is None else apply("and", guard, inside)
+    value = nest.accumulate(combiner, nest.load(x, index, guard, -inf if combiner == "max" else 0))
+    nest.store(out, value / covered if combiner == "sum" else value)
+    nest.done()
+
+
+def _adaptive_cases() -> Iterable[Case]:
+    x = np.random.default_rng(9).standard_normal((2, 7, 6, 5)).astype(np.float32)
+    for axes, sizes in (((1, 2), (3, 4)), ((1, 2), (1, 6)), ((2,), (2,)), ((1, 2, 3), (9, 5, 2)), ((2, 3), (4, 3))):
+        yield Case((x,), {"axes": axes, "sizes": sizes})
+
+
+for _name, _combiner, _function in (("AdaptiveMaxPool", "max", np.max), ("AdaptiveAvgPool", "sum", np.mean)):
+    define(Operator(
+        _name, _adaptive_types, _adaptive_reference(_function), partial(_lower_adaptive, _combiner), {"axes": REQUIRED, "sizes": REQUIRED},
+        cases=_adaptive_cases,
+    ))  # fmt: skip

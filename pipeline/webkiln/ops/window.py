@@ -1,24 +1,59 @@
 """Sliding windows, for convolution, pooling and padding."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import gcd
 
 from webkiln.errors import ShapeError
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import Expr, apply
 
 
-def window_size(size: int, window: int, stride: int, dilation: int, low: int, high: int) -> int:
-    """How often a dilated window fits into a padded axis; ShapeError when it does not fit."""
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Every `period`-th output from `start` on, `count` of them. Output number q of these reads, at taps `first + every * j` for
+    j < `taps`, the elements `q * stride + j * dilation - low`; some of those lie outside the axis where it is `padded`."""
+
+    start: int
+    period: int
+    count: int
+    first: int
+    every: int
+    taps: int
+    stride: int
+    dilation: int
+    low: int
+    padded: bool
+
+
+def window_size(size: int, window: int, stride: int, dilation: int, low: int, high: int, x_dilation: int = 1) -> int:
+    """How often a dilated window fits into a padded axis whose elements lie `x_dilation` apart; ShapeError when it does not fit."""
     span = (window - 1) * dilation + 1
-    padded = size + low + high
+    padded = (size - 1) * x_dilation + 1 + low + high
     if padded < span:
         raise ShapeError(f"a window of {window} with dilation {dilation} spans {span}, the padded axis has {padded}")
     return (padded - span) // stride + 1
 
 
-def window_index(nest: NestBuilder, out: Expr, inner: Expr, stride: int, dilation: int, low: int) -> Expr:
-    """The input position that tap `inner` of window `out` reads."""
-    return out * nest.number(stride) + inner * nest.number(dilation) - nest.number(low)
+def phases(size: int, count: int, window: int, stride: int, dilation: int, low: int, x_dilation: int) -> list[Phase]:
+    """The `count` outputs of a window over an axis whose elements lie `x_dilation` apart, by the taps that meet elements: no phase
+    multiplies by the zeros between them. Without `x_dilation` there is one."""
+    period, every = x_dilation // gcd(stride, x_dilation), x_dilation // gcd(dilation, x_dilation)
+    found = []
+    for start in range(min(period, count)):
+        first = next((tap for tap in range(min(every, window)) if (start * stride + tap * dilation - low) % x_dilation == 0), window)
+        taps, outputs = -(-(window - first) // every), -(-(count - start) // period)
+        step, along = period * stride // x_dilation, every * dilation // x_dilation
+        begin = (start * stride + first * dilation - low) // x_dilation
+        padded = begin < 0 or begin + (outputs - 1) * step + (taps - 1) * along >= size
+        found.append(Phase(start, period, outputs, first, every, taps, step, along, -begin, padded))
+    return found
+
+
+def window_index(nest: NestBuilder, out: Expr, inner: Expr, stride: int, dilation: int, low: int, *, shared: bool = False) -> Expr:
+    """The input position that tap `inner` of window `out` reads; `shared` by windows that differ in `low` alone."""
+    before = nest.argument(low) if shared else nest.number(low)
+    return out * nest.number(stride) + inner * nest.number(dilation) - before
 
 
 def all_inside(nest: NestBuilder, checks: Iterable[tuple[Expr, int]]) -> Expr | None:

@@ -12,7 +12,7 @@ after:
     graph g
     input x: float32[1,4,4,2]
     slot w: float32[3,3,2,5]
-    y: float32[1,4,3,5] = Conv(x, w) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]} @conv
+    y: float32[1,4,3,5] = Conv(x, w) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dilation":[],"x_dims":[0,3,1,2]} @conv
     output out = y
 """
 
@@ -46,7 +46,8 @@ def absorb(view: View, node: Node) -> Edit | None:
         if any((*attrs["pad_low"], *attrs["pad_high"])) and not attrs["count_include_pad"]:
             return None
         attrs["count_include_pad"] = True
+    spread = attrs.get("x_dilation") or (1,) * len(axes)
     for side in ("low", "high"):
         own = attrs[f"pad_{side}"]
-        attrs[f"pad_{side}"] = tuple(a + pad.attrs[side][axis] for a, axis in zip(own, axes, strict=True))
+        attrs[f"pad_{side}"] = tuple(a + pad.attrs[side][axis] * gap for a, axis, gap in zip(own, axes, spread, strict=True))
     return Edit(nodes=[replace(node, inputs=(pad.inputs[0], *node.inputs[1:]), attrs=attrs)])

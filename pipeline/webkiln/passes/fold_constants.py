@@ -28,7 +28,7 @@ def run(graph: Graph) -> Graph:
 
 
 def fold(view: View, node: Node) -> Edit | None:
-    values = [view.graph.constant(name) for name in node.inputs]
+    values = [view.constant(name) for name in node.inputs]
     known = [value for value in values if value is not None]
     if not node.inputs or len(known) != len(values) or any(view.type(name).size > INLINE_ELEMENTS for name in node.outputs):
         return None

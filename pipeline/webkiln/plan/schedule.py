@@ -33,8 +33,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
     nest = call.nest
     if not nest.axes:
         return plain(call, "there is no parallel axis")
-    if facts.width == 1 and not nest.is_contraction:
-        return plain(call, f"{facts.backend} computes one element at a time outside contractions")
+    if facts.width == 1 and not nest.accumulators:
+        return plain(call, f"{facts.backend} computes one element at a time outside reductions")
     refusals = []
     for loop in reversed(nest.axes):
         fit = _vector(call, loop, facts, constants)
@@ -97,19 +97,22 @@ def _contiguous(index: tuple[Expr, ...], name: str) -> bool:
 
 
 def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collection[str]) -> Panel | None:
-    """A constant factor of a contraction, read at plain axes, is repacked with the vector axis innermost."""
+    """A constant factor of a contraction is repacked with the vector axis innermost, and the dimensions that deeper loops move along
+    further in; one that no loop moves along goes with the dimension before it."""
     source, index = expr.value[0], load_index(expr)
     reads = [e for e in call.nest.loads if e.value[0] == source]
     if not facts.packs or not call.nest.is_contraction or call.inputs[source].name not in constants or len(reads) > 1 or load_guard(expr):
         return None
-    if expr not in call.nest.accumulators[0].body.args or any(item.op != "axis" for item in index):
+    along = [item for item in index if depends(item, name)]
+    if expr not in call.nest.accumulators[0].body.args or along != [axis(name)]:
         return None
     loops = [loop.axis for loop in (*call.nest.axes, *call.nest.reduce)]
-    reduced = {loop.axis for loop in call.nest.reduce}
-    if not any(item.value in reduced for item in index):
+    if not any(depends(item, loop.axis) for item in index for loop in call.nest.reduce):
         return None
-    dim = index.index(axis(name))
-    order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: loops.index(index[d].value))
+    dim, depths = index.index(axis(name)), [-1]
+    for item in index:
+        depths.append(max((depth for depth, loop in enumerate(loops) if depends(item, loop)), default=depths[-1]))
+    order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: depths[d + 1])
     return Panel(source, dim, tuple(order), _lanes(call, name, facts)[0])
 
 
@@ -174,8 +177,7 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
     nest = call.nest
     others = [loop.axis for loop in nest.axes if loop.axis != name]
     if not nest.is_contraction:
-        lanes = facts.map_lanes if not nest.accumulators else max(facts.map_lanes // 2, facts.width)
-        return Schedule((*others, name), name, lanes)
+        return Schedule((*others, name), name, facts.map_lanes)
     lanes, count = _lanes(call, name, facts)
     tile = _tile(call, name)
     if tile is None:

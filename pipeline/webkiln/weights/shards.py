@@ -10,7 +10,7 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.weights.encoding import BY_NAME, Stored, choose
 
-SHARD_BYTES = 24 << 20
+SHARD_BYTES = 8 << 20
 PIECE_ALIGNMENT = 4
 
 

@@ -1,7 +1,8 @@
 export const program = {};
 
 export function create(module, bytes = program.loaded) {
-  const buffer = new ArrayBuffer(bytes);
+  const end = Math.ceil(bytes / 64) * 64;
+  const buffer = new ArrayBuffer(end + 0);
   function k_cabb888690b98331(x0, x1, y0, p0, p1, s1_0, s2_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s1_0;
@@ -20,9 +21,6 @@ export function create(module, bytes = program.loaded) {
   function k_ae078554f7ff672c(x0, x1, y0, p0, p1, s1_0) {
     let a0 = 0;
     for (; a0 + 3 < p0; a0 += 4) {
-      const v4 = (a0 + 1);
-      const v7 = (a0 + 2);
-      const v10 = (a0 + 3);
       let acc0_0_0 = 0;
       let acc0_0_1 = 0;
       let acc0_0_2 = 0;
@@ -31,29 +29,26 @@ export function create(module, bytes = program.loaded) {
         const v1 = F32[x0 + r0];
         const v2 = a0 + r0 * s1_0;
         const v3 = F32[x1 + v2];
-        const v5 = v4 + r0 * s1_0;
-        const v6 = F32[x1 + v5];
-        const v8 = v7 + r0 * s1_0;
-        const v9 = F32[x1 + v8];
-        const v11 = v10 + r0 * s1_0;
-        const v12 = F32[x1 + v11];
+        const v4 = F32[x1 + v2 + 1];
+        const v5 = F32[x1 + v2 + 2];
+        const v6 = F32[x1 + v2 + 3];
         acc0_0_0 += v1 * v3;
-        acc0_0_1 += v1 * v6;
-        acc0_0_2 += v1 * v9;
-        acc0_0_3 += v1 * v12;
+        acc0_0_1 += v1 * v4;
+        acc0_0_2 += v1 * v5;
+        acc0_0_3 += v1 * v6;
       }
       F32[y0 + a0] = acc0_0_0;
-      F32[y0 + v4] = acc0_0_1;
-      F32[y0 + v7] = acc0_0_2;
-      F32[y0 + v10] = acc0_0_3;
+      F32[y0 + a0 + 1] = acc0_0_1;
+      F32[y0 + a0 + 2] = acc0_0_2;
+      F32[y0 + a0 + 3] = acc0_0_3;
     }
     for (; a0 < p0; a0 += 1) {
       let acc0_0_0 = 0;
       for (let r0 = 0; r0 < p1; r0++) {
-        const v13 = F32[x0 + r0];
-        const v14 = a0 + r0 * s1_0;
-        const v15 = F32[x1 + v14];
-        acc0_0_0 += v13 * v15;
+        const v7 = F32[x0 + r0];
+        const v8 = a0 + r0 * s1_0;
+        const v9 = F32[x1 + v8];
+        acc0_0_0 += v7 * v9;
       }
       F32[y0 + a0] = acc0_0_0;
     }

@@ -1,7 +1,8 @@
 export const program = {};
 
 export function create(module, bytes = program.loaded) {
-  const buffer = new ArrayBuffer(bytes);
+  const end = Math.ceil(bytes / 64) * 64;
+  const buffer = new ArrayBuffer(end + 0);
   function k_21e93f04f4804e62(x0, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
@@ -9,7 +10,7 @@ export function create(module, bytes = program.loaded) {
       for (let r0 = 0; r0 < p1; r0++) {
         const v2 = v1 + r0;
         const v3 = F32[x0 + v2];
-        acc0_0_0 = Math.max(acc0_0_0, v3);
+        acc0_0_0 = v3 > acc0_0_0 || v3 !== v3 ? v3 : acc0_0_0;
       }
       F32[y0 + a0] = acc0_0_0;
     }

@@ -11,7 +11,7 @@ from webkiln.frontends.keras.facts import Call, Literal, Ref
 DROPPED = frozenset({
     "name", "trainable", "build_config", "compile_config", "quantization_config", "registered_name", "module", "seed", "momentum",
     "synchronized", "renorm", "renorm_clipping", "renorm_momentum", "autocast", "sparse", "ragged", "optional", "shared_object_id",
-    "inbound_nodes", "dynamic", "stateful", "build_input_shape", "noise_shape",
+    "inbound_nodes", "dynamic", "build_input_shape", "noise_shape",
 })  # fmt: skip
 DROPPED_ENDINGS = ("_initializer", "_regularizer", "_constraint")
 RENAMED = {"batch_input_shape": "batch_shape"}

@@ -1,6 +1,7 @@
 """KerasConverter: facts of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.keras import handlers as registry
-from webkiln.frontends.keras.facts import LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
+from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
@@ -17,7 +18,7 @@ from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.graph import INLINE_ELEMENTS, Distribution, Graph
 from webkiln.ir.types import Array, Type
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.builder import GraphBuilder, Step, Tensor
 from webkiln.ops.table import RULES
 
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
@@ -117,6 +118,43 @@ class KerasConverter:
         self.digests[weight.slot] = weight
         return self.builder.slot(weight.slot, self._blobs.get(weight.digest, type_), order)
 
+    def apply(self, part: LayerFacts, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Call a layer that another is made of; its outputs."""
+        refs = tuple(Ref(f"input_{number}") for number, _ in enumerate(inputs))
+        count = len(part.model.outputs) if part.model is not None else 1
+        outputs = tuple((f"output_{number}", Ref(part.name, 0, number)) for number in range(count))
+        layer = replace(part, calls=(Call(refs),))
+        return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)
+
+    def scan(
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: Step, *, reverse: bool = False
+    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+        """`GraphBuilder.scan` along axis 1, during which handlers write into the graph of the step."""
+
+        def inside(
+            builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]
+        ) -> tuple[Sequence[Tensor], Sequence[Tensor]]:  # fmt: skip
+            outer, self.builder = self.builder, builder
+            try:
+                return step(builder, current, slices)
+            finally:
+                self.builder = outer
+
+        return self.builder.scan(states, sequences, inside, axis=1, reverse=reverse)
+
+    def state(self, weight: Weight) -> Tensor:
+        """A weight that calls assign to, as it is at this point of the run."""
+        if weight.slot not in self._states:
+            self._states[weight.slot] = self.builder.state(weight.slot, self.convert_to_constant_variable(weight))
+        return self._states[weight.slot]
+
+    def set_state(self, weight: Weight, value: Tensor) -> None:
+        self._set_state(weight.slot, value)
+
+    def _set_state(self, slot: str, value: Tensor) -> None:
+        self._states[slot] = value
+        self.builder.set_state(slot, value)
+
     def order(self, rank: int) -> Order | None:
         """What the axes of a Keras tensor of this rank mean by convention."""
         return self._orders.get(rank)
@@ -164,8 +202,7 @@ class KerasConverter:
             pending = waiting
         outputs = [self.get_variable(ref) for _, ref in model.outputs]
         for slot, ref in model.states:
-            self._states[slot] = self.get_variable(ref)
-            self.builder.set_state(slot, self._states[slot])
+            self._set_state(slot, self.get_variable(ref))
         self._frames.pop()
         return outputs
 
@@ -209,9 +246,7 @@ class KerasConverter:
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:
         for slot, _ in model.states:
-            if slot not in self._states:
-                initial = self.convert_to_constant_variable(next(w for w in layer.weights.values() if w.slot == slot))
-                self._states[slot] = self.builder.state(slot, initial)
+            self.state(next(weight for weight in layer.weights.values() if weight.slot == slot))
         args = layer.arguments.args
         by_name = isinstance(args[0], dict) and not layer.facts.traced if args else False
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)

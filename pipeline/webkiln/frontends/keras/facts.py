@@ -75,6 +75,8 @@ class LayerFacts:
     weights: Mapping[str, Weight] = field(default_factory=dict)
     model: "ModelFacts | None" = None
     traced: bool = False
+    parts: Mapping[str, "LayerFacts"] = field(default_factory=dict)
+    """Layers that this one is made of, by the path of their weights below its own: `cell`, `forward_layer`, `cells/lstm_cell`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ def _layer(layer: LayerFacts) -> dict[str, Any]:
     }
     if layer.model is not None:
         data |= {"model": _model(layer.model), "traced": layer.traced}
+    if layer.parts:
+        data["parts"] = [[name, _layer(part)] for name, part in layer.parts.items()]
     return data
 
 
@@ -209,4 +213,5 @@ def _read_layer(data: Mapping[str, Any]) -> LayerFacts:
         weights={name: Weight(slot, digest, dtype, tuple(shape)) for name, slot, digest, dtype, shape in data["weights"]},
         model=_read_model(data["model"]) if "model" in data else None,
         traced=data.get("traced", False),
+        parts={name: _read_layer(part) for name, part in data.get("parts", ())},
     )

@@ -12,6 +12,7 @@ from keras.src.models.functional import Functional, make_node_key
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import Blobs, add_blob, weight_names
 from webkiln.frontends.keras.trace import trace_layer
 from webkiln.ir.types import DTYPES
@@ -101,7 +102,8 @@ class Walker:
         if kind == "operation":
             return replace(facts, config=_config(layer))
         if self.handled(facts):
-            return replace(facts, config=_config(layer), weights=self.own_weights(layer))
+            parts = self.parts(layer, path, arguments) if own else {}
+            return replace(facts, config=_config(layer), weights=self.own_weights(layer), parts=parts)
         if _graph_of(layer) is not None:
             return replace(facts, model=self.model(layer, f"{path}/"))
         try:
@@ -110,6 +112,15 @@ class Walker:
             self.unsupported += error.items
             return facts
         return replace(facts, model=model, weights=weights, traced=True)
+
+    def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerFacts]:
+        """The layers that one of Keras's own is made of, called as it would call them."""
+        given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [(step_arguments(layer, args), {}) for args, _ in arguments[:1]]
+        calls = [Call(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
+        entries = part_layers(type(layer).__name__, layer)
+        parts = {place: self.layer(part, f"{path}/{self.name_of(part)}", calls, given) for place, part in entries}
+        sizes = {place: cell_sizes(part) for place, part in entries if place == "cell"}
+        return {place: replace(part, config={**part.config, **sizes.get(place, {})}) for place, part in parts.items()}
 
     def register(self, layer: Any, path: str) -> None:
         """Give every variable below `layer` its slot, by the path of the first layer that owns it."""

@@ -14,6 +14,8 @@ from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import Source, member, open_source, read_array, reading
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.masks import with_masks
+from webkiln.frontends.keras.parts import RECURRENT, part_entries, snake_case
 from webkiln.ir.types import Array
 
 Blobs = dict[str, Array]
@@ -54,6 +56,10 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
         scaled = ("gamma",) if config.get("scale", True) else ()
         centred = ("beta",) if config.get("center", True) else ()
         return (*scaled, *centred, "moving_mean", "moving_variance")
+    if class_name.removesuffix("Cell") in RECURRENT and class_name.endswith("Cell"):
+        return ("kernel", "recurrent_kernel", "bias") if config.get("use_bias", True) else ("kernel", "recurrent_kernel")
+    if class_name in RECURRENT or class_name == "RNN":
+        return ("state0", "state1") if config.get("stateful") else ()
     return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
 
 
@@ -79,6 +85,8 @@ class _Reader:
             raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs])
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
+        if data["class_name"] == "Sequential" or self.source.version.startswith("2."):
+            layers = with_masks(layers)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
         return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
 
@@ -104,7 +112,7 @@ class _Reader:
             if configs.is_operation(entry) or (entry["class_name"] == "InputLayer" and not inputs_counted):
                 groups.append(None)
                 continue
-            stem = _snake_case(str(entry["class_name"]))
+            stem = snake_case(str(entry["class_name"]))
             count = counts.get(stem, -1) + 1
             counts[stem] = count
             groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
@@ -127,7 +135,23 @@ class _Reader:
         inside = self._container_group(*group)
         if own and class_name in CONTAINERS:
             return replace(facts, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
-        return replace(facts, weights=dict(self._weights(path, facts, *group)))
+        parts = self._parts(path, facts, entry, group, depth) if own else {}
+        weights = self._weights(path, facts, *group) if self.source.paths or not parts else ()
+        return replace(facts, weights=dict(weights), parts=parts)
+
+    def _parts(
+        self, path: str, facts: LayerFacts, entry: Mapping[str, Any], group: tuple[h5py.Group, str], depth: int
+    ) -> dict[str, LayerFacts]:  # fmt: skip
+        if depth > MAX_DEPTH:
+            raise SourceError(f"{self.source.path}: layers nested more than {MAX_DEPTH} deep; refused")
+        parent, stored = group
+        try:
+            entries = part_entries(facts.class_name, entry["config"])
+            return {place: self._layer(part, (parent, f"{stored}/{place}"), f"{path}/", depth + 1) for place, part in entries}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise SourceError(
+                f"{self.source.path}: {path} ({facts.class_name}): its config is not one that Keras writes ({error!r})"
+            ) from error
 
     def _container_group(self, parent: h5py.Group, name: str) -> h5py.Group:
         node = member(self.source.path, parent, name) if self.source.paths else parent
@@ -159,7 +183,7 @@ class _Reader:
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=0)
-        chosen = names if outer == path else [name for name in names if common[name] == best > 0]
+        chosen = names if outer == path or best == 0 else [name for name in names if common[name] == best]
         if len({owners[name][2] for name in chosen}) != len(chosen):
             raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
         for name in chosen:
@@ -168,8 +192,9 @@ class _Reader:
 
 
 def _common_end(a: str, b: str) -> int:
-    """How many names two paths have in common at their ends."""
-    same = [x == y for x, y in zip(reversed(a.split("/")), reversed(b.split("/")), strict=False)]
+    """How many names two paths have in common at their ends, without the numbers that tell equal names apart."""
+    first, second = ([re.sub(r"_\d+$", "", name) for name in path.split("/")] for path in (a, b))
+    same = [x == y for x, y in zip(reversed(first), reversed(second), strict=False)]
     return [*same, False].index(False)
 
 
@@ -209,8 +234,3 @@ def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
 
 def _name(entry: Mapping[str, Any]) -> Any:
     return entry["name"] if "name" in entry else entry["config"]["name"]
-
-
-def _snake_case(name: str) -> str:
-    name = re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", re.sub(r"\W+", "", name))
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower()

@@ -24,11 +24,14 @@ def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: st
         where = f"{scope}{layer.name} ({layer.class_name})"
         if layer.own and layer.kind == "layer":
             yield from ((where, what, hint) for what, hint in _modes(layer))
+        parts = tuple(layer.parts.values())
+        yield from _find(ModelFacts(layer.name, parts, (), ()), is_handled, f"{scope}{layer.name}/")
         if is_handled(layer):
-            activation = layer.config.get("activation")
-            name = activation["class_name"] if isinstance(activation, dict) else activation
-            if layer.own and layer.kind == "layer" and name is not None and name not in ACTIVATIONS:
-                yield where, f"activation {name!r} is not supported", f"There are {', '.join(sorted(ACTIVATIONS))}"
+            for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
+                activation = layer.config.get(argument)
+                name = activation["class_name"] if isinstance(activation, dict) else activation
+                if name is not None and name not in ACTIVATIONS:
+                    yield where, f"{argument} {name!r} is not supported", f"There are {', '.join(sorted(ACTIVATIONS))}"
         elif layer.model is not None:
             yield from _find(layer.model, is_handled, f"{scope}{layer.name}/")
         else:

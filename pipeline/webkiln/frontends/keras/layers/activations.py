@@ -127,9 +127,9 @@ ACTIVATIONS: Mapping[str, Activation] = {
 }
 
 
-def activate(b: GraphBuilder, layer: Layer, x: Tensor) -> Tensor:
+def activate(b: GraphBuilder, layer: Layer, x: Tensor, argument: str = "activation") -> Tensor:
     """Apply the activation that a layer's config names, or the activation layer that it holds."""
-    activation = layer.config.get("activation") or "linear"
+    activation = layer.config.get(argument) or "linear"
     if not isinstance(activation, dict):
         return ACTIVATIONS[activation](b, x)
     return ACTIVATIONS[activation["class_name"]](b, x, **options(activation["config"]))

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Handler, Layer
-from webkiln.frontends.keras.layers.linear import dims, padding, sizes
+from webkiln.frontends.keras.layers.conv import dims, padding, sizes
 from webkiln.ir.axis import OrderNC
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Layer
-from webkiln.frontends.keras.layers.linear import dims
+from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
 
 if TYPE_CHECKING:

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import Handler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu, softmax
-from webkiln.frontends.keras.layers.linear import conv, dense, depthwise_conv
+from webkiln.frontends.keras.layers.conv import conv, depthwise_conv
+from webkiln.frontends.keras.layers.linear import dense
 from webkiln.frontends.keras.layers.merge import concatenate, merge
 from webkiln.frontends.keras.layers.norm import activation, activation_layer, batch_normalization, identity
 from webkiln.frontends.keras.layers.pool import global_pool, pool
+from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
 from webkiln.frontends.keras.layers.shape import flatten, permute, reshape, zero_padding
 
 LAYERS: Mapping[str, Handler] = {
@@ -48,6 +50,16 @@ LAYERS: Mapping[str, Handler] = {
     "Maximum": merge("Max"),
     "Minimum": merge("Min"),
     "Concatenate": concatenate,
+    "SimpleRNN": recurrent,
+    "LSTM": recurrent,
+    "GRU": recurrent,
+    "RNN": recurrent,
+    "SimpleRNNCell": cell,
+    "LSTMCell": cell,
+    "GRUCell": cell,
+    "StackedRNNCells": cell,
+    "Bidirectional": bidirectional,
+    "TimeDistributed": time_distributed,
     "Dropout": identity,
     "SpatialDropout1D": identity,
     "SpatialDropout2D": identity,

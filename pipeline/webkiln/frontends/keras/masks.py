@@ -1,0 +1,62 @@
+"""Masks as Keras hands them from layer to layer where a file does not say: in Sequential models, and in all models of Keras 2.
+
+Keras 3 writes the operations that make a mask into a Functional model, and the masks among the arguments of calls; this writes the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from webkiln.frontends.keras.facts import Call, LayerFacts, Ref
+from webkiln.frontends.keras.parts import RECURRENT
+
+RECURRENT_LAYERS = RECURRENT | {"RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
+TAKES = RECURRENT_LAYERS | {"Bidirectional", "TimeDistributed", "Softmax", "GlobalAveragePooling1D"}
+MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"})
+KEEPS = frozenset({
+    "Activation", "ActivityRegularization", "AlphaDropout", "BatchNormalization", "Dense", "Dropout", "ELU", "GaussianDropout",
+    "GaussianNoise", "GroupNormalization", "Identity", "LayerNormalization", "LeakyReLU", "Normalization", "PReLU", "ReLU", "Rescaling",
+    "Softmax", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "TimeDistributed", "UnitNormalization",
+})  # fmt: skip
+
+
+def with_masks(layers: Iterable[LayerFacts]) -> list[LayerFacts]:
+    """The layers in an order in which they can run, with the operations that make masks and with masks among the arguments."""
+    masks: dict[Ref, Ref] = {}
+    result: list[LayerFacts] = []
+
+    def operation(class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
+        result.append(LayerFacts(name, class_name, config, kind="operation", calls=(Call(args),)))
+        return Ref(name)
+
+    for layer in layers:
+        calls = []
+        for number, call in enumerate(layer.calls):
+            output, refs = Ref(layer.name, number), call.refs()
+            known = [masks.get(ref) for ref in refs]
+            mask = known[0] if known else None
+            takes = layer.own and layer.class_name in TAKES and mask is not None
+            calls.append(replace(call, kwargs={**call.kwargs, "mask": mask}) if takes else call)
+            stem = f"{layer.name}_mask_{number}"
+            following: Ref | None = None
+            if layer.own and layer.class_name == "Masking":
+                differs = operation("NotEqual", f"{stem}_differs", (refs[0], layer.config.get("mask_value", 0.0)))
+                following = operation("Any", stem, (differs,), axis=-1, keepdims=False)
+            elif layer.own and layer.class_name == "Embedding" and layer.config.get("mask_zero"):
+                following = operation("NotEqual", stem, (refs[0], 0))
+            elif layer.own and layer.class_name in MERGES:
+                present = [item for item in known if item is not None]
+                following = present[0] if len(present) == len(known) and present else None
+                for position, other in enumerate(present[1:] if following is not None else ()):
+                    following = operation("LogicalOr", f"{stem}_{position}", (following, other))
+            elif layer.own and (layer.class_name in KEEPS or _returns_sequences(layer)):
+                following = mask
+            if following is not None:
+                masks[output] = following
+        result.append(replace(layer, calls=tuple(calls)))
+    return result
+
+
+def _returns_sequences(layer: LayerFacts) -> bool:
+    if layer.class_name == "Bidirectional":
+        return any(part.config.get("return_sequences", False) for part in layer.parts.values())
+    return layer.class_name in RECURRENT_LAYERS and bool(layer.config.get("return_sequences"))

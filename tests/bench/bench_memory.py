@@ -1,0 +1,122 @@
+"""Peak memory of building a network and of running it in Chromium, against the size of its weights.
+
+    .venv/bin/python -m tests.bench.bench_memory resnet50 [--backend js] [--worker]
+
+The build: the largest sum, over the processes of a `webkiln build` with an empty cache, of their proportional set sizes, sampled ten times a
+second. The page: the peak resident set (VmHWM) of the renderer through load and runs, less that of a renderer with an empty page.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.bench import networks
+from webkiln.backends import chromium
+from webkiln.backends.server import Server
+
+RUNS = 5
+BUILD_BYTES = 2.5e9
+PAGE_RATIO = 2.2
+BLANK = b"<!doctype html><title>memory</title>"
+PAGE = """
+const done = arguments[3];
+(async ([backend, worker, runs]) => {
+  const { load } = await import("/bundle/index.js");
+  const model = await load({ backends: [backend], worker });
+  const inputs = () => Object.fromEntries(model.manifest.inputs.map(({ name, shape }) => [name, new Float32Array(shape.reduce((a, b) => a * b, 1))]));
+  for (let n = 0; n < runs; n++) await model.run(inputs());
+})(Array.from(arguments)).then(() => done(null), (error) => done(String(error)));
+"""
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                found[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    return found
+
+
+def family(root: int) -> set[int]:
+    """A process and all below it."""
+    above, members = parents(), {root}
+    while more := {pid for pid, parent in above.items() if parent in members} - members:
+        members |= more
+    return members
+
+
+def kilobytes(pid: int, file: str, key: str) -> int:
+    """A line of /proc/<pid>/<file>, 0 where the process is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+            if line.startswith(f"{key}:"):
+                return int(line.split()[1])
+    return 0
+
+
+def is_renderer(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return "--type=renderer" in Path(f"/proc/{pid}/cmdline").read_text()
+    return False
+
+
+def build(source: Path, target: Path, cache: Path, backend: str) -> int:
+    """Build with an empty cache; the peak in bytes."""
+    command = [str(Path(sys.executable).with_name("webkiln")), "build", str(source), "-o", str(target), "--backend", backend]
+    peak = 0
+    with subprocess.Popen(command, env={**os.environ, "WEBKILN_CACHE": str(cache)}, stdout=sys.stderr) as process:
+        while process.poll() is None:
+            peak = max(peak, sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family(process.pid)))
+            time.sleep(0.1)
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return peak * 1024
+
+
+def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
+    """The peak in bytes of the page's renderer in a new browser, with an empty page or after a load and runs."""
+    chromium.browser.cache_clear()
+    with Server({"/bundle/": bundle}, route=lambda path, body: (200, "text/html", BLANK) if path == "/" else None) as server:
+        session = chromium.browser()
+        session.set_script_timeout(600)
+        session.get(server.url)
+        failure = session.execute_async_script(PAGE, *script) if script else None
+        if failure:
+            raise RuntimeError(failure)
+        service = session.service.process.pid
+        pids = [pid for pid in family(service) if is_renderer(pid)]
+        peak = max(kilobytes(pid, "status", "VmHWM") for pid in pids)
+        session.quit()
+    return peak * 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("network", choices=networks.NETWORKS)
+    parser.add_argument("--backend", choices=("wasm", "js"), default="wasm")
+    parser.add_argument("--worker", action="store_true", help="run the model in a Worker")
+    options = parser.parse_args()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        networks.make(options.network, folder)
+        built = build(folder / f"{options.network}.keras", folder / "bundle", folder / "cache", options.backend)
+        weights = sum(shard["bytes"] for shard in json.loads((folder / "bundle" / "manifest.json").read_text())["shards"])
+        blank = renderer(folder / "bundle", None)
+        peak = renderer(folder / "bundle", (options.backend, options.worker, RUNS))
+    ratio = (peak - blank) / weights
+    print(f"build: {built / 1e6:.0f} MB (at most {BUILD_BYTES / 1e6:.0f})")
+    print(f"page: {(peak - blank) / 1e6:.0f} MB ({peak / 1e6:.0f} less {blank / 1e6:.0f} of an empty page)")
+    print(f"that is {ratio:.2f} times the weights' {weights / 1e6:.0f} MB (at most {PAGE_RATIO})")
+    return int(built > BUILD_BYTES or ratio > PAGE_RATIO)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""A channels-last network of webkiln's IR as an ONNX model in the layout that onnxruntime likes, channels first."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, checker, helper, numpy_helper
+
+from webkiln.ir.graph import Graph, Node
+from webkiln.ir.types import Array
+from webkiln.ops.table import complete
+
+FIRST = {4: (0, 3, 1, 2)}
+"""Rank -> the order of dimensions in the ONNX model."""
+
+Attributes = Mapping[str, Any]
+
+
+class _Writer:
+    def __init__(self, graph: Graph, fixed: Mapping[str, Array]) -> None:
+        self.graph, self.fixed = graph, fixed
+        self.nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self.named: dict[str, str] = {}
+
+    def constant(self, name: str, value: Array) -> str:
+        self.initializers.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
+        return name
+
+    def read(self, name: str) -> str:
+        """A Variable as ONNX knows it; a fixed vector lies along the channels."""
+        if name not in self.fixed:
+            return self.named.get(name, name)
+        return self.constant(f"{name}/{len(self.initializers)}", self.fixed[name])
+
+    def along_channels(self, name: str, rank: int) -> str:
+        value = self.fixed.get(name)
+        if value is None or value.ndim != 1 or rank != 4:
+            return self.read(name)
+        return self.constant(f"{name}/{len(self.initializers)}", value.reshape(-1, 1, 1))
+
+    def add(self, op: str, node: Node, inputs: list[str], **attrs: Any) -> None:
+        self.nodes.append(helper.make_node(op, inputs, [node.name], **attrs))
+
+
+def _axis(axis: int, rank: int) -> int:
+    return FIRST[rank].index(axis) if rank in FIRST else axis
+
+
+def _padding(attrs: Attributes) -> list[int]:
+    return [*attrs["pad_low"], *attrs["pad_high"]]
+
+
+def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    x, kernel, *bias = node.inputs
+    weights = writer.fixed[kernel].transpose(attrs["w_dims"])
+    inputs = [writer.read(x), writer.constant(f"{node.name}/kernel", weights), *map(writer.read, bias)]
+    writer.add(
+        "Conv", node, inputs, strides=attrs["strides"], dilations=attrs["dilation"], group=attrs["groups"], pads=_padding(attrs),
+        kernel_shape=weights.shape[2:],
+    )  # fmt: skip
+
+
+def _pool(op: str) -> Callable[[_Writer, Node, Attributes], None]:
+    def write(writer: _Writer, node: Node, attrs: Attributes) -> None:
+        more = {"count_include_pad": int(attrs["count_include_pad"])} if op == "AveragePool" else {}
+        writer.add(
+            op, node, [writer.read(node.inputs[0])], kernel_shape=attrs["window"], strides=attrs["strides"], pads=_padding(attrs), **more
+        )
+
+    return write
+
+
+def _pad(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    order = FIRST[len(attrs["low"])]
+    widths = np.array([attrs[side][axis] for side in ("low", "high") for axis in order], np.int64)
+    value = np.array(attrs["value"], np.float32)
+    inputs = [writer.read(node.inputs[0]), writer.constant(f"{node.name}/widths", widths), writer.constant(f"{node.name}/value", value)]
+    writer.add("Pad", node, inputs)
+
+
+def _mean(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    if sorted(attrs["axes"]) != [1, 2] or attrs["keepdims"]:
+        raise NotImplementedError(f"{node.name}: a mean over {attrs['axes']}")
+    pooled = f"{node.name}/pooled"
+    writer.nodes.append(helper.make_node("GlobalAveragePool", [writer.read(node.inputs[0])], [pooled]))
+    writer.add("Flatten", node, [pooled])
+
+
+def _clip(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    bounds = [writer.constant(f"{node.name}/{side}", np.array(attrs[side], np.float32)) for side in ("min", "max")]
+    writer.add("Clip", node, [writer.read(node.inputs[0]), *bounds])
+
+
+def _broadcast(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    rank = writer.graph.type(node.name).rank
+    writer.add(node.op, node, [writer.along_channels(name, rank) for name in node.inputs])
+
+
+def _plain(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    writer.add(node.op, node, list(map(writer.read, node.inputs)))
+
+
+def _concat(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    writer.add("Concat", node, list(map(writer.read, node.inputs)), axis=_axis(attrs["axis"], writer.graph.type(node.name).rank))
+
+
+def _softmax(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    writer.add("Softmax", node, [writer.read(node.inputs[0])], axis=_axis(attrs["axis"], writer.graph.type(node.name).rank))
+
+
+WRITERS: dict[str, Callable[[_Writer, Node, Attributes], None]] = {
+    "Conv": _conv, "MaxPool": _pool("MaxPool"), "AvgPool": _pool("AveragePool"), "Pad": _pad, "ReduceMean": _mean, "Clip": _clip,
+    "Add": _broadcast, "Mul": _broadcast, "MatMul": _plain, "Relu": _plain, "Tanh": _plain, "Concat": _concat, "Softmax": _softmax,
+}  # fmt: skip
+
+
+def export(graph: Graph, fixed: Mapping[str, Array]) -> bytes:
+    """The model's bytes; `fixed` holds the values of slots, constants and the fixed part. KeyError names an operator that has no writer."""
+    writer = _Writer(graph, fixed)
+    for node in graph.nodes:
+        if node.name not in fixed:
+            WRITERS[node.op](writer, node, complete(node))
+
+    def described(name: str) -> Any:
+        shape = graph.type(name).shape
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, [shape[axis] for axis in FIRST.get(len(shape), range(len(shape)))])
+
+    outputs = [described(name) for name in graph.outputs.values()]
+    made = helper.make_graph(writer.nodes, graph.name, list(map(described, graph.inputs)), outputs, writer.initializers)
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    checker.check_model(model)
+    return model.SerializeToString()

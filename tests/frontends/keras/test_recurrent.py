@@ -1,0 +1,175 @@
+"""Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and from files."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from tests.backends.harness import error
+from tests.frontends.keras.conftest import randomise
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.ir.verify import verify
+from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import infer
+
+
+@keras.saving.register_keras_serializable("tests")
+class MinimalCell(layers.Layer):
+    """The cell of the guide to Keras's RNN layers, with its state and its output of different width."""
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.state_size, self.output_size = units, units, 2 * units
+
+    def build(self, shape):
+        self.kernel = self.add_weight(shape=(shape[-1], self.units), name="kernel")
+        self.recurrent = self.add_weight(shape=(self.units, self.units), name="recurrent")
+
+    def call(self, x, states):
+        h = keras.ops.tanh(x @ self.kernel + states[0] @ self.recurrent)
+        return keras.ops.concatenate([h, -h], axis=-1), [h]
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
+
+
+def sequential(*stack, shape=(5, 4)):
+    return keras.Sequential([keras.Input(shape), *stack])
+
+
+def masked(layer, **kwargs):
+    return lambda: sequential(layers.Masking(), layer(**kwargs))
+
+
+def functional(kind, **kwargs):
+    def build():
+        x = keras.Input((5, 4))
+        return keras.Model(x, kind(**kwargs)(x))
+
+    return build
+
+
+def with_initial_states(layer, count, **kwargs):
+    def build():
+        x, states = keras.Input((5, 4)), [keras.Input((3,)) for _ in range(count)]
+        y = layer(x, initial_state=states if count > 1 else states[0])
+        return keras.Model([x, *states], y)
+
+    return build
+
+
+def embedded():
+    return keras.Sequential([
+        keras.Input((6,), dtype="int32"), layers.Embedding(4, 3, mask_zero=True), layers.Bidirectional(layers.LSTM(2, return_sequences=True)),
+        layers.GRU(3),
+    ])  # fmt: skip
+
+
+def both_ends():
+    x = keras.Input((5, 4))
+    forward, *states = layers.Bidirectional(layers.LSTM(3, return_sequences=True, return_state=True))(layers.Masking()(x))
+    return keras.Model(x, [forward, *states])
+
+
+def shared():
+    a, b, layer = keras.Input((5, 4)), keras.Input((5, 4)), layers.LSTM(3)
+    return keras.Model([a, b], layers.Subtract()([layer(a), layer(b)]))
+
+
+def inner_model():
+    return keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="relu"), layers.Dense(2)])
+
+
+MODELS = {
+    "simple": lambda: sequential(layers.SimpleRNN(3)),
+    "simple sequences": lambda: sequential(layers.SimpleRNN(3, return_sequences=True, activation="relu", use_bias=False)),
+    "lstm": lambda: sequential(layers.LSTM(3)),
+    "lstm sequences": lambda: sequential(layers.LSTM(3, return_sequences=True, recurrent_activation="hard_sigmoid", use_bias=False)),
+    "lstm backwards": lambda: sequential(layers.LSTM(3, return_sequences=True, go_backwards=True)),
+    "gru": lambda: sequential(layers.GRU(3)),
+    "gru sequences": lambda: sequential(layers.GRU(3, return_sequences=True, activation="softsign")),
+    "gru reset before": lambda: sequential(layers.GRU(3, reset_after=False)),
+    "gru without bias": lambda: sequential(layers.GRU(3, use_bias=False, return_sequences=True)),
+    "gru backwards last": lambda: sequential(layers.GRU(3, go_backwards=True)),
+    "unrolled": lambda: sequential(layers.LSTM(3, unroll=True)),
+    "states": functional(layers.LSTM, units=3, return_state=True, return_sequences=True),
+    "initial states": with_initial_states(layers.LSTM(3), 2),
+    "initial state": with_initial_states(layers.GRU(3, return_sequences=True), 1),
+    "masked simple": masked(layers.SimpleRNN, units=3, return_sequences=True),
+    "masked lstm": masked(layers.LSTM, units=3),
+    "masked lstm sequences": masked(layers.LSTM, units=3, return_sequences=True),
+    "masked lstm backwards": masked(layers.LSTM, units=3, return_sequences=True, go_backwards=True),
+    "masked gru zeros": masked(layers.GRU, units=3, return_sequences=True, zero_output_for_mask=True),
+    "masked gru zeros last": masked(layers.GRU, units=3, zero_output_for_mask=True),
+    "masked, through dense and dropout": lambda: sequential(layers.Masking(), layers.Dense(3), layers.Dropout(0.5), layers.LSTM(2)),
+    "embedded": embedded,
+    "bidirectional": lambda: sequential(layers.Bidirectional(layers.LSTM(3))),
+    "bidirectional sequences": lambda: sequential(layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum")),
+    "bidirectional average": lambda: sequential(layers.Bidirectional(layers.SimpleRNN(3, return_sequences=True), merge_mode="ave")),
+    "bidirectional product": lambda: sequential(layers.Bidirectional(layers.GRU(3), merge_mode="mul")),
+    "bidirectional, two layers": lambda: sequential(
+        layers.Bidirectional(layers.LSTM(3, return_sequences=True), backward_layer=layers.GRU(2, return_sequences=True, go_backwards=True))
+    ),
+    "bidirectional states": both_ends,
+    "bidirectional pair": functional(layers.Bidirectional, layer=layers.GRU(3), merge_mode=None),
+    "stacked": lambda: sequential(layers.RNN([layers.LSTMCell(3), layers.GRUCell(2), layers.SimpleRNNCell(4)], return_sequences=True)),
+    "stacked, last": lambda: sequential(layers.RNN([layers.LSTMCell(3), layers.LSTMCell(2)])),
+    "own cell": lambda: sequential(layers.RNN(MinimalCell(3), return_sequences=True)),
+    "own cell, last": masked(layers.RNN, cell=MinimalCell(3)),
+    "shared": shared,
+    "time distributed": lambda: sequential(layers.TimeDistributed(layers.Dense(3, activation="tanh"))),
+    "time distributed convolution": lambda: sequential(layers.TimeDistributed(layers.Conv2D(3, 3, padding="same")), shape=(3, 6, 5, 2)),
+    "time distributed model": lambda: sequential(layers.TimeDistributed(inner_model())),
+    "deep": lambda: sequential(layers.LSTM(4, return_sequences=True), layers.GRU(3, return_sequences=True), layers.LSTM(2)),
+}  # fmt: skip
+
+
+def prepared(model, **shapes):
+    randomise(model)
+    graph = KerasConverter(batch_size=2, input_shapes=shapes).convert(model)
+    verify(graph, infer)
+    return graph
+
+
+def inputs_of(model, steps=None, seed=3):
+    """Values with masked steps at the start, inside and at the end."""
+    generator = np.random.default_rng(seed)
+    made = []
+    for tensor in model.inputs:
+        shape = tuple(2 if axis == 0 else size or steps for axis, size in enumerate(tensor.shape))
+        if tensor.dtype == "int32":
+            made.append(generator.integers(0, 3, shape).astype(np.int32))
+        else:
+            made.append(generator.normal(size=shape).astype(np.float32))
+            if len(shape) == 3:
+                made[-1][0, [0, -1]] = made[-1][1, 2 % shape[1]] = 0
+    return made
+
+
+def outputs_of(model, inputs):
+    results = model(inputs if len(inputs) > 1 else inputs[0], training=False)
+    return [np.asarray(item) for item in keras.tree.flatten(results)]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_graphs_agree_with_keras(name):
+    model = MODELS[name]()
+    graph, inputs = prepared(model), inputs_of(model)
+    outputs, _ = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
+    for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
+        assert error(got, expected) < 1e-5
+
+
+FILES = [name for name in MODELS if "own cell" not in name]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_give_the_same_graph(name, tmp_path):
+    model = MODELS[name]()
+    inputs = inputs_of(model)
+    randomise(model)
+    model.save(tmp_path / "model.keras")
+    graph = KerasConverter(batch_size=2).convert(tmp_path / "model.keras")
+    outputs, _ = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
+    for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
+        assert error(got, expected) < 1e-5

@@ -1,0 +1,56 @@
+"""Rewriting gives what restarting from the first node after each edit gives, and looks at each node a few times only."""
+
+from importlib import import_module
+
+from hypothesis import given, settings
+
+from tests.passes.graphs import graphs
+from webkiln.ir import rewrite
+from webkiln.ir.rewrite import View
+from webkiln.ir.text import parse
+from webkiln.passes import absorb_padding, fold_batchnorm, fold_constants, remove_identities
+from webkiln.passes.pipeline import PASSES
+
+RULES = (fold_constants.fold, remove_identities.simplify, absorb_padding.absorb, fold_batchnorm.fold)
+
+
+def restarted(graph, rule):
+    """One edit at a time, each found by asking about every node of the graph that the edits before it gave."""
+    while True:
+        view = View(graph)
+        edits = ((index, node, rule(view, node)) for index, node in enumerate(graph.nodes))
+        found = next((item for item in edits if item[2] is not None), None)
+        if found is None:
+            return rewrite.remove_unused(graph)
+        index, _, edit = found
+        changed = graph.edit(
+            nodes=(*graph.nodes[:index], *edit.nodes, *graph.nodes[index + 1 :]),
+            variables={**graph.variables, **{variable.name: variable for variable in edit.variables}},
+            constants={**graph.constants, **edit.constants},
+        )
+        graph = rewrite.redirect(changed, edit.redirect)
+
+
+@settings(max_examples=100, deadline=None)
+@given(graph=graphs())
+def test_one_walk_gives_what_restarting_gives(graph):
+    for rule in RULES:
+        assert rewrite.apply(graph, rule) == restarted(graph, rule)
+    for name in PASSES:
+        graph = import_module(f"webkiln.passes.{name}").run(graph)
+        for rule in RULES:
+            assert rewrite.apply(graph, rule) == restarted(graph, rule)
+
+
+def test_the_work_grows_with_the_graph_and_not_with_its_square():
+    count = 500
+    lines = [f"v{n + 1}: float32[2] = Identity(v{n})" for n in range(count)]
+    graph = parse("\n".join(["graph g", "input v0: float32[2]", *lines, f"y: float32[2] = Relu(v{count})", "output out = y", ""]))
+    asked = []
+
+    def rule(view, node):
+        asked.append(node.name)
+        return remove_identities.simplify(view, node)
+
+    assert [node.op for node in rewrite.apply(graph, rule).nodes] == ["Relu"]
+    assert len(asked) <= 2 * (count + 1)
