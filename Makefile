@@ -51,7 +51,7 @@ verify report: setup
 # The published networks, on the backends that they are verified on.
 models: setup
 	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(VARIABLES)
-	$(BIN)/doit verify model=mobilenetv2 $(VARIABLES)
+	$(BIN)/doit verify model=mobilenetv2,unet $(VARIABLES)
 
 test: setup
 	$(BIN)/pytest
