@@ -68,8 +68,6 @@ def _extent(call: Call, loop: Loop) -> int:
 def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
     """The panels that make `loop` the vector axis, or why it cannot be."""
     nest, name = call.nest, loop.axis
-    if _extent(call, loop) < max(facts.width, 2):
-        return f"its size {_extent(call, loop)} is below a vector"
     if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
         return f"{nest.accumulators[0].combiner} is not vectorised"
     panels: dict[int, Panel] = {}
@@ -95,6 +93,8 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         reason = _unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
         if reason:
             return reason
+    if _extent(call, loop) < (2 if panels else max(facts.width, 2)):
+        return f"its size {_extent(call, loop)} is below a vector"
     return list(panels.values())
 
 
