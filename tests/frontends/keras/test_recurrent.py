@@ -109,6 +109,7 @@ MODELS = {
     "masked, through dense and dropout": lambda: sequential(layers.Masking(), layers.Dense(3), layers.Dropout(0.5), layers.LSTM(2)),
     "masked average": lambda: sequential(layers.Masking(), layers.GlobalAveragePooling1D()),
     "scores under a mask": scores,
+    "model under a mask": lambda: sequential(layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3), layers.LSTM(2)])),
     "embedded": embedded,
     "bidirectional": lambda: sequential(layers.Bidirectional(layers.LSTM(3))),
     "bidirectional sequences": lambda: sequential(layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum")),
