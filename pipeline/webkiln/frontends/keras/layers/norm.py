@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from webkiln.frontends.keras.layer import Handler, Layer
 from webkiln.frontends.keras.layers.activations import Activation, activate, options, softmax
 from webkiln.ir.axis import OrderC
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 if TYPE_CHECKING:
@@ -79,6 +82,40 @@ def unit_normalization(converter: "KerasConverter", layer: Layer) -> None:
         converter.get_output_tensor(layer)[0],
         to_length_1(converter.builder, x, normal_axes(layer.config.get("axis", -1), x.type.rank), 1e-12),
     )
+
+
+def normalization(converter: "KerasConverter", layer: Layer) -> None:
+    """x minus a mean, divided by the root of a variance (which counts as at least 1e-7), both known before training; or its inverse."""
+    x = _floating(converter, layer)
+    config, b = layer.config, converter.builder
+    axis = config.get("axis", -1)
+    kept = () if axis is None else normal_axes(axis, x.type.rank)
+
+    def statistic(name: str) -> Tensor:
+        given = config.get(name)
+        value = converter.convert_to_constant_variable(layer.weight(name) if given is None else np.asarray(given, x.dtype))
+        sizes = dict(zip(reversed(kept), reversed(value.shape), strict=False))
+        if value.type.rank > len(kept) or any(size not in (1, x.shape[a]) for a, size in sizes.items()):
+            raise layer.error(f"{name} is {list(value.shape)}, x needs {[x.shape[a] for a in kept]}")
+        return b.op("Reshape", [value], {"shape": tuple(sizes.get(a, 1) for a in range(x.type.rank))})
+
+    mean = statistic("mean")
+    deviation = b.binary("Max", b.op("Sqrt", [statistic("variance")]), 1e-7)
+    y = b.op("Add", [b.op("Mul", [x, deviation]), mean]) if config.get("invert") else b.op("Div", [b.op("Sub", [x, mean]), deviation])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def rescaling(converter: "KerasConverter", layer: Layer) -> None:
+    x = _floating(converter, layer)
+    scale, offset = (converter.builder.constant(np.asarray(layer.config[name], x.dtype)) for name in ("scale", "offset"))
+    y = converter.builder.op("Add", [converter.builder.op("Mul", [x, scale]), offset])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def _floating(converter: "KerasConverter", layer: Layer) -> Tensor:
+    """The input, integers as float32."""
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    return x if is_float(x.dtype) else converter.builder.op("Cast", [x], {"dtype": "float32"}, x.order)
 
 
 def spectral_normalization(converter: "KerasConverter", layer: Layer) -> None:
