@@ -28,7 +28,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         else:
             facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
             model = load_with_keras(inputs["source"], trust_source=trust_source)
-    table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {})
+    table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {}, params.get("sample_sizes") or {})
     reference, layers = compute_reference(keras, model, facts, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         with outputs[role].open("wb") as file:

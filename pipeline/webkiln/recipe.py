@@ -47,6 +47,7 @@ class ModuleSource:
 
 Source = PathSource | UrlSource | ExportSource | ModuleSource
 
+SIZE_NAME = re.compile(r"[A-Za-z]\w*")
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 
@@ -56,7 +57,8 @@ class Recipe:
 
     name: str
     source: Source
-    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
+    sample_sizes: Mapping[str, int] = field(default_factory=dict)
     batch_size: int = 1
     backends: tuple[str, ...] = BACKENDS
     encodings: tuple[str, ...] = ("float32",)
@@ -109,6 +111,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         name=name,
         source=_source(data["source"], data.get("parameters", {}), folder, where),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
+        sample_sizes=dict(data.get("sample_sizes", {})),
         batch_size=data.get("batch_size", 1),
         backends=choose("backend", data.get("backends", BACKENDS), BACKENDS, where),
         encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
@@ -178,7 +181,7 @@ def _table(value: Any, fits: Any) -> bool:
 
 
 def _shape(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_size, value))
+    return isinstance(value, list) and all(_size(size) or (isinstance(size, str) and SIZE_NAME.fullmatch(size)) for size in value)
 
 
 def _plain(value: Any) -> bool:
@@ -191,7 +194,8 @@ def _number(value: Any) -> bool:
 
 KEYS: dict[str, tuple[str, Any]] = {
     "source": ("a path or a table of strings", lambda v: isinstance(v, str) or _table(v, lambda item: isinstance(item, str))),
-    "input_shapes": ("a table: input name = [positive sizes]", lambda v: _table(v, _shape)),
+    "input_shapes": ("a table: input name = [positive sizes, or names of sizes that are set at run time]", lambda v: _table(v, _shape)),
+    "sample_sizes": ("a table: name of a size = the positive size that verification uses", lambda v: _table(v, _size)),
     "batch_size": ("a positive integer", _size),
     "backends": ("a list of strings", _strings),
     "encodings": ("a list of strings", _strings),

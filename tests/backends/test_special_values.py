@@ -134,6 +134,33 @@ def test_combiners_with_extremes_and_nothing(backend, variant, tmp_path):
             np.testing.assert_array_equal(outputs[view.name], expected, err_msg=f"{view.name} of {COMBINERS}")
 
 
+@pytest.mark.parametrize("along", ["elements", "rows"])
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
+def test_lanes_keep_extremes(backend, variant, along, tmp_path):
+    rows = np.concatenate([np.roll(np.tile(ROWS[FLOAT], 6)[:, :23], shift, axis=1) for shift in range(4)])
+    low = Lowering(
+        [View("x", Type("float32", rows.shape))], [View(name, Type("float32", rows.shape[:1])) for name in ("max", "min")], "extremes"
+    )
+    nest = low.nest()
+    if along == "elements":
+        low.inputs = (low.inputs[0].reshaped(rows.shape[::-1]),)
+        (row,) = nest.axes(rows.shape[:1])
+        value = nest.load(low.inputs[0], (nest.reduce(rows.shape[1]), row))
+    else:
+        (row,) = nest.axes(rows.shape[:1])
+        value = nest.load(low.inputs[0], (row, nest.reduce(rows.shape[1])))
+    for out in low.outputs:
+        nest.store(out, nest.accumulate(out.name, value))
+    nest.done()
+    (call,) = low.calls
+    schedule = Schedule(("a0",), "a0" if along == "elements" else "r0", 8)
+    (outputs,) = run_programs(
+        [Prepared(call_program(call, schedule, backend), {"x": rows if along == "rows" else rows.T})], backend, tmp_path, variant
+    )
+    for name, function in (("max", np.max), ("min", np.min)):
+        np.testing.assert_array_equal(outputs[name], function(rows, axis=1), err_msg=name)
+
+
 def test_the_vectors_hold_what_they_promise():
     assert np.isnan(FLOATS).any()
     assert np.isinf(FLOATS).sum() == 2

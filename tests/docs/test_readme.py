@@ -169,10 +169,10 @@ def spelled_out(text: str) -> list[str]:
 
 
 def test_what_is_supported_is_what_the_tables_say() -> None:
-    assert sorted(supported("Keras layers")) == sorted(LAYERS)
     assert tuple(supported("backends")) == BACKENDS
     assert tuple(supported("encodings of weights")) == ENCODINGS
     assert tuple(supported("passes")) == PASSES
+    assert f"| Keras layers | {len(LAYERS)} of" in (ROOT / "README.md").read_text()
     assert f"| `keras.ops` | {len(OPERATIONS)} operations" in (ROOT / "README.md").read_text()
 
 

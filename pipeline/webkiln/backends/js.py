@@ -2,4 +2,4 @@
 
 from webkiln.nest.facts import Facts
 
-FACTS = Facts(backend="js", width=1, shapes=((4, 4),), map_lanes=4, packs=False)
+FACTS = Facts(backend="js", width=1, shapes=((4, 4),), dot=(2, 4), map_lanes=4, packs=False)

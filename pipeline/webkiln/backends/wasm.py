@@ -2,6 +2,6 @@
 
 from webkiln.nest.facts import Facts
 
-FACTS = Facts(backend="wasm", width=4, shapes=((16, 2), (8, 4), (4, 4)), map_lanes=16, packs=True)
+FACTS = Facts(backend="wasm", width=4, shapes=((16, 2), (8, 4), (4, 4)), dot=(8, 4), map_lanes=16, packs=True)
 VARIANTS = ("relaxed", "simd")
 """Best first."""

@@ -139,7 +139,13 @@ class ModelGraph:
 
     def reference(self) -> Action:
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
-        params = {**self._shapes(), "plugins": self._plugin_names(), "trust_source": self.recipe.trust_source, **self._function()}
+        params = {
+            **self._shapes(),
+            **self._samples(),
+            "plugins": self._plugin_names(),
+            "trust_source": self.recipe.trust_source,
+            **self._function(),
+        }
         outputs = ("reference.npz", "layers.npz")
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
@@ -207,3 +213,6 @@ class ModelGraph:
     def _shapes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
         return {"batch_size": self.recipe.batch_size, "input_shapes": shapes}
+
+    def _samples(self) -> dict[str, Any]:
+        return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}

@@ -5,7 +5,7 @@ wrong by computing early). A schedule makes several copies of the innermost body
 neighbours on the vector axis, as vectors where the dialect has them and as scalars where it has not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -61,6 +61,7 @@ class _Emitter:
         self.levels: dict[str, int] = {}
         self.names = 0
         self.depends = _dependencies(self.nest, self.vector, self.tile)
+        self.rows = any(loop.axis == self.vector for loop in self.nest.reduce)
 
     def run(self) -> list[str]:
         with self.block() as top:
@@ -119,15 +120,15 @@ class _Emitter:
 
     def point(self) -> None:
         """Accumulators, reduction loops, epilogue, stores."""
-        for position, item in enumerate(self.nest.accumulators):
-            for t, v in self.each():
-                self.here.statements += self.start(item, _acc(position, t, v))
-        if self.nest.accumulators:
-            self.reduction(list(self.nest.reduce))
-        if self.simd is not None:
-            for position, item in enumerate(self.nest.accumulators):
-                for t, v in self.each():
-                    self.here.statements += self.simd.finish(item, _acc(position, t, v))
+        simd = self.simd
+        if self.rows:
+            self.reduce_rows()
+            self.simd = None
+        elif self.nest.accumulators:
+            for position, t, v in self.accumulators():
+                self.here.statements += self.start(self.nest.accumulators[position], _acc(position, t, v))
+            self.reduction(list(self.nest.reduce), lambda: self.updates(_acc))
+            self.finish(_acc)
         with self.block() as tail:
             self.levels[PRODUCED] = len(self.blocks) - 1
             for position, out in enumerate(self.nest.outputs):
@@ -135,21 +136,72 @@ class _Emitter:
                     self.store(position, out.value, out.index, t, v)
             del self.levels[PRODUCED]
         self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
+        self.simd = simd
+
+    def accumulators(self) -> list[tuple[int, int, int]]:
+        """(position, tile offset, vector offset) of every accumulator's copies."""
+        return [(position, t, v) for position in range(len(self.nest.accumulators)) for t, v in self.each()]
+
+    def finish(self, name: Callable[[int, int, int], str]) -> None:
+        for place in self.accumulators():
+            if self.simd is not None:
+                self.here.statements += self.simd.finish(self.nest.accumulators[place[0]], name(*place))
+
+    def reduce_rows(self) -> None:
+        """Lanes lie on the last reduction loop: each copy has accumulators for them and a scalar one, into which all are folded."""
+        (along,) = (loop for loop in self.nest.reduce if loop.axis == self.vector)
+        _, tiles = self.copies
+        for position, t, _ in self.accumulators():
+            self.here.statements += self.dialect.start(self.nest.accumulators[position], _acc(position, t, 0))
+        self.copies = (self.kernel.schedule.lanes // self.width, tiles)
+        for position, t, v in self.accumulators():
+            self.here.statements += self.start(self.nest.accumulators[position], _lane(position, t, v))
+        self.reduction([loop for loop in self.nest.reduce if loop is not along], lambda: self.row(along))
+        self.finish(_lane)
+        for position, t, v in self.accumulators():
+            if v and self.simd is not None:
+                self.here.statements += self.simd.combine(self.nest.accumulators[position], _lane(position, t, 0), _lane(position, t, v))
+        self.copies = (1 if self.simd else self.kernel.schedule.lanes, tiles)
+        self.finish(_lane)
+        for position, t, v in self.accumulators():
+            item = self.nest.accumulators[position]
+            parts = (
+                [self.simd.lane(_lane(position, t, v), n, item.body.type) for n in range(self.width)]
+                if self.simd
+                else [_lane(position, t, v)]
+            )
+            for part in parts:
+                self.here.statements += self.dialect.combine(item, _acc(position, t, 0), part, "0")
+        self.copies = (1, tiles)
+
+    def row(self, along: Loop) -> None:
+        """The innermost reduction loop: all lanes, then single vectors, then single elements."""
+        extent = self.scalar(along.extent, 0, 0)
+        self.here.statements.append(self.dialect.counter(along.axis))
+        simd, copies = self.simd, self.copies
+        for span in sorted({self.kernel.schedule.lanes, self.width, 1}, reverse=True):
+            self.simd = simd if span > 1 else None
+            self.copies = (max(span // self.width, 1), copies[1])
+            with self.loop(along.axis, self.dialect.chunks(along.axis, extent, span, rest=False)):
+                self.updates(_lane if span > 1 else _acc)
+        self.simd, self.copies = simd, copies
 
     def start(self, item: Accumulator, name: str) -> list[str]:
         if self.simd is None:
             return self.dialect.start(item, name)
         return self.simd.start(item, name, self.dialect.literal(item.identity.value, item.identity.type))
 
-    def reduction(self, loops: list[Loop]) -> None:
-        if loops:
-            extent = self.scalar(loops[0].extent, 0, 0)
-            with self.loop(loops[0].axis, self.dialect.loop(loops[0].axis, extent)):
-                self.reduction(loops[1:])
+    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
+        if not loops:
+            inside()
             return
-        for position, item in enumerate(self.nest.accumulators):
-            for t, v in self.each():
-                self.here.statements += self.update(item, _acc(position, t, v), t, v)
+        extent = self.scalar(loops[0].extent, 0, 0)
+        with self.loop(loops[0].axis, self.dialect.loop(loops[0].axis, extent)):
+            self.reduction(loops[1:], inside)
+
+    def updates(self, name: Callable[[int, int, int], str]) -> None:
+        for position, t, v in self.accumulators():
+            self.here.statements += self.update(self.nest.accumulators[position], name(position, t, v), t, v)
 
     def update(self, item: Accumulator, name: str, t: int, v: int) -> list[str]:
         product = item.combiner == "sum" and item.body.op == "mul"
@@ -347,6 +399,10 @@ def _plus(text: str, offset: int) -> str:
 
 def _acc(position: int, t: int, v: int) -> str:
     return f"acc{position}_{t}_{v}"
+
+
+def _lane(position: int, t: int, v: int) -> str:
+    return f"lane{position}_{t}_{v}"
 
 
 def _dependencies(nest: Nest, vector: str | None, tile: str | None) -> dict[Expr, frozenset[str]]:

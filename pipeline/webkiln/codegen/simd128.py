@@ -51,7 +51,10 @@ class Simd128:
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
         condition = f"if (left > {lane}) " if partial and lane else ""
-        return f"{condition}{pointer}[{at}] = wasm_f32x4_extract_lane({value}, {lane});"
+        return f"{condition}{pointer}[{at}] = {self.lane(value, lane, FLOAT)};"
+
+    def lane(self, name: str, lane: int, type_: str) -> str:
+        return f"wasm_{LANES[type_]}_extract_lane({name}, {lane})"
 
     def start(self, item: Accumulator, name: str, value: str) -> list[str]:
         first = [f"v128_t {name} = {self.splat(value, item.body.type)};"]

@@ -14,7 +14,19 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import BACKENDS, ENCODINGS, MODULE, PathSource, Recipe, Source, choose, find_module, read_recipes, with_parameters
+from webkiln.recipe import (
+    BACKENDS,
+    ENCODINGS,
+    MODULE,
+    SIZE_NAME,
+    PathSource,
+    Recipe,
+    Source,
+    choose,
+    find_module,
+    read_recipes,
+    with_parameters,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,8 +119,13 @@ def _parameter(text: str) -> tuple[str, Any]:
     return name, read if isinstance(read, bool | int | float | str) else value
 
 
-def _input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+SIZE = rf"[1-9]\d*|{SIZE_NAME.pattern}"
+
+
+def _input_shape(text: str) -> tuple[str, tuple[int | str, ...]]:
     name, _, sizes = text.rpartition("=")
-    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", sizes):
-        raise RecipeError(f"--input-shape is {text!r}, expected positive sizes such as 1,28,28,1 or image=1,28,28,1")
-    return name, tuple(map(int, sizes.split(",")))
+    if not re.fullmatch(rf"({SIZE})(,({SIZE}))*", sizes):
+        raise RecipeError(
+            f"--input-shape is {text!r}, expected sizes such as 1,28,28,1 or image=1,28,28,1; a name, as in 1,T,16, is set at run time"
+        )
+    return name, tuple(int(size) if size.isdecimal() else size for size in sizes.split(","))

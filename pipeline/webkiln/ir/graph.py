@@ -60,7 +60,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A value kept between runs: `initial` is a slot, `input` and `output` are Variables of one type."""
+    """A value kept between runs: `initial` is a slot, a constant or of the fixed part; `input` and `output` are Variables of its type."""
 
     name: str
     initial: str

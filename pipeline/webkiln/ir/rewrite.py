@@ -122,7 +122,7 @@ def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
     return graph.edit(
         nodes=tuple(replace(node, inputs=tuple(map(target, node.inputs))) for node in graph.nodes),
         outputs={output: target(name) for output, name in graph.outputs.items()},
-        states=tuple(replace(state, output=target(state.output)) for state in graph.states),
+        states=tuple(replace(state, initial=target(state.initial), output=target(state.output)) for state in graph.states),
     )
 
 

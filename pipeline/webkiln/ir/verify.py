@@ -71,9 +71,10 @@ class _Checker:
         for output, name in graph.outputs.items():
             if name not in self.defined:
                 self.fail(f"output {output} is {name}, which nothing defines")
+        fixed = {*graph.slots, *graph.constants, *(name for node in graph.fixed_part() for name in node.outputs)}
         for state in graph.states:
-            if state.initial not in graph.slots or state.output not in self.defined:
-                self.fail(f"state {state.name}: {state.initial} is not a slot or {state.output} is not defined")
+            if state.initial not in fixed or state.output not in self.defined:
+                self.fail(f"state {state.name}: {state.initial} depends on an input or {state.output} is not defined")
             types = {graph.type(name) for name in (state.initial, state.input, state.output)}
             if len(types) != 1:
                 self.fail(f"state {state.name} has types {', '.join(sorted(map(str, types)))}")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `map_lanes`: lanes otherwise.
+    """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
+    of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
     `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes.
     """
@@ -13,6 +14,7 @@ class Facts:
     backend: str
     width: int
     shapes: tuple[tuple[int, int], ...]
+    dot: tuple[int, int]
     map_lanes: int
     packs: bool
     alignment: int = 64

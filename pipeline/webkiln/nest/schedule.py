@@ -17,8 +17,8 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together;
-    `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each."""
+    """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
+    reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each."""
 
     order: tuple[str, ...]
     vector: str | None = None

@@ -207,7 +207,7 @@ class GraphBuilder:
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
     def state(self, name: str, initial: Tensor) -> Tensor:
-        """The value that `name` has when a run starts; its first is the slot `initial`. `set_state` gives the next one."""
+        """The value that `name` has when a run starts; its first is `initial`, a slot or what is computed from slots and constants. `set_state` gives the next one."""
         name = clean(name)
         tensor = self._declare(self._fresh(f"{name}.state"), initial.type, initial.order)
         self._states[name] = (initial.name, tensor.name, tensor.name)

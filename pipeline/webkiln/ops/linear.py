@@ -56,6 +56,7 @@ def _matmul_cases() -> Iterable[Case]:
     yield Case((make(5, 33), make(33, 37)))
     yield Case((make(2, 1, 3, 4), make(5, 4, 6)))
     yield Case((make(4, 3), make(6, 4)), {"transpose_a": True, "transpose_b": True})
+    yield Case((make(2, 6, 37), make(2, 7, 37)), {"transpose_b": True}, name="rows_by_rows")
     yield Case((make(3, 0), make(0, 2)))
 
 

@@ -39,19 +39,6 @@ def keys(a: float) -> Filter:
     return Filter(2, weigh, reference)
 
 
-def mitchell() -> Filter:
-    """Mitchell & Netravali 1988 with B = C = 1/3."""
-
-    def weigh(near: Expr) -> Expr:
-        inner = (near * (7 / 6) - 2.0) * near * near + 8 / 9
-        return select(apply("lt", near, const(1.0)), inner, ((near * (-7 / 18) + 2.0) * near - 10 / 3) * near + 16 / 9)
-
-    def reference(d: Array) -> Array:
-        return np.asarray(np.where(d < 1, 21 * d**3 - 36 * d**2 + 16, (36 - 7 * d) * d**2 - 60 * d + 32) / 18)
-
-    return Filter(2, weigh, reference)
-
-
 def lanczos(radius: int) -> Filter:
     """Duchon 1979: sinc under a wider sinc."""
 
@@ -65,10 +52,8 @@ def lanczos(radius: int) -> Filter:
 FILTERS = {
     "triangle": Filter(1, lambda near: 1.0 - near, lambda d: 1 - d),
     "cubic": keys(-0.5),
-    "mitchell": mitchell(),
     "lanczos3": lanczos(3),
     "lanczos5": lanczos(5),
-    "gaussian": Filter(1.5, lambda near: apply("exp", near * near * -2.0), lambda d: np.exp(-2 * d * d)),
 }
 METHODS = ("nearest", "linear", "area", *FILTERS)
 COORDINATES = ("half_pixel", "asymmetric", "align_corners")

@@ -16,6 +16,8 @@ from webkiln.nest.schedule import Panel, Schedule
 
 SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
+ROW = 8
+"""The shortest reduction that is worth folding several accumulators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,6 @@ def plain(call: Call, why: str) -> Choice:
 def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     nest = call.nest
-    if not nest.axes:
-        return plain(call, "there is no parallel axis")
     if facts.width == 1 and not nest.accumulators:
         return plain(call, f"{facts.backend} computes one element at a time outside reductions")
     refusals = []
@@ -43,6 +43,12 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
             continue
         schedule = _scheduled(call, loop.axis, fit, facts)
         return Choice(schedule, _described(schedule, call, refusals))
+    for loop in reversed(nest.reduce):
+        reason = _unfit_row(call, loop, facts)
+        if reason is None:
+            schedule = _along(call, loop.axis, facts)
+            return Choice(schedule, _described(schedule, call, refusals))
+        refusals.append(f"{loop.axis}: {reason}")
     return plain(call, "no axis can be the vector axis (" + "; ".join(refusals) + ")")
 
 
@@ -86,10 +92,30 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         if not _contiguous(out.index, name) and not nest.accumulators:
             return "the output is not contiguous on it"
     if facts.width > 1:
-        reason = _unvectorised(call, name)
+        reason = _unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
         if reason:
             return reason
     return list(panels.values())
+
+
+def _unfit_row(call: Call, loop: Loop, facts: Facts) -> str | None:
+    """Why several elements along a reduction loop cannot be reduced together."""
+    nest, name = call.nest, loop.axis
+    if _extent(call, loop) < ROW:
+        return f"its size {_extent(call, loop)} is below {ROW}"
+    if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
+        return f"{nest.accumulators[0].combiner} is not vectorised"
+    for expr in nest.loads:
+        index, guard = load_index(expr), load_guard(expr)
+        if guard is not None and depends(guard[0], name):
+            return f"the guard of input {expr.value[0]} depends on it"
+        if not any(depends(item, name) for item in index):
+            continue
+        if facts.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
+            return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
+        if not _contiguous(index, name):
+            return f"input {expr.value[0]} is not contiguous on it"
+    return _unvectorised([a.body for a in nest.accumulators], name) if facts.width > 1 else None
 
 
 def _contiguous(index: tuple[Expr, ...], name: str) -> bool:
@@ -116,10 +142,10 @@ def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collectio
     return Panel(source, dim, tuple(order), _lanes(call, name, facts)[0])
 
 
-def _unvectorised(call: Call, name: str) -> str | None:
-    """What in the value expressions has no vector form (indices are scalar anyway)."""
+def _unvectorised(roots: list[Expr], name: str) -> str | None:
+    """What in value expressions has no vector form (indices are scalar anyway)."""
     vector: set[Expr] = set()
-    for expr in _data(call):
+    for expr in _data(roots):
         if expr.op == "axis" and expr.value == name:
             return "its position is used as a value"
         if (
@@ -139,10 +165,9 @@ def _unvectorised(call: Call, name: str) -> str | None:
     return None
 
 
-def _data(call: Call) -> list[Expr]:
-    """Every node below the bodies and epilogues, loads as leaves, operands first."""
+def _data(roots: list[Expr]) -> list[Expr]:
+    """Every node below `roots`, loads as leaves, operands first."""
     seen: dict[Expr, None] = {}
-    roots = [a.body for a in call.nest.accumulators] + [out.value for out in call.nest.outputs]
 
     def visit(expr: Expr) -> None:
         if expr in seen:
@@ -184,3 +209,13 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
         return Schedule((name, *others), name, lanes, panels=tuple(panels))
     order = (name, *(item for item in others if item != tile.axis), tile.axis)
     return Schedule(order, name, lanes, tile.axis, count, tuple(panels))
+
+
+def _along(call: Call, name: str, facts: Facts) -> Schedule:
+    """Lanes on a reduction loop; a contraction also has a tile, whose copies share the other factor."""
+    others = [loop.axis for loop in call.nest.axes]
+    tile = _tile(call, name) if call.nest.is_contraction else None
+    if tile is None:
+        return Schedule(tuple(others), name, facts.map_lanes)
+    lanes, count = facts.dot
+    return Schedule((*(item for item in others if item != tile.axis), tile.axis), name, lanes, tile.axis, count)

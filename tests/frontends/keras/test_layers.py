@@ -1,156 +1,126 @@
-"""Every built-in layer and its options against Keras."""
+"""Each layer of the table with each of its options, against Keras, on every backend and variant."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
 
 import keras
+import numpy as np
 import pytest
 from keras import layers as L
 
-from webkiln.errors import ShapeError, UnsupportedError
+from tests.backends.harness import Job, error, run
+from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, TRIED, Tried, public_layers
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.layers.table import LAYERS
+from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.passes.pipeline import PASSES
 
-IMAGE, SEQUENCE, VOLUME, VECTOR = (9, 8, 4), (11, 4), (6, 5, 7, 2), (6,)
-FIRST = (4, 9, 8)
-
-CASES = [
-    (VECTOR, lambda: L.Dense(5)),
-    (VECTOR, lambda: L.Dense(5, use_bias=False, activation="relu")),
-    (SEQUENCE, lambda: L.Dense(3, activation="softmax")),
-    (IMAGE, lambda: L.Dense(3, activation=L.LeakyReLU(negative_slope=0.3))),
-    *[
-        (SEQUENCE, lambda options=options: L.Conv1D(6, **options))
-        for options in (
-            {"kernel_size": 3},
-            {"kernel_size": 4, "padding": "same", "strides": 2},
-            {"kernel_size": 3, "padding": "causal", "dilation_rate": 2},
-            {"kernel_size": 2, "groups": 2, "use_bias": False, "activation": "tanh"},
-        )
-    ],
-    *[
-        (IMAGE, lambda options=options: L.Conv2D(4, **options))
-        for options in (
-            {"kernel_size": 3},
-            {"kernel_size": (3, 2), "padding": "same"},
-            {"kernel_size": (4, 3), "padding": "same", "strides": (2, 3)},
-            {"kernel_size": (2, 3), "padding": "same", "strides": 3},
-            {"kernel_size": 3, "dilation_rate": (2, 1)},
-            {"kernel_size": 3, "padding": "same", "dilation_rate": 2, "groups": 4},
-            {"kernel_size": 1, "groups": 2, "activation": "gelu"},
-        )
-    ],
-    (FIRST, lambda: L.Conv2D(6, 3, padding="same", strides=2, data_format="channels_first")),
-    (VOLUME, lambda: L.Conv3D(3, (2, 3, 2), padding="same", strides=(2, 1, 2))),
-    (VOLUME, lambda: L.Conv3D(4, 2, activation="sigmoid")),
-    (IMAGE, lambda: L.DepthwiseConv2D(3)),
-    (IMAGE, lambda: L.DepthwiseConv2D((3, 2), strides=2, padding="same", depth_multiplier=3, activation="relu")),
-    (IMAGE, lambda: L.DepthwiseConv2D(3, dilation_rate=2, use_bias=False)),
-    (SEQUENCE, lambda: L.DepthwiseConv1D(3, depth_multiplier=2)),
-    *[
-        (shape, lambda layer=layer, options=options: layer(**options))
-        for shape, layer in ((SEQUENCE, L.MaxPooling1D), (IMAGE, L.MaxPooling2D), (VOLUME, L.MaxPooling3D),
-                             (SEQUENCE, L.AveragePooling1D), (IMAGE, L.AveragePooling2D), (VOLUME, L.AveragePooling3D))
-        for options in ({"pool_size": 2}, {"pool_size": 3, "strides": 2, "padding": "same"}, {"pool_size": 2, "strides": 1})
-    ],
-    (FIRST, lambda: L.MaxPooling2D((2, 3), padding="same", data_format="channels_first")),
-    *[
-        (shape, lambda layer=layer, keep=keep: layer(keepdims=keep))
-        for shape, layer in ((SEQUENCE, L.GlobalMaxPooling1D), (IMAGE, L.GlobalMaxPooling2D), (VOLUME, L.GlobalMaxPooling3D),
-                             (SEQUENCE, L.GlobalAveragePooling1D), (IMAGE, L.GlobalAveragePooling2D), (VOLUME, L.GlobalAveragePooling3D))
-        for keep in (False, True)
-    ],
-    (FIRST, lambda: L.GlobalAveragePooling2D(data_format="channels_first")),
-    (IMAGE, lambda: L.BatchNormalization()),
-    (IMAGE, lambda: L.BatchNormalization(axis=1, epsilon=0.1)),
-    (VECTOR, lambda: L.BatchNormalization(scale=False)),
-    (SEQUENCE, lambda: L.BatchNormalization(center=False, scale=False)),
-    (VECTOR, lambda: L.ReLU()),
-    (VECTOR, lambda: L.ReLU(max_value=1.0)),
-    (VECTOR, lambda: L.ReLU(negative_slope=0.2, max_value=0.5)),
-    (VECTOR, lambda: L.ReLU(threshold=0.4)),
-    (VECTOR, lambda: L.ReLU(threshold=0.4, negative_slope=0.1, max_value=1.0)),
-    (VECTOR, lambda: L.LeakyReLU(negative_slope=0.1)),
-    (VECTOR, lambda: L.ELU(alpha=0.7)),
-    (IMAGE, lambda: L.Softmax()),
-    (IMAGE, lambda: L.Softmax(axis=1)),
-    (IMAGE, lambda: L.Softmax(axis=(1, 2))),
-    (IMAGE, lambda: L.Flatten()),
-    (FIRST, lambda: L.Flatten(data_format="channels_first")),
-    (IMAGE, lambda: L.Reshape((6, -1))),
-    (IMAGE, lambda: L.Permute((3, 1, 2))),
-    (SEQUENCE, lambda: L.ZeroPadding1D((1, 2))),
-    (IMAGE, lambda: L.ZeroPadding2D(((1, 0), (2, 3)))),
-    (FIRST, lambda: L.ZeroPadding2D(1, data_format="channels_first")),
-    (VOLUME, lambda: L.ZeroPadding3D((1, 0, 2))),
-    *[(VECTOR, lambda layer=layer: layer) for layer in (L.Dropout(0.5), L.AlphaDropout(0.5), L.GaussianDropout(0.5), L.GaussianNoise(1.0),
-                                                        L.ActivityRegularization(0.1), L.Identity())],
-    (SEQUENCE, lambda: L.SpatialDropout1D(0.5)),
-    (IMAGE, lambda: L.SpatialDropout2D(0.5)),
-    (VOLUME, lambda: L.SpatialDropout3D(0.5)),
-]  # fmt: skip
-
-MERGES = [
-    lambda: L.Add(),
-    lambda: L.Subtract(),
-    lambda: L.Multiply(),
-    lambda: L.Average(),
-    lambda: L.Maximum(),
-    lambda: L.Minimum(),
-    lambda: L.Concatenate(),
-    lambda: L.Concatenate(axis=1),
-]
+BATCH = 2
 
 
-def single(shape, layer):
-    x = keras.Input(shape, name="x")
-    return keras.Model(x, layer(x))
+def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
+    for shape in tried.shapes:
+        if tried.dtype == "float32" and "input_dim" not in tried.options:
+            value = rng.standard_normal((BATCH, *shape)) * 1.5
+            yield np.where(rng.random(value.shape[:-1])[..., None] < 0.2, tried.options.get("mask_value", 0.0), value).astype("float32")
+        elif tried.call:
+            yield rng.standard_normal((BATCH, *shape)).astype("float32")
+        else:
+            yield rng.integers(0, tried.options.get("input_dim", 256), (BATCH, *shape)).astype(tried.dtype)
 
 
-@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda index: f"{index}")
-def test_layer(compare, case, tmp_path):
-    shape, make = CASES[case]
-    model = single(shape, make())
-    in_memory = compare(model)
-    model.save(tmp_path / "m.keras")
-    assert KerasConverter(batch_size=2).convert(tmp_path / "m.keras") == in_memory
+def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarray:
+    """What Keras computes, by another layer where TensorFlow has no kernel for this one."""
+    given = inputs if len(inputs) > 1 else inputs[0]
+    if not tried.oracle:
+        return np.array(layer(given, training=False, **tried.call) if tried.call else layer(given))
+    options, weights = dict(tried.options), layer.get_weights()
+    if tried.oracle == "channels_last":
+        twin = type(layer)(**options | {"data_format": "channels_last"})
+        given = np.moveaxis(given, 1, -1)
+    else:
+        rank = weights[0].ndim - 2
+        gaps = options.pop("dilation_rate")
+        gaps = (gaps,) * rank if isinstance(gaps, int) else gaps
+        sizes = tuple((size - 1) * gap + 1 for size, gap in zip(weights[0].shape, gaps, strict=False))
+        kernel = np.zeros((*sizes, *weights[0].shape[-2:]), "float32")
+        kernel[tuple(slice(None, None, gap) for gap in gaps)] = weights[0]
+        twin, weights = type(layer)(**options | {"kernel_size": sizes}), [kernel, *weights[1:]]
+    twin.build(given.shape)
+    twin.set_weights(weights)
+    result = np.array(twin(given))
+    return np.moveaxis(result, -1, 1) if tried.oracle == "channels_last" else result
 
 
-@pytest.mark.parametrize("make", MERGES, ids=lambda make: type(make()).__name__)
-def test_merge(compare, make):
-    inputs = [keras.Input((3, 4), name=name) for name in "ab"]
-    compare(keras.Model(inputs, make()(inputs)))
+@dataclass(frozen=True)
+class Tree:
+    """A model in which each case of a section is a branch of its own, what it is given, and what Keras computes."""
+
+    model: keras.Model
+    given: dict[str, np.ndarray]
+    wanted: dict[str, np.ndarray]
+
+    def graph(self):
+        return KerasConverter(batch_size=BATCH).convert(self.model)
+
+    def differences(self, outputs):
+        """The cases whose error is above the bound."""
+        found = {}
+        for name, reference in self.wanted.items():
+            assert (outputs[name].shape, outputs[name].dtype) == (reference.shape, reference.dtype), name
+            found[name] = error(outputs[name], reference)
+        return {name: value for name, value in found.items() if not value < 1e-4}
 
 
-def test_merge_broadcasts_lower_ranks_after_the_batch(compare):
-    inputs = [keras.Input((3, 4), name="a"), keras.Input((4,), name="b"), keras.Input((3, 1), name="c")]
-    compare(keras.Model(inputs, L.Add()(inputs)))
+def tree(section: str) -> Tree:
+    rng = np.random.default_rng(3)
+    tensors, outputs, given, wanted = [], {}, {}, {}
+    for name, cases in TRIED[section].items():
+        for number, tried in enumerate(cases):
+            layer = getattr(L, name)(**tried.options, name=f"{name}_{number}")
+            arrays = list(values(rng, tried))
+            made = [keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}") for i, array in enumerate(arrays)]
+            outputs[layer.name] = layer(made if len(made) > 1 else made[0], **tried.call)
+            randomise(layer, len(outputs))
+            tensors += made
+            given |= zip((tensor.name for tensor in made), arrays, strict=True)
+            wanted[layer.name] = expected(layer, tried, arrays)
+    return Tree(keras.Model(tensors, outputs, name="tree"), given, wanted)
 
 
-@pytest.mark.parametrize("name", sorted(name for name in ACTIVATIONS if name[0].islower() and name != "hard_sigmoid_2"))
-def test_activation(compare, name):
-    compare(single((12,), L.Activation(name)))
+@pytest.fixture(scope="module")
+def trees() -> dict[str, Tree]:
+    keras.utils.clear_session(free_memory=False)
+    return {section: tree(section) for section in TRIED}
 
 
-def test_every_built_in_layer_has_a_case():
-    tested = {type(make()).__name__ for _, make in CASES} | {type(make()).__name__ for make in MERGES} | {"Activation"}
-    assert set(LAYERS) <= tested
+def test_graphs_compute_what_keras_computes(trees):
+    for section in trees.values():
+        assert section.differences(run_graph(section.graph(), section.given)[0]) == {}
 
 
-def test_channels_that_do_not_fit_name_what_would():
-    model = single((8, 8, 6), L.Conv2D(4, 3, groups=1, name="conv"))
-    kernel = model.get_layer("conv").kernel
-    kernel._value = kernel._value[:, :, :3]
-    with pytest.raises(ShapeError, match=r"conv \(Conv2D\): the kernel has 3 input channels, x has 6; .*groups=2 would fit"):
-        KerasConverter().convert(model)
+def test_files_give_the_same_graphs(trees, tmp_path):
+    for section in trees.values():
+        section.model.save(tmp_path / "m.keras")
+        assert KerasConverter(batch_size=BATCH).convert(tmp_path / "m.keras") == section.graph()
 
 
-def test_unsupported_activation_is_listed_with_the_others():
-    @keras.saving.register_keras_serializable(package="tests")
-    def odd(x):
-        return x
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
+def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
+    jobs = []
+    for section in trees.values():
+        graph = section.graph()
+        optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
+        jobs.append(Job(optimised, section.given, fixed_values(optimised, graph.weights)))
+    for section, outputs in zip(trees.values(), run(jobs, backend, tmp_path, variant), strict=True):
+        assert section.differences(outputs) == {}
 
-    x = keras.Input((4,))
-    y = L.Dense(2, activation=odd, name="first")(x)
-    model = keras.Model(x, L.Dense(2, activation=odd, name="second")(y))
-    with pytest.raises(UnsupportedError) as error:
-        KerasConverter().convert(model)
-    assert [where for where, _, _ in error.value.items] == ["first (Dense)", "second (Dense)"]
+
+def test_every_public_layer_has_a_row():
+    tried = {name for rows in TRIED.values() for name in rows}
+    assert tried | PARTS | set(NOT_CONVERTED) == public_layers()
+    assert not tried & set(NOT_CONVERTED)
+    assert tried | PARTS == set(LAYERS)

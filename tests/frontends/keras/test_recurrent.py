@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from keras import layers
 
-from tests.backends.harness import error
+from tests.backends.harness import Job, error, run
 from tests.frontends.keras.conftest import randomise
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
-from webkiln.ops.evaluate import run_graph
+from webkiln.ops.evaluate import fixed_values, next_states, run_graph
 from webkiln.ops.table import infer
 
 
@@ -124,7 +124,7 @@ MODELS = {
 }  # fmt: skip
 
 
-def prepared(model, **shapes):
+def prepared(model, shapes=None):
     randomise(model)
     graph = KerasConverter(batch_size=2, input_shapes=shapes).convert(model)
     verify(graph, infer)
@@ -173,3 +173,56 @@ def test_files_give_the_same_graph(name, tmp_path):
     outputs, _ = run_graph(graph, dict(zip(graph.inputs, inputs, strict=True)))
     for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
         assert error(got, expected) < 1e-5
+
+
+def job(model, graph, inputs):
+    return Job(graph, dict(zip(graph.inputs, inputs, strict=True)), fixed_values(graph, graph.weights))
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_backends_agree_with_keras(backend, tmp_path):
+    built = {name: make() for name, make in MODELS.items()}
+    graphs = {name: prepared(model) for name, model in built.items()}
+    inputs = {name: inputs_of(model) for name, model in built.items()}
+    jobs = [job(built[name], graphs[name], inputs[name]) for name in MODELS]
+    for name, outputs in zip(MODELS, run(jobs, backend, tmp_path), strict=True):
+        for got, expected in zip(outputs.values(), outputs_of(built[name], inputs[name]), strict=True):
+            assert error(got, expected) < 1e-4, name
+
+
+def open_ended():
+    """One stack over sequences of any length: masks, both directions, all outputs and the last ones."""
+    x = keras.Input((None, 4))
+    both = layers.Bidirectional(layers.LSTM(5, return_sequences=True))(layers.Masking()(x))
+    dense = layers.TimeDistributed(layers.Dense(6, activation="relu"))(both)
+    backwards = layers.GRU(4, return_sequences=True, go_backwards=True)(dense)
+    return keras.Model(x, [layers.SimpleRNN(3)(backwards), backwards, layers.GlobalMaxPooling1D()(dense)])
+
+
+LENGTHS = (1, 2, 7, 64, 100)
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_sequences_of_any_length(backend, tmp_path):
+    model = open_ended()
+    graph = prepared(model, {"": (2, "T", 4)})
+    assert [str(graph.type(name)) for name in graph.outputs.values()] == ["float32[2,3]", "float32[2,T,4]", "float32[2,6]"]
+    given = [inputs_of(model, steps, seed=steps) for steps in LENGTHS]
+    results = run([job(model, graph, inputs) for inputs in given], backend, tmp_path)
+    for inputs, outputs in zip(given, results, strict=True):
+        for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
+            assert error(got, expected) < 2e-4, inputs[0].shape
+
+
+def test_states_last_between_runs():
+    x = keras.Input(batch_shape=(2, 5, 4))
+    model = keras.Model(x, layers.LSTM(3, stateful=True, return_sequences=True)(x))
+    graph = prepared(model)
+    model.layers[1].reset_states()
+    states = {state.name: np.zeros((2, 3), np.float32) for state in graph.states}
+    assert len(states) == 2
+    for seed in range(3):
+        inputs = inputs_of(model, seed=seed)
+        outputs, values = run_graph(graph, {graph.inputs[0]: inputs[0]}, states=states)
+        states = next_states(graph, values)
+        assert error(next(iter(outputs.values())), outputs_of(model, inputs)[0]) < 1e-5

@@ -16,6 +16,7 @@ from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
+from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import INLINE_ELEMENTS, Distribution, Graph
 from webkiln.ir.types import Array, Type
 from webkiln.ops.builder import GraphBuilder, Step, Tensor
@@ -39,9 +40,9 @@ class Frame:
 
 class KerasConverter:
     """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
-    every open axis; the name may be empty where the model has one input."""
+    every open axis, a name in it a size that is set at run time; the name of the input may be empty where the model has one."""
 
-    def __init__(self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int]] | None = None) -> None:
+    def __init__(self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int | str]] | None = None) -> None:
         if batch_size < 1:
             raise ShapeError(f"batch_size is {batch_size}; give 1 or more")
         self.batch_size = batch_size
@@ -52,7 +53,7 @@ class KerasConverter:
         self._frames: list[Frame] = []
         self._states: dict[str, Tensor] = {}
         self._orders: Mapping[int, Order] = CHANNELS_LAST
-        self._shapes: Mapping[str, Sequence[int]] = {}
+        self._shapes: Mapping[str, Sequence[int | str]] = {}
         self._batch = batch_size
 
     handlers = registry.REGISTERED
@@ -142,24 +143,21 @@ class KerasConverter:
 
         return self.builder.scan(states, sequences, inside, axis=1, reverse=reverse)
 
-    def state(self, weight: Weight) -> Tensor:
-        """A weight that calls assign to, as it is at this point of the run."""
-        if weight.slot not in self._states:
-            self._states[weight.slot] = self.builder.state(weight.slot, self.convert_to_constant_variable(weight))
-        return self._states[weight.slot]
+    def state(self, name: str, initial: Tensor) -> Tensor:
+        """What is kept between runs under this name, as it is at this point of the run; at first `initial`, which no input changes."""
+        if name not in self._states:
+            self._states[name] = self.builder.state(name, initial)
+        return self._states[name]
 
-    def set_state(self, weight: Weight, value: Tensor) -> None:
-        self._set_state(weight.slot, value)
-
-    def _set_state(self, slot: str, value: Tensor) -> None:
-        self._states[slot] = value
-        self.builder.set_state(slot, value)
+    def set_state(self, name: str, value: Tensor) -> None:
+        self._states[name] = value
+        self.builder.set_state(name, value)
 
     def order(self, rank: int) -> Order | None:
         """What the axes of a Keras tensor of this rank mean by convention."""
         return self._orders.get(rank)
 
-    def _named_shapes(self, names: Sequence[str]) -> Mapping[str, Sequence[int]]:
+    def _named_shapes(self, names: Sequence[str]) -> Mapping[str, Sequence[int | str]]:
         """The given shapes by the names of the model's inputs."""
         if "" in self.input_shapes and len(names) != 1:
             raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,28,28,1")
@@ -175,11 +173,16 @@ class KerasConverter:
         given = self._shapes.get(name)
         shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
         fits = len(shape) == len(declared) and all(
-            isinstance(size, int) and size > 0 and known in (None, size) for size, known in zip(shape, declared, strict=True)
-        )
+            known is None if isinstance(size, str) else isinstance(size, int) and size > 0 and known in (None, size)
+            for size, known in zip(shape, declared, strict=True)
+        )  # fmt: skip
         if not fits:
-            raise ShapeError(f"input {name}: its shape is {declared} (null is open), got {shape}; give every size with --input-shape")
-        return self.builder.input(name, str(facts.config.get("dtype") or "float32"), shape, self.order(len(shape)))
+            raise ShapeError(
+                f"input {name}: its shape is {declared} (null is open), got {shape}; give every size with --input-shape, "
+                "as a number, or as a name where it is set at run time"
+            )
+        sizes = [placeholder(size) if isinstance(size, str) else size for size in shape]
+        return self.builder.input(name, str(facts.config.get("dtype") or "float32"), sizes, self.order(len(shape)))
 
     def _run(self, model: ModelFacts, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None) -> list[Tensor]:
         if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
@@ -202,7 +205,7 @@ class KerasConverter:
             pending = waiting
         outputs = [self.get_variable(ref) for _, ref in model.outputs]
         for slot, ref in model.states:
-            self._set_state(slot, self.get_variable(ref))
+            self.set_state(slot, self.get_variable(ref))
         self._frames.pop()
         return outputs
 
@@ -246,7 +249,8 @@ class KerasConverter:
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:
         for slot, _ in model.states:
-            self.state(next(weight for weight in layer.weights.values() if weight.slot == slot))
+            weight = next(weight for weight in layer.weights.values() if weight.slot == slot)
+            self.state(slot, self.convert_to_constant_variable(weight))
         args = layer.arguments.args
         by_name = isinstance(args[0], dict) and not layer.facts.traced if args else False
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)

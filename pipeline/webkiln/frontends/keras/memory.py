@@ -123,12 +123,13 @@ class Walker:
         return {place: replace(part, config={**part.config, **sizes.get(place, {})}) for place, part in parts.items()}
 
     def register(self, layer: Any, path: str) -> None:
-        """Give every variable below `layer` its slot, by the path of the first layer that owns it."""
+        """Give every variable below `layer` its slot, by the path of the first layer that owns it; a wrapper only borrows what it wraps."""
         for place, owner in layers_by_path(layer, path).items():
             self._paths[id(owner)] = place
             if place:
                 self._names.setdefault(id(owner), place.rpartition("/")[2])
-            own = [v for v in (*owner._trainable_variables, *owner._non_trainable_variables) if id(v) not in self._weights]
+            known = {*self._weights, *_borrowed(owner)}
+            own = [v for v in (*owner._trainable_variables, *owner._non_trainable_variables) if id(v) not in known]
             names = _variable_names(owner)
             for variable in own:
                 self._weights[id(variable)] = self._weight(f"{place}/{names[id(variable)]}", variable, owner)
@@ -163,6 +164,12 @@ class Walker:
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise SourceError(f"{where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
         return Weight(slot, add_blob(self.blobs, array), str(array.dtype), array.shape)
+
+
+def _borrowed(layer: Any) -> set[int]:
+    """The variables that a layer of Keras's own holds of the layers that it is made of."""
+    parts = part_layers(type(layer).__name__, layer) if type(layer).__module__.split(".")[0] == "keras" else []
+    return {id(variable) for _, part in parts for variable in part.weights}
 
 
 def root_of(model: Any) -> str:

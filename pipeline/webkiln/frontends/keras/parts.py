@@ -7,6 +7,7 @@ from typing import Any
 Parts = list[tuple[str, Any]]
 
 RECURRENT = frozenset({"SimpleRNN", "LSTM", "GRU"})
+WRAPPERS = frozenset({"TimeDistributed", "SpectralNormalization"})
 
 
 def snake_case(name: str) -> str:
@@ -24,7 +25,7 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
         return [("cell", config["cell"])]
     if class_name == "StackedRNNCells":
         return _numbered("cells", config["cells"])
-    if class_name == "TimeDistributed":
+    if class_name in WRAPPERS:
         return [("layer", config["layer"])]
     if class_name == "Bidirectional":
         forward = config["layer"]
@@ -38,7 +39,7 @@ def part_layers(class_name: str, layer: Any) -> Parts:
         return [("cell", layer.cell)]
     if class_name == "StackedRNNCells":
         return _numbered("cells", layer.cells)
-    if class_name == "TimeDistributed":
+    if class_name in WRAPPERS:
         return [("layer", layer.layer)]
     if class_name == "Bidirectional":
         return [("forward_layer", layer.forward_layer), ("backward_layer", layer.backward_layer)]
@@ -46,8 +47,12 @@ def part_layers(class_name: str, layer: Any) -> Parts:
 
 
 def step_arguments(layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a part of `layer`, called with symbolic `args`, is called with: one step of a sequence, and for a cell its states."""
+    """What a part of `layer`, called with symbolic `args`, is called with: the same, or one step of a sequence, and for a cell its states."""
     from keras import KerasTensor
+    from keras.layers import SpectralNormalization
+
+    if isinstance(layer, SpectralNormalization):
+        return args
 
     sequence = args[0][0] if isinstance(args[0], list | tuple) else args[0]
     step = KerasTensor((sequence.shape[0], *sequence.shape[2:]), sequence.dtype)

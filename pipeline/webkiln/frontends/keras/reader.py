@@ -15,13 +15,28 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import Source, member, open_source, read_array, reading
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
 from webkiln.frontends.keras.masks import with_masks
-from webkiln.frontends.keras.parts import RECURRENT, part_entries, snake_case
+from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.ir.types import Array
 
 Blobs = dict[str, Array]
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
-KERNEL_AND_BIAS = frozenset({"Dense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"})
+WEIGHTS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"), ("kernel", "bias")),
+    **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
+    **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
+    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell"), ("kernel", "recurrent_kernel", "bias")),
+    "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
+    "LayerNormalization": ("gamma", "beta"),
+    "GroupNormalization": ("gamma", "beta"),
+    "RMSNormalization": ("scale",),
+    "SpectralNormalization": ("kernel", "vector_u"),
+    "PReLU": ("alpha",),
+    "Embedding": ("embeddings",),
+    "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
+}
+"""The names of a built-in layer's weights in the order in which Keras keeps them."""
+
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 
@@ -51,16 +66,9 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a built-in layer's weights in the order in which Keras keeps them; none where they are not known."""
-    if class_name == "BatchNormalization":
-        scaled = ("gamma",) if config.get("scale", True) else ()
-        centred = ("beta",) if config.get("center", True) else ()
-        return (*scaled, *centred, "moving_mean", "moving_variance")
-    if class_name.removesuffix("Cell") in RECURRENT and class_name.endswith("Cell"):
-        return ("kernel", "recurrent_kernel", "bias") if config.get("use_bias", True) else ("kernel", "recurrent_kernel")
-    if class_name in RECURRENT or class_name == "RNN":
-        return ("state0", "state1") if config.get("stateful") else ()
-    return ("kernel", "bias") if class_name in KERNEL_AND_BIAS else ()
+    """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
+    options = {"gamma": "scale", "beta": "center", "bias": "use_bias"}
+    return tuple(name for name in WEIGHTS.get(class_name, ()) if config.get(options.get(name, ""), True))
 
 
 class _Reader:
@@ -183,7 +191,8 @@ class _Reader:
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=0)
-        chosen = names if outer == path or best == 0 else [name for name in names if common[name] == best]
+        alone = outer == path or (best == 0 and bool(weight_names(facts.class_name, facts.config)))
+        chosen = names if alone else [name for name in names if common[name] == best > 0]
         if len({owners[name][2] for name in chosen}) != len(chosen):
             raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
         for name in chosen:

@@ -18,6 +18,7 @@ NATURAL = ("natural0", "natural1")
 SCALES = (1.0, 16.0, 255.0)
 LARGE = 1000.0
 LEAST_DIFFERENCE = 0.01
+SAMPLE_SIZE = 16
 
 
 def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Drawn | None = None) -> dict[str, dict[str, Array]]:
@@ -60,17 +61,21 @@ def _extreme(dtype: str, shape: tuple[int, ...]) -> Array:
     return values.reshape(shape).astype(dtype)
 
 
-def input_table(model: ModelFacts, batch_size: int, input_shapes: Mapping[str, Sequence[int]]) -> Inputs:
-    """Name -> (dtype, shape) of every input, with open axes filled in."""
+def input_table(
+    model: ModelFacts, batch_size: int, input_shapes: Mapping[str, Sequence[int | str]], sample_sizes: Mapping[str, int]
+) -> Inputs:  # fmt: skip
+    """Name -> (dtype, shape) of every input, with open axes filled in; sizes that are set at run time are those of `sample_sizes`, or 16."""
     layers = {layer.name: layer for layer in model.layers}
     table = {}
     for name, ref in model.inputs:
         config = layers[ref.layer].config
         declared = config["batch_shape"]
-        shape = tuple(input_shapes.get(name) or [batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)])
+        given = input_shapes.get(name) or input_shapes.get("")
+        shape = given or [batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)]
         if None in shape:
             raise ShapeError(f"input {name}: its shape is {declared} (null is open); give every size with --input-shape")
-        table[name] = (str(config.get("dtype") or "float32"), shape)
+        sizes = tuple(sample_sizes.get(size, SAMPLE_SIZE) if isinstance(size, str) else size for size in shape)
+        table[name] = (str(config.get("dtype") or "float32"), sizes)
     batch = next(iter(table.values()))[1][0]
     for noise in noises(model):
         table[noise.name] = (noise.config["dtype"], tuple(batch if size is None else size for size in noise.config["shape"]))

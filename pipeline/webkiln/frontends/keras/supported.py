@@ -9,6 +9,8 @@ Item = tuple[str, str, str]
 
 POLICIES = ("float32", "float16", "float64")
 NO_HANDLER = "no handler"
+SAYS_TRAINING = frozenset({"Resizing"})
+"""Layers that Keras itself calls with training=True, by which they mean nothing."""
 UNKNOWN = "unknown class, which is never imported"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
@@ -42,7 +44,7 @@ def _modes(layer: LayerFacts) -> Iterator[tuple[str, str]]:
     policy = layer.config.get("dtype") or "float32"
     if policy not in POLICIES:
         yield f"dtype policy {policy!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
-    if any(call.kwargs.get("training") is True for call in layer.calls):
+    if layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
         yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 
 

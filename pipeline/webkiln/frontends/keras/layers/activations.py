@@ -3,7 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
+from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layer import Layer
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 Activation = Callable[..., Tensor]
@@ -93,6 +97,68 @@ def squareplus(b: GraphBuilder, x: Tensor, b_: float = 4) -> Tensor:
     return (x + b.op("Sqrt", [b.op("Square", [x]) + b_])) / 2
 
 
+def glu(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
+    """The first half of an axis, gated by the second."""
+    axis %= x.type.rank
+    if x.shape[axis] % 2:
+        raise ShapeError(f"{b.layer}: glu halves axis {axis} of {list(x.shape)}, whose size is odd")
+    half = x.shape[axis] // 2
+    sizes = (*x.shape[:axis], half, *x.shape[axis + 1 :])
+
+    def part(start: int) -> Tensor:
+        starts = tuple(start if a == axis else 0 for a in range(x.type.rank))
+        return b.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
+
+    return part(0) * b.op("Sigmoid", [part(half)])
+
+
+def hard_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
+    return b.op("Where", [b.binary("Greater", b.op("Abs", [x]), threshold), x, b.constant(0.0, x.dtype)], order=x.order)
+
+
+def soft_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
+    return x - b.op("Clip", [x], {"min": -float(threshold), "max": float(threshold)})
+
+
+def threshold(b: GraphBuilder, x: Tensor, threshold: float, default_value: float) -> Tensor:
+    """x above `threshold`, else `default_value`."""
+    return b.op("Where", [b.binary("Greater", x, threshold), x, b.constant(default_value, x.dtype)], order=x.order)
+
+
+def sparse_sigmoid(b: GraphBuilder, x: Tensor) -> Tensor:
+    return b.op("Clip", [x * 0.5 + 0.5], {"min": 0.0, "max": 1.0})
+
+
+def sparse_plus(b: GraphBuilder, x: Tensor) -> Tensor:
+    """0 up to -1, x from 1 on, a parabola between."""
+    return b.op("Where", [b.binary("Less", x, 1.0), b.op("Square", [b.op("Relu", [x + 1.0])]) * 0.25, x], order=x.order)
+
+
+def sparsemax(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
+    """Keras's: the largest elements, as long as each is above (their sum - 1) / their number, minus a threshold; what is left above 0.
+
+    The threshold is (the sum of those partial sums - 1) / their number, as Keras computes it; Martins & Astudillo 2016 have the last
+    partial sum there. Every element is compared with every other one, in place of a sort.
+    """
+    axis %= x.type.rank
+    count = x.shape[axis]
+    if count > INLINE_ELEMENTS:
+        raise ShapeError(f"{b.layer}: sparsemax over {count} elements is not supported; at most {INLINE_ELEMENTS}")
+    own = b.op("Reshape", [x], {"shape": (*x.shape[: axis + 1], 1, *x.shape[axis + 1 :])})
+    other = b.op("Reshape", [x], {"shape": (*x.shape[:axis], 1, *x.shape[axis:])})
+    places = [b.constant(np.arange(count, dtype="int32").reshape(*shape, *(1,) * (x.type.rank - axis - 1))) for shape in ((-1, 1), (1, -1))]
+    tied = b.op("And", [b.op("Equal", [other, own]), b.op("LessEqual", [places[1], places[0]])])
+    before = b.op("Or", [b.op("Greater", [other, own]), tied])
+    zero, attrs = b.constant(0.0, x.dtype), {"axes": (axis + 1,), "keepdims": False}
+    rank = b.op("ReduceSum", [b.op("Cast", [before], {"dtype": x.dtype})], attrs)
+    partial = b.op("ReduceSum", [b.op("Where", [before, other, zero])], attrs)
+    support = b.op("Greater", [x * rank, partial - 1.0])
+    attrs = {"axes": (axis,), "keepdims": True}
+    size = b.op("ReduceSum", [b.op("Cast", [support], {"dtype": x.dtype})], attrs)
+    total = b.op("ReduceSum", [b.op("Where", [support, partial, zero])], attrs)
+    return b.op("Relu", [x - (total - 1.0) / size])
+
+
 ACTIVATIONS: Mapping[str, Activation] = {
     "linear": linear,
     "relu": relu,
@@ -120,6 +186,12 @@ ACTIVATIONS: Mapping[str, Activation] = {
     "tanh_shrink": tanh_shrink,
     "celu": celu,
     "squareplus": squareplus,
+    "glu": glu,
+    "hard_shrink": hard_shrink,
+    "soft_shrink": soft_shrink,
+    "sparse_plus": sparse_plus,
+    "sparse_sigmoid": sparse_sigmoid,
+    "sparsemax": sparsemax,
     "ReLU": relu,
     "LeakyReLU": leaky_relu,
     "ELU": elu,

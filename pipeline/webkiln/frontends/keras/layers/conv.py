@@ -1,6 +1,6 @@
 """Convolutions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from webkiln.frontends.keras.facts import Weight
@@ -23,17 +23,16 @@ def conv(converter: "KerasConverter", layer: Layer) -> None:
 
 def depthwise_conv(converter: "KerasConverter", layer: Layer) -> None:
     """DepthwiseConv1D, DepthwiseConv2D: kernel [*window, in, multiplier]; output channel c * multiplier + m."""
-    x, kernel = _depthwise(converter, layer, "depthwise_kernel" if "depthwise_kernel" in layer.weights else "kernel")
-    _finish(converter, layer, _convolve(converter, layer, x, kernel, kernel.shape[-1] // layer.depth_multiplier, _window(layer, x, kernel)))
+    x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel" if "depthwise_kernel" in layer.weights else "kernel")
+    _finish(converter, layer, _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel)))
 
 
 def separable_conv(converter: "KerasConverter", layer: Layer) -> None:
     """SeparableConv1D, SeparableConv2D: a depthwise convolution, then one of windows of 1 that mixes its channels."""
-    x, kernel = _depthwise(converter, layer, "depthwise_kernel")
+    x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel")
     pointwise = layer.weight("pointwise_kernel")
     layer.check_config(filters=pointwise.shape[-1])
-    groups = kernel.shape[-1] // layer.depth_multiplier
-    y = _convolve(converter, layer, x, kernel, groups, _window(layer, x, kernel), biased=False)
+    y = _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel), biased=False)
     once = _plain(y.type.rank - 2)
     _finish(converter, layer, _convolve(converter, layer, y, converter.convert_to_constant_variable(pointwise), 1, once))
 
@@ -43,7 +42,7 @@ def conv_transpose(converter: "KerasConverter", layer: Layer) -> None:
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-2])
     x, kernel = _operands(converter, layer, weight)
-    *window, features, channels = kernel.shape
+    window = kernel.shape[:-2]
     rank, b = x.type.rank, converter.builder
     turned = {"starts": (*(size - 1 for size in window), 0, 0), "sizes": kernel.shape, "steps": (*(-1,) * len(window), 1, 1)}
     kernel = b.op("Transpose", [b.op("Slice", [kernel], turned)], {"perm": (*range(rank - 2), rank - 1, rank - 2)})
@@ -76,17 +75,17 @@ def _operands(converter: "KerasConverter", layer: Layer, weight: Weight) -> tupl
     return x, converter.convert_to_constant_variable(weight)
 
 
-def _depthwise(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Tensor, Tensor]:
-    """x, and the kernel as that of a grouped convolution."""
+def _depthwise(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Tensor, Tensor, int]:
+    """x, the kernel as that of a grouped convolution, and the groups."""
     weight = layer.weight(name)
     x, kernel = _operands(converter, layer, weight)
     *window, channels, multiplier = weight.shape
     layer.check_config(depth_multiplier=multiplier)
-    return x, converter.builder.op("Reshape", [kernel], {"shape": (*window, 1, channels * multiplier)})
+    return x, converter.builder.op("Reshape", [kernel], {"shape": (*window, 1, channels * multiplier)}), channels
 
 
 def _convolve(
-    converter: "KerasConverter", layer: Layer, x: Tensor, kernel: Tensor, groups: int, attrs: Mapping[str, Any], *, biased: bool = True
+    converter: "KerasConverter", layer: Layer, x: Tensor, kernel: Tensor, groups: int, attrs: dict[str, Any], *, biased: bool = True
 ) -> Tensor:  # fmt: skip
     """Convolve with a kernel [*window, in / groups, out]; add the layer's bias where it has one."""
     rank = x.type.rank

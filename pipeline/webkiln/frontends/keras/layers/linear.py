@@ -1,5 +1,7 @@
-"""Dense layers."""
+"""Layers that multiply by a matrix, or look rows of one up."""
 
+from collections.abc import Sequence
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Layer
@@ -22,6 +24,50 @@ def dense(converter: "KerasConverter", layer: Layer) -> None:
     if layer.config.get("use_bias", True):
         y = b.op("Add", [y, bias_of(converter, layer, weight.shape[1])])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
+
+
+def einsum_dense(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    weight = layer.weight("kernel")
+    b = converter.builder
+    equation = spelled_out(str(layer.config["equation"]), [x.type.rank, len(weight.shape)])
+    y = b.op("Einsum", [x, converter.convert_to_constant_variable(weight)], {"equation": equation})
+    if layer.config.get("bias_axes"):
+        y = b.op("Add", [y, converter.convert_to_constant_variable(layer.weight("bias"))])
+    converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
+
+
+def spelled_out(equation: str, ranks: Sequence[int]) -> str:
+    """An equation without its spaces, and with letters for what `...` stands for in operands of these ranks."""
+    equation = equation.replace(" ", "")
+    terms = equation.partition("->")[0].split(",")
+    missing = max((rank - len(term) + 3 for term, rank in zip(terms, ranks, strict=True) if "..." in term), default=0)
+    free = [letter for letter in ascii_letters if letter not in equation]
+    return equation.replace("...", "".join(free[:missing]))
+
+
+def embedding(converter: "KerasConverter", layer: Layer) -> None:
+    """Rows of a matrix by their numbers."""
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    weight = layer.weight("embeddings")
+    layer.check_config(input_dim=weight.shape[0], output_dim=weight.shape[1])
+    b = converter.builder
+    numbers = x if x.dtype == "int32" else b.op("Cast", [x], {"dtype": "int32"})
+    y = b.op("Gather", [converter.convert_to_constant_variable(weight), numbers], {"axis": 0}, converter.order(x.type.rank + 1))
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def reversible_embedding(converter: "KerasConverter", layer: Layer) -> None:
+    """An embedding, or, where it is called with `reverse=True`, scores of every row."""
+    if not layer.arguments.kwargs.get("reverse", False):
+        embedding(converter, layer)
+        return
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    b, tied = converter.builder, layer.config.get("tie_weights", True)
+    weight = converter.convert_to_constant_variable(layer.weight("embeddings" if tied else "reverse_embeddings"))
+    y = b.op("MatMul", [x, weight], {"transpose_b": tied}, x.order)
+    cap = layer.config.get("logit_soft_cap")
+    converter.set_variable(converter.get_output_tensor(layer)[0], y if cap is None else b.op("Tanh", [y / cap]) * cap)
 
 
 def bias_of(converter: "KerasConverter", layer: Layer, features: int) -> Tensor:

@@ -1,9 +1,11 @@
 """Layers with several inputs."""
 
 from functools import reduce
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Handler, Layer
+from webkiln.frontends.keras.layers.norm import to_length_1
 from webkiln.ops.builder import Tensor
 
 if TYPE_CHECKING:
@@ -35,3 +37,19 @@ def concatenate(converter: "KerasConverter", layer: Layer) -> None:
     axis = layer.config.get("axis", -1) % inputs[0].type.rank
     y = converter.builder.op("Concat", inputs, {"axis": axis}, inputs[0].order)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def dot(converter: "KerasConverter", layer: Layer) -> None:
+    """Sum the products of two inputs over an axis of each, sample by sample."""
+    x, y = (converter.get_variable(ref) for ref in converter.get_input_tensor(layer))
+    given, b = layer.config["axes"], converter.builder
+    first, second = (axis % tensor.type.rank for axis, tensor in zip([given] * 2 if isinstance(given, int) else given, (x, y), strict=True))
+    if 0 in (first, second) or x.shape[first] != y.shape[second]:
+        raise layer.error(f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one size, and not be the batch")
+    if layer.config.get("normalize"):
+        x, y = to_length_1(b, x, (first,), 1e-7), to_length_1(b, y, (second,), 1e-7)
+    left, right = ascii_lowercase[: x.type.rank], ascii_uppercase[: y.type.rank]
+    right = "".join("a" if axis == 0 else left[first] if axis == second else letter for axis, letter in enumerate(right))
+    result = left.replace(left[first], "") + right[1:].replace(left[first], "")
+    z = b.op("Einsum", [x, y], {"equation": f"{left},{right}->{result}"})
+    converter.set_variable(converter.get_output_tensor(layer)[0], b.op("Reshape", [z], {"shape": (*z.shape, 1)}) if z.type.rank == 1 else z)

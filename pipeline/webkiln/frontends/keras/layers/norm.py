@@ -1,11 +1,12 @@
 """Normalisation and activation layers."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Handler, Layer
 from webkiln.frontends.keras.layers.activations import Activation, activate, options
 from webkiln.ir.axis import OrderC
-from webkiln.ops.builder import Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
@@ -34,6 +35,95 @@ def batch_normalization(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
+def layer_normalization(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    axes = normal_axes(layer.config.get("axis", -1), x.type.rank)
+    epsilon = float(layer.config.get("epsilon", 1e-3))
+    rms_scaling = bool(layer.config.get("rms_scaling", False))
+    y = standardise(converter.builder, x, axes, epsilon, centre=not rms_scaling)
+    names = [name for name in ("gamma", "beta") if name in layer.weights and not (rms_scaling and name == "beta")]
+    shape = tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape))
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0], _affine(converter, layer, y, names, tuple(x.shape[axis] for axis in axes), shape)
+    )
+
+
+def group_normalization(converter: "KerasConverter", layer: Layer) -> None:
+    """Each group of channels by the mean and variance over it and all axes but the batch; `groups=-1` is a group for each channel."""
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    b, axis = converter.builder, layer.config.get("axis", -1) % x.type.rank
+    channels = x.shape[axis]
+    groups = layer.config.get("groups", 32)
+    groups = channels if groups == -1 else groups
+    if channels % groups:
+        raise layer.error(f"{channels} channels on axis {axis} of {list(x.shape)} are not divisible into {groups} groups")
+    split = b.op("Reshape", [x], {"shape": (*x.shape[:axis], groups, channels // groups, *x.shape[axis + 1 :])})
+    axes = tuple(a for a in range(1, x.type.rank + 1) if a != axis)
+    y = b.op("Reshape", [standardise(b, split, axes, float(layer.config.get("epsilon", 1e-3)))], {"shape": x.shape}, x.order)
+    names = [name for name in ("gamma", "beta") if name in layer.weights]
+    shape = tuple(channels if a == axis else 1 for a in range(x.type.rank))
+    converter.set_variable(converter.get_output_tensor(layer)[0], _affine(converter, layer, y, names, (channels,), shape))
+
+
+def rms_normalization(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    axes = normal_axes(layer.config.get("axis", -1), x.type.rank)
+    y = by_root_mean_square(converter.builder, x, axes, float(layer.config.get("epsilon", 1e-6)))
+    shape = tuple(x.shape[axis] for axis in axes)
+    converter.set_variable(converter.get_output_tensor(layer)[0], _affine(converter, layer, y, ["scale"], shape, shape))
+
+
+def unit_normalization(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    converter.set_variable(
+        converter.get_output_tensor(layer)[0],
+        to_length_1(converter.builder, x, normal_axes(layer.config.get("axis", -1), x.type.rank), 1e-12),
+    )
+
+
+def spectral_normalization(converter: "KerasConverter", layer: Layer) -> None:
+    """The layer that it wraps, whose kernel training has normalised."""
+    (part,) = layer.facts.parts.values()
+    (y,) = converter.apply(part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def standardise(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float, *, centre: bool = True) -> Tensor:
+    """x minus its mean over `axes` (unless `centre` is false), divided by its deviation there."""
+    attrs = {"axes": axes, "keepdims": True}
+    centred = b.op("Sub", [x, b.op("ReduceMean", [x], attrs)])
+    variance = b.op("ReduceMean", [b.op("Square", [centred])], attrs)
+    return b.op("Mul", [centred if centre else x, b.op("Rsqrt", [variance + epsilon])])
+
+
+def by_root_mean_square(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
+    mean = b.op("ReduceMean", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
+    return b.op("Mul", [x, b.op("Rsqrt", [mean + epsilon])])
+
+
+def to_length_1(b: GraphBuilder, x: Tensor, axes: tuple[int, ...], epsilon: float) -> Tensor:
+    """x divided by its length over `axes`, which counts as at least `epsilon`."""
+    squares = b.op("ReduceSum", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
+    return b.op("Mul", [x, b.binary("Min", b.op("Rsqrt", [squares]), 1 / epsilon)])
+
+
+def normal_axes(axis: int | Sequence[int], rank: int) -> tuple[int, ...]:
+    return tuple(sorted(a % rank for a in ([axis] if isinstance(axis, int) else axis)))
+
+
+def _affine(
+    converter: "KerasConverter", layer: Layer, y: Tensor, names: Sequence[str], expected: tuple[int, ...], shape: tuple[int, ...]
+) -> Tensor:  # fmt: skip
+    """y times the first of the named weights, plus a second one named beta, each seen with `shape`."""
+    for name in names:
+        weight = layer.weight(name)
+        if weight.shape != expected:
+            raise layer.error(f"{name} is {list(weight.shape)}, x needs {list(expected)}")
+        seen = converter.builder.op("Reshape", [converter.convert_to_constant_variable(weight)], {"shape": shape})
+        y = converter.builder.op("Add" if name == "beta" else "Mul", [y, seen])
+    return y
+
+
 def activation(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(converter.builder, layer, x))
@@ -50,6 +140,16 @@ def activation_layer(function: Activation) -> Handler:
         converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
     return handler
+
+
+def prelu(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    slope = layer.weight("alpha")
+    if len(slope.shape) != x.type.rank - 1 or any(size not in (1, given) for size, given in zip(slope.shape, x.shape[1:], strict=True)):
+        raise layer.error(f"alpha is {list(slope.shape)}, x is {list(x.shape)}; each size of alpha is that of x without its batch, or 1")
+    below = converter.builder.op("Mul", [converter.builder.binary("Min", x, 0.0), converter.convert_to_constant_variable(slope)])
+    y = converter.builder.op("Add", [converter.builder.op("Relu", [x]), below])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def identity(converter: "KerasConverter", layer: Layer) -> None:

@@ -47,3 +47,15 @@ def global_pool(op: str) -> Handler:
         converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
     return handler
+
+
+def adaptive_pool(op: str) -> Handler:
+    """AdaptiveMaxPooling and AdaptiveAveragePooling of any rank."""
+
+    def handler(converter: "KerasConverter", layer: Layer) -> None:
+        x = converter.get_variable(converter.get_input_tensor(layer)[0])
+        _, _, *spatial = dims(layer, x.type.rank)
+        attrs = {"axes": tuple(spatial), "sizes": sizes(layer.config["output_size"], len(spatial))}
+        converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op(op, [x], attrs, x.order))
+
+    return handler

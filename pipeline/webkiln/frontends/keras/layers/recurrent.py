@@ -229,8 +229,9 @@ def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequ
     def zeros(width: int) -> Tensor:
         return b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, width)})
 
-    lasting = list(layer.weights.values()) if config.get("stateful") and not initial else []
-    states = [converter.state(weight) for weight in lasting] or list(initial) or [zeros(size) for size in made.sizes]
+    states = list(initial) or [zeros(size) for size in made.sizes]
+    lasting = [f"{layer.path}/state{n}" for n, _ in enumerate(states)] if config.get("stateful") and not initial else []
+    states = [converter.state(name, first) for name, first in zip(lasting, states, strict=True)] if lasting else states
     if len(states) != len(made.sizes):
         raise layer.error(f"takes {len(made.sizes)} initial states, got {len(states)}")
 
@@ -248,8 +249,8 @@ def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequ
     held = [] if mask is None else [zeros(made.width)]
     last, (outputs,) = converter.scan([*states, *held], sequences, step, reverse=bool(config.get("go_backwards")))
     final = last[: len(states)]
-    for weight, value in zip(lasting, final, strict=False):
-        converter.set_state(weight, value)
+    for name, value in zip(lasting, final, strict=False):
+        converter.set_state(name, value)
     if mask is not None and config.get("zero_output_for_mask"):
         outputs = b.op("Where", [b.op("Reshape", [mask], {"shape": (batch, steps, 1)}), outputs, b.constant(0.0, x.dtype)])
     elif made.shown is not None and not config.get("return_sequences"):

@@ -48,3 +48,34 @@ def zero_padding(converter: "KerasConverter", layer: Layer) -> None:
         low[axis], high[axis] = before, after
     y = converter.builder.op("Pad", [x], {"low": tuple(low), "high": tuple(high), "value": 0.0})
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def cropping(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    _, _, *spatial = dims(layer, x.type.rank)
+    amounts = layer.config["cropping"]
+    starts, kept = [0] * x.type.rank, list(x.shape)
+    for axis, (before, after) in zip(spatial, [amounts] if len(spatial) == 1 else amounts, strict=True):
+        starts[axis], kept[axis] = before, kept[axis] - before - after
+        if kept[axis] < 1:
+            raise layer.error(f"cropping {before} and {after} of axis {axis} leaves nothing of its {x.shape[axis]} elements")
+    attrs = {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
+    converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op("Slice", [x], attrs))
+
+
+def repeat_vector(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    rows, b = x.shape[0], converter.builder
+    y = b.op("Reshape", [x], {"shape": (rows, 1, *x.shape[1:])})
+    y = b.op("Broadcast", [y], {"shape": (rows, layer.config["n"], *x.shape[1:])}, converter.order(x.type.rank + 1))
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def masking(converter: "KerasConverter", layer: Layer) -> None:
+    """0 in place of every step whose features all have the mask's value."""
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    b = converter.builder
+    differs = b.op("Cast", [b.binary("NotEqual", x, float(layer.config["mask_value"]))], {"dtype": "int32"})
+    kept = b.op("Cast", [b.op("ReduceMax", [differs], {"axes": (x.type.rank - 1,), "keepdims": True})], {"dtype": "bool"})
+    y = b.op("Where", [kept, x, b.constant(0.0, x.dtype)], order=x.order)
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)

@@ -4,19 +4,39 @@ from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import Handler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu, softmax
-from webkiln.frontends.keras.layers.conv import conv, depthwise_conv
-from webkiln.frontends.keras.layers.linear import dense
-from webkiln.frontends.keras.layers.merge import concatenate, merge
-from webkiln.frontends.keras.layers.norm import activation, activation_layer, batch_normalization, identity
-from webkiln.frontends.keras.layers.pool import global_pool, pool
+from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
+from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
+from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
+from webkiln.frontends.keras.layers.norm import (
+    activation,
+    activation_layer,
+    batch_normalization,
+    group_normalization,
+    identity,
+    layer_normalization,
+    prelu,
+    rms_normalization,
+    spectral_normalization,
+    unit_normalization,
+)
+from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
 from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
-from webkiln.frontends.keras.layers.shape import flatten, permute, reshape, zero_padding
+from webkiln.frontends.keras.layers.resize import resizing, up_sampling
+from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
 
 LAYERS: Mapping[str, Handler] = {
     "Dense": dense,
+    "EinsumDense": einsum_dense,
+    "Embedding": embedding,
+    "ReversibleEmbedding": reversible_embedding,
     "Conv1D": conv,
     "Conv2D": conv,
     "Conv3D": conv,
+    "Conv1DTranspose": conv_transpose,
+    "Conv2DTranspose": conv_transpose,
+    "Conv3DTranspose": conv_transpose,
+    "SeparableConv1D": separable_conv,
+    "SeparableConv2D": separable_conv,
     "DepthwiseConv1D": depthwise_conv,
     "DepthwiseConv2D": depthwise_conv,
     "MaxPooling1D": pool("MaxPool"),
@@ -31,11 +51,23 @@ LAYERS: Mapping[str, Handler] = {
     "GlobalAveragePooling1D": global_pool("ReduceMean"),
     "GlobalAveragePooling2D": global_pool("ReduceMean"),
     "GlobalAveragePooling3D": global_pool("ReduceMean"),
+    "AdaptiveMaxPooling1D": adaptive_pool("AdaptiveMaxPool"),
+    "AdaptiveMaxPooling2D": adaptive_pool("AdaptiveMaxPool"),
+    "AdaptiveMaxPooling3D": adaptive_pool("AdaptiveMaxPool"),
+    "AdaptiveAveragePooling1D": adaptive_pool("AdaptiveAvgPool"),
+    "AdaptiveAveragePooling2D": adaptive_pool("AdaptiveAvgPool"),
+    "AdaptiveAveragePooling3D": adaptive_pool("AdaptiveAvgPool"),
     "BatchNormalization": batch_normalization,
+    "LayerNormalization": layer_normalization,
+    "GroupNormalization": group_normalization,
+    "RMSNormalization": rms_normalization,
+    "UnitNormalization": unit_normalization,
+    "SpectralNormalization": spectral_normalization,
     "Activation": activation,
     "ReLU": activation_layer(relu),
     "LeakyReLU": activation_layer(leaky_relu),
     "ELU": activation_layer(elu),
+    "PReLU": prelu,
     "Softmax": activation_layer(softmax),
     "Flatten": flatten,
     "Reshape": reshape,
@@ -43,6 +75,15 @@ LAYERS: Mapping[str, Handler] = {
     "ZeroPadding1D": zero_padding,
     "ZeroPadding2D": zero_padding,
     "ZeroPadding3D": zero_padding,
+    "Cropping1D": cropping,
+    "Cropping2D": cropping,
+    "Cropping3D": cropping,
+    "UpSampling1D": up_sampling,
+    "UpSampling2D": up_sampling,
+    "UpSampling3D": up_sampling,
+    "Resizing": resizing,
+    "RepeatVector": repeat_vector,
+    "Masking": masking,
     "Add": merge("Add"),
     "Subtract": merge("Sub"),
     "Multiply": merge("Mul"),
@@ -50,6 +91,7 @@ LAYERS: Mapping[str, Handler] = {
     "Maximum": merge("Max"),
     "Minimum": merge("Min"),
     "Concatenate": concatenate,
+    "Dot": dot,
     "SimpleRNN": recurrent,
     "LSTM": recurrent,
     "GRU": recurrent,

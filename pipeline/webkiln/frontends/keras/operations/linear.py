@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from webkiln.errors import ShapeError
+from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise
 from webkiln.frontends.keras.operations.arguments import Operand, axes_of, cast, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
@@ -135,9 +136,7 @@ def layer_norm(
     axes = axes_of(axis, x.type.rank)
     eps = 1e-7 if epsilon is None else epsilon
     shape = tuple(n if axis in axes else 1 for axis, n in enumerate(x.shape))
-    centred = x if rms_scaling else b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
-    spread = variance(b, x, axes, keepdims=True)
-    y = b.op("Mul", [centred, b.op("Rsqrt", [spread + eps])])
+    y = standardise(b, x, axes, eps, centre=not rms_scaling)
     if gamma is not None:
         y = b.op("Mul", [y, b.op("Reshape", [tensor(b, gamma)], {"shape": shape})])
     return y if beta is None or rms_scaling else b.op("Add", [y, b.op("Reshape", [tensor(b, beta)], {"shape": shape})])
@@ -145,9 +144,7 @@ def layer_norm(
 
 def rms_norm(b: GraphBuilder, x: Operand, scale: Operand = None, axis: Axis = -1, epsilon: float | None = None) -> Tensor:
     x = floating(b, x)
-    axes = axes_of(axis, x.type.rank)
-    spread = b.op("ReduceMean", [b.op("Square", [x])], {"axes": axes, "keepdims": True})
-    y = b.op("Mul", [x, b.op("Rsqrt", [spread + (1e-7 if epsilon is None else epsilon)])])
+    y = by_root_mean_square(b, x, axes_of(axis, x.type.rank), 1e-7 if epsilon is None else epsilon)
     return y if scale is None else b.op("Mul", operands(b, y, scale))
 
 

@@ -1,0 +1,103 @@
+"""Layers that change the size of images."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layers.conv import dims, sizes
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+if TYPE_CHECKING:
+    from webkiln.frontends.keras.converter import KerasConverter
+
+METHODS: Mapping[str, str] = {
+    "nearest": "nearest",
+    "bilinear": "linear",
+    "bicubic": "cubic",
+    "area": "area",
+    "lanczos3": "lanczos3",
+    "lanczos5": "lanczos5",
+}
+"""Keras's interpolation -> the operator's method."""
+
+BICUBIC_STEPS = 1024
+"""TensorFlow looks the weights of its bicubic up in a table of that many positions between two elements."""
+
+
+def up_sampling(converter: "KerasConverter", layer: Layer) -> None:
+    """UpSampling1D, 2D, 3D."""
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    spatial = dims(layer, x.type.rank)[2:]
+    factors = sizes(layer.config["size"], len(spatial))
+    if layer.config.get("interpolation", "nearest") == "nearest":
+        y = _repeated(converter.builder, x, spatial, factors)
+    else:
+        wanted = [x.shape[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
+        y = resized(converter.builder, x, spatial, wanted, layer.config["interpolation"])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def resizing(converter: "KerasConverter", layer: Layer) -> None:
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    config, b = layer.config, converter.builder
+    spatial = dims(layer, x.type.rank)[2:]
+    wanted = (config["height"], config["width"])
+    dtype = x.dtype
+    exact = is_float(dtype) or config["interpolation"] == "nearest"
+    y = x if exact else b.op("Cast", [x], {"dtype": "float32"}, x.order)
+    if config.get("crop_to_aspect_ratio"):
+        y = _cropped(b, y, spatial, wanted)
+    elif config.get("pad_to_aspect_ratio"):
+        y = _padded(b, y, spatial, wanted, float(config.get("fill_value", 0.0)))
+    y = resized(b, y, spatial, wanted, config["interpolation"], antialias=bool(config.get("antialias", False)))
+    if not exact:
+        y = b.op("Cast", [b.op("Round", [y])], {"dtype": dtype}, x.order)
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def resized(
+    b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], interpolation: str, *, antialias: bool = False
+) -> Tensor:
+    """Resize as TensorFlow's kernels do."""
+    method = METHODS[interpolation]
+    attrs: dict[str, Any] = {"axes": tuple(axes), "sizes": tuple(wanted)}
+    if method in ("nearest", "area"):
+        attrs |= {"method": method}
+    elif method == "linear":
+        attrs |= {"method": "triangle", "antialias": True} if antialias else {"method": method}
+    else:
+        attrs |= {"method": method, "antialias": antialias, "resolution": BICUBIC_STEPS if method == "cubic" and not antialias else 0}
+    return b.op("Resize", [x], attrs, x.order)
+
+
+def _repeated(b: GraphBuilder, x: Tensor, axes: Sequence[int], factors: Sequence[int]) -> Tensor:
+    times = dict(zip(axes, factors, strict=True))
+    split = [part for axis, size in enumerate(x.shape) for part in ((size, 1) if axis in times else (size,))]
+    wide = [part for axis, size in enumerate(x.shape) for part in ((size, times[axis]) if axis in times else (size,))]
+    y = b.op("Broadcast", [b.op("Reshape", [x], {"shape": tuple(split)})], {"shape": tuple(wide)})
+    return b.op("Reshape", [y], {"shape": tuple(size * times.get(axis, 1) for axis, size in enumerate(x.shape))}, x.order)
+
+
+def _fitting(x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """The size that each axis would have beside the other one at the wanted ratio, in TensorFlow's float32."""
+    height, width = (x.shape[axis] for axis in axes)
+    scaled = (np.float32(width * wanted[0]) / np.float32(wanted[1]), np.float32(height * wanted[1]) / np.float32(wanted[0]))
+    return [int(size) for size in scaled]
+
+
+def _cropped(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int]) -> Tensor:
+    starts, kept = [0] * x.type.rank, list(x.shape)
+    for axis, fitting in zip(axes, _fitting(x, axes, wanted), strict=True):
+        kept[axis] = max(min(x.shape[axis], fitting), 1)
+        starts[axis] = (x.shape[axis] - kept[axis]) // 2
+    return b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank})
+
+
+def _padded(b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], value: float) -> Tensor:
+    around = [0] * x.type.rank
+    for axis, fitting in zip(axes, _fitting(x, axes, wanted), strict=True):
+        around[axis] = max(fitting - x.shape[axis], 0) // 2
+    return b.op("Pad", [x], {"low": tuple(around), "high": tuple(around), "value": value})

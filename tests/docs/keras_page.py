@@ -1,0 +1,69 @@
+"""Writes docs/keras.md from the table of layer cases: python -m tests.docs.keras_page"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tests.docs.pages import ROOT
+from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, REFUSED, TRIED, Tried
+
+PAGE = ROOT / "docs" / "keras.md"
+HEAD = """# Keras layers
+
+Every public layer of Keras 3, and what becomes of it. The page is written from the table of the tests (`python -m tests.docs.keras_page`): what stands here is built in Keras and compared
+with it, on wasm and js, with the options named; options that are not named have Keras's defaults. Other values of the same options work as well; what does not is said under
+[Refused](#refused).
+
+A layer that is not here, yours or Keras's, is traced where its `call` is written with `keras.ops`; for any other write a handler: [tutorial-custom-layer.md](tutorial-custom-layer.md).
+"""
+EXPLAINED = """
+`data_format` works for both values in all of them, whatever TensorFlow has kernels for. Results are those of Keras on TensorFlow where backends differ: the padding of transposed convolutions,
+and bicubic interpolation, whose weights TensorFlow looks up in a table of 1024 positions.
+"""
+
+
+def spelled(value: Any) -> str:
+    """A value as one writes it in Python; a layer by its class."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(spelled, value))}]"
+    return repr(value) if value is None or isinstance(value, str | int | float | tuple) else type(value).__name__
+
+
+def options(cases: Iterable[Tried]) -> str:
+    """Every option with the values that it was tried with."""
+    values: dict[str, dict[str, None]] = {}
+    for tried in cases:
+        given = {**tried.options, **tried.call} | ({"dtype of the input": tried.dtype} if tried.dtype != "float32" else {})
+        for name, value in given.items():
+            values.setdefault(name, {})[spelled(value)] = None
+    return "; ".join(f"`{name}` {', '.join(found)}" for name, found in values.items()) or "those by default"
+
+
+def ranks(cases: Iterable[Tried]) -> str:
+    """The ranks of the inputs, with the batch."""
+    return ", ".join(map(str, sorted({len(shape) + 1 for tried in cases for shape in tried.shapes})))
+
+
+def section(title: str, rows: Mapping[str, tuple[Tried, ...]]) -> str:
+    lines = [f"| `{name}` | {ranks(cases)} | {options(cases)} |" for name, cases in rows.items()]
+    return "\n".join([f"\n## {title}\n", "| layer | ranks | options |", "|---|---|---|", *lines, ""])
+
+
+def page() -> str:
+    reasons: dict[str, list[str]] = {}
+    for name, reason in NOT_CONVERTED.items():
+        reasons.setdefault(reason, []).append(f"`{name}`")
+    parts = f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of recurrent layers.\n"
+    refused = [f"| {case.what} | {case.message} |" for case in REFUSED]
+    absent = [f"| {', '.join(names)} | {reason} |" for reason, names in reasons.items()]
+    return "".join([
+        HEAD,
+        EXPLAINED,
+        *(section(title, rows) for title, rows in TRIED.items()),
+        parts,
+        "\n".join(["\n## Refused\n", "| what | message |", "|---|---|", *refused, ""]),
+        "\n".join(["\n## Not converted\n", "| layers | why |", "|---|---|", *absent, ""]),
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

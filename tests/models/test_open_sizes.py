@@ -1,0 +1,86 @@
+"""A size that is left open until the model runs: inferred from inputs, set by name, refused where it does not fit, in Node and Chromium."""
+
+import json
+import subprocess
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from tests.backends.harness import error
+from webkiln.backends import host
+from webkiln.build.descriptor import generate_descriptor
+from webkiln.frontends.keras.converter import KerasConverter
+
+SCRIPT = """
+const { load } = await import(process.argv[1]);
+const { default: WebDNN } = await import(new URL('webdnn.js', process.argv[1]).href);
+const backend = process.argv[2];
+const input = (length) => Float32Array.from({ length }, (_, i) => Math.sin(i));
+const codeOf = (promise) => promise.then(() => null, (error) => error.code);
+const model = await load({ backends: [backend] });
+const shapes = [];
+for (const T of [3, 40, 1]) {
+  await model.run({ x: input(4 * T) });
+  shapes.push(model.shapes);
+}
+const expected = Array.from((await model.run({ x: input(20) })).last);
+const codes = [
+  await codeOf(model.run({ x: input(6) })),
+  await codeOf(model.run({ x: input(0) })),
+  await codeOf(model.run({ x: input(8) }, { placeholders: { T: 3 } })),
+  await codeOf(model.run({ x: input(8) }, { placeholders: { S: 2 } })),
+  await codeOf(model.run({ x: input(8) }, { placeholders: { T: 0.5 } })),
+];
+const runner = await WebDNN.load(new URL('.', process.argv[1]).href, { backendOrder: [backend] });
+let unset = null;
+try { runner.inputs[0].toActual(); } catch (error) { unset = error.code; }
+await runner.setPlaceholderValue({ T: 5 });
+runner.inputs[0].set(input(20));
+await runner.run();
+const webdnn = Array.from(runner.outputs.last.toActual());
+const wrong = await codeOf(runner.setPlaceholderValue({ Z: 5 }));
+console.log(JSON.stringify({ shapes, codes, expected, unset, webdnn, wrong, lengths: [runner.inputs[0].length, runner.outputs.each.length] }));
+model.dispose();
+runner.dispose();
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(1)
+    x = keras.Input((None, 4), name="x")
+    y = layers.GRU(6, return_sequences=True)(x)
+    return keras.Model(x, [layers.Dense(3, name="each")(y), layers.LSTM(5, name="last")(y)])
+
+
+@pytest.fixture(scope="module")
+def bundle(model, tmp_path_factory):
+    graph = KerasConverter(input_shapes={"x": (1, "T", 4)}).convert(model)
+    folder = tmp_path_factory.mktemp("open") / "bundle"
+    for backend in ("wasm", "js"):
+        generate_descriptor(backend, graph).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_placeholders_follow_from_inputs_or_are_set(bundle, backend):
+    command = ["node", "--input-type=module", "-e", SCRIPT, (bundle / "index.js").as_uri(), backend]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    got = json.loads(done.stdout)
+    assert got["shapes"] == [{"each": [1, steps, 3], "last": [1, 5]} for steps in (3, 40, 1)]
+    assert got["codes"] == ["WrongLength", "WrongLength", "WrongLength", "UnknownPlaceholder", "WrongSize"]
+    assert (got["unset"], got["wrong"], got["lengths"]) == ("MissingPlaceholder", "UnknownPlaceholder", [20, 15])
+    assert got["webdnn"] == got["expected"]
+
+
+@pytest.mark.parametrize("engine", ["node", "chromium"])
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
+    sets = [{"x": np.random.default_rng(steps).normal(size=(1, steps, 4)).astype(np.float32)} for steps in (100, 1, 300, 17)]
+    for given, result in zip(sets, host.run_bundle(bundle, backend, sets, host=engine), strict=True):
+        expected = dict(zip(("each", "last"), map(np.asarray, model(given["x"])), strict=True))
+        assert {name: value.shape for name, value in result.outputs.items()} == {name: value.shape for name, value in expected.items()}
+        for name, value in expected.items():
+            assert error(result.outputs[name], value) < 2e-4
