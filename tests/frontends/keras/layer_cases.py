@@ -234,6 +234,13 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         ),
         "RMSNormalization": (on(VECTOR), on(IMAGE, epsilon=0.1)),
         "SpectralNormalization": (on(IMAGE, layer=L.Conv2D(3, 2)), on(VECTOR, layer=L.Dense(4))),
+        "Normalization": (
+            on(IMAGE),
+            on(SEQUENCE, axis=(1, 2)),
+            on(VECTOR, axis=None, mean=0.5, variance=4.0),
+            on(IMAGE, mean=[1.0, 2.0, 3.0, 4.0], variance=[1.0, 0.5, 0.0, 2.0], invert=True),
+        ),
+        "Rescaling": (on(IMAGE, dtype="uint8", scale=1 / 127.5, offset=-1), on(SEQUENCE, scale=2.0), on((2, 3), scale=[1.0, 2.0, 0.5])),
         "UnitNormalization": (on(VECTOR), on(IMAGE, axis=(1, 2)), on(SEQUENCE, axis=1)),
     },
     "Recurrent": {
@@ -339,10 +346,10 @@ NOT_CONVERTED: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "AugMix AutoContrast CategoryEncoding CenterCrop ContrastLimitedAdaptiveHistogramEqualization CutMix Discretization Equalization HashedCrossing Hashing "
-            "IntegerLookup MaxNumBoundingBoxes MelSpectrogram MixUp Normalization Pipeline RandAugment RandomBrightness RandomColorDegeneration "
+            "IntegerLookup MaxNumBoundingBoxes MelSpectrogram MixUp Pipeline RandAugment RandomBrightness RandomColorDegeneration "
             "RandomColorJitter RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur RandomGrayscale "
             "RandomHue RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness RandomShear "
-            "RandomTranslation RandomZoom Rescaling STFTSpectrogram Solarization StringLookup TextVectorization"
+            "RandomTranslation RandomZoom STFTSpectrogram Solarization StringLookup TextVectorization"
         ).split(),
         PREPROCESSING,
     ),

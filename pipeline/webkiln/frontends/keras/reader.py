@@ -30,6 +30,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "LayerNormalization": ("gamma", "beta"),
     "GroupNormalization": ("gamma", "beta"),
     "RMSNormalization": ("scale",),
+    "Normalization": ("mean", "variance", "count"),
     "SpectralNormalization": ("kernel", "vector_u"),
     "PReLU": ("alpha",),
     "Embedding": ("embeddings",),
