@@ -1,0 +1,60 @@
+"""Which axis takes the lanes: seen through the schedules of small graphs."""
+
+from textwrap import dedent
+
+import pytest
+
+from webkiln.backends.program import plan
+from webkiln.backends.table import FACTS
+from webkiln.ir.text import parse
+
+CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+GRAPHS = {
+    "whole vectors": f"""
+        input x: float32[1,9,9,16]
+        slot w: float32[3,3,16,72]
+        y: float32[1,7,7,72] = Conv(x, w) {CONV}
+    """,
+    "part of a vector": f"""
+        input x: float32[1,9,9,16]
+        slot w: float32[3,3,16,3]
+        y: float32[1,7,7,3] = Conv(x, w) {CONV}
+    """,
+    "rows": """
+        input x: float32[50,64]
+        y: float32[50] = ReduceSum(x) {"axes":[1]}
+    """,
+    "short rows": """
+        input x: float32[50,5]
+        y: float32[50] = ReduceSum(x) {"axes":[1]}
+    """,
+    "columns": """
+        input x: float32[50,64]
+        y: float32[64] = ReduceSum(x) {"axes":[0]}
+    """,
+    "rows by rows": """
+        input x: float32[20,64]
+        input w: float32[30,64]
+        y: float32[20,30] = MatMul(x, w) {"transpose_b":true}
+    """,
+}
+EXPECTED = {
+    # graph, backend: lanes and the axis they lie on, whether whole, tile
+    ("whole vectors", "wasm"): (16, "a2", True, 2),
+    ("part of a vector", "wasm"): (4, "a2", False, 4),
+    ("part of a vector", "js"): (4, "a2", False, 4),
+    ("rows", "wasm"): (16, "r0", False, 1),
+    ("rows", "js"): (4, "r0", False, 1),
+    ("short rows", "wasm"): (1, None, False, 1),
+    ("columns", "wasm"): (16, "a0", True, 1),
+    ("rows by rows", "wasm"): (8, "r0", False, 4),
+    ("rows by rows", "js"): (2, "r0", False, 4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "backend"), EXPECTED)
+def test_the_lanes_of(name, backend):
+    graph = parse(f"graph g\n{dedent(GRAPHS[name]).strip()}\noutput out = y\n")
+    (choice,) = plan(graph, FACTS[backend]).choices
+    schedule = choice.schedule
+    assert (schedule.lanes, schedule.vector, schedule.whole, schedule.count) == EXPECTED[name, backend]
