@@ -49,6 +49,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
             schedule = _along(call, loop.axis, facts)
             return Choice(schedule, _described(schedule, call, refusals))
         refusals.append(f"{loop.axis}: {reason}")
+    if not refusals:
+        return plain(call, "there is no axis")
     return plain(call, "no axis can be the vector axis (" + "; ".join(refusals) + ")")
 
 
