@@ -11,6 +11,7 @@ from webkiln.errors import UserError
 
 COMMANDS = {
     "build": "compile a model file to a bundle",
+    "diff": "compare a bundle's layers with another backend's, or Keras's, up to the first that differs",
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
     "inspect": "show what is in a model file and what each backend would make of it",
     "run": "run a bundle on the arrays of an .npz file",

@@ -51,6 +51,21 @@ def test_weights_reach_the_export_scripts_that_take_them() -> None:
     assert models["other"] == other
 
 
+def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
+    toy.edit("stages/verify.py", "DATA = ()", "from webkiln.errors import VerificationError\n\nDATA = ()")
+    toy.edit(
+        "stages/verify.py",
+        "    canonical.write(",
+        "    raise VerificationError(f'it is wrong, layers {params[\"layers\"]}')\n    canonical.write(",
+    )
+    printed = toy.doit("verify:toy:js:chromium", status=2)
+    assert printed.endswith("it is wrong, layers True\n")
+    toy.edit("stages/verify.py", "    raise", "    if not params['layers']: raise")
+    assert "it is wrong, layers False\n  with its layers kept, which leaves less to fuse, the bundle verifies" in toy.doit(
+        "verify:toy:js:chromium", status=2
+    )
+
+
 def test_info_forget_and_clean(toy: Tree) -> None:
     toy.build()
     assert "up-to-date" in toy.doit("info", "lower:toy:wasm")

@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, Choice, ModelGraph
 from webkiln.build.why import difference
-from webkiln.errors import RecipeError, UserError, WebkilnError
+from webkiln.errors import RecipeError, UserError, VerificationError, WebkilnError
 from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, read_recipes, with_parameters
 
 VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights")
@@ -137,18 +137,22 @@ def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
         yield {"basename": stage, "name": None, "doc": doc}
     bundles: list[str] = []
     for model, recipe in variables.models.items():
-        graph = ModelGraph(recipe, engine.share)
+        graph, kept = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
         places: dict[str, Path] = {}
+        layered: dict[str, Action] = {}
         groups: dict[str, list[str]] = {}
         for encoding in variables.encodings or recipe.encodings:
             choice = Choice(variables.backends or recipe.backends, encoding, variables.layers)
+            if not choice.layers:
+                again = [action for browser in variables.browsers for action in kept.verify(replace(choice, layers=True), browser)]
+                layered |= {action.task.removesuffix(":layers"): action for action in again}
             bundle = graph.bundle(choice)
             bundles.append(bundle.task)
             places[bundle.task] = places[graph.report(choice, variables.browsers).task] = destination(model, choice)
         for action in graph.actions():
             if action.stage == "verify" and action.params["variant"]:
                 groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
-            yield Step(engine, action, places.get(action.task)).task()
+            yield Step(engine, action, places.get(action.task), layered.get(action.task)).task()
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
@@ -157,11 +161,13 @@ def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Step:
-    """An action as a doit task; `folder` is where its outputs are published, if they are."""
+    """An action as a doit task; `folder` is where its outputs are published, if they are. `layered` is what verifies the same bundle with its
+    layers kept, to tell where one that fails goes wrong."""
 
     engine: Engine
     action: Action
     folder: Path | None
+    layered: Action | None
 
     def __repr__(self) -> str:
         return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
@@ -172,11 +178,23 @@ class Step:
             self.engine.run(self.action)
             if self.folder is not None:
                 self.engine.publish(self.action, "bundle/" if whole else "", self.folder, whole=whole)
+        except VerificationError as error:
+            return TaskError(self._located(str(error)))
         except UserError as error:
             return TaskError(str(error))
         except WebkilnError as error:
             return TaskFailed(str(error))
         return {"done": True}
+
+    def _located(self, failure: str) -> str:
+        """What a failed verification says, with the layer that it starts at."""
+        if self.layered is None:
+            return failure
+        try:
+            self.engine.run(self.layered)
+        except WebkilnError as error:
+            return str(error)
+        return f"{failure}\n  with its layers kept, which leaves less to fuse, the bundle verifies"
 
     def current(self, task: Any, values: Mapping[str, Any]) -> bool:
         del task

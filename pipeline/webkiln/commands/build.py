@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
     if not options.source.is_file() and str(options.source) in shipped():
-        known = with_parameters(shipped()[str(options.source)], dict(map(_parameter, options.parameter)))
+        known = with_parameters(shipped()[str(options.source)], parameters_of(options))
         return replace(
             known,
             name=options.name or known.name,
@@ -94,7 +94,12 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         plugins=tuple(path.absolute() for path in options.plugin),
         trust_source=options.trust_source,
     )
-    return with_parameters(recipe, dict(map(_parameter, options.parameter)))
+    return with_parameters(recipe, parameters_of(options))
+
+
+def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The values of `--parameter`."""
+    return dict(map(_parameter, options.parameter))
 
 
 def shipped() -> dict[str, Recipe]:

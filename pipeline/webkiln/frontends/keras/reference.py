@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, VerificationError
-from webkiln.frontends.keras.facts import LayerFacts, ModelFacts, noises
+from webkiln.frontends.keras.facts import ModelFacts, noises
 from webkiln.frontends.keras.noise import fed, sample
 from webkiln.ir.types import Array
 from webkiln.ops.builder import clean
 
 Inputs = dict[str, tuple[str, tuple[int, ...]]]
+Drawn = Mapping[str, tuple[str, Mapping[str, float]]]
 
 NATURAL = ("natural0", "natural1")
 SCALES = (1.0, 16.0, 255.0)
@@ -20,19 +21,19 @@ LEAST_DIFFERENCE = 0.01
 SAMPLE_SIZE = 16
 
 
-def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Sequence[LayerFacts] = ()) -> dict[str, dict[str, Array]]:
+def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Drawn | None = None) -> dict[str, dict[str, Array]]:
     """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine.
 
-    Inputs that are `drawn`, as random numbers of a layer, follow their distribution in every set.
+    Inputs that are `drawn` follow their distribution (a name, and parameters by name) in every set.
     """
     sets: dict[str, dict[str, Array]] = {}
     for seed, name in enumerate(NATURAL):
         sets[name] = {key: natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
     sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in inputs.items()}
     for seed, values in enumerate(sets.values()):
-        for index, noise in enumerate(drawn):
-            dtype, shape = inputs[noise.name]
-            values[noise.name] = sample(noise.config["distribution"], noise.config["parameters"], shape, dtype, 3 * index + seed)
+        for index, (key, (distribution, parameters)) in enumerate((drawn or {}).items()):
+            dtype, shape = inputs[key]
+            values[key] = sample(distribution, parameters, shape, dtype, 3 * index + seed)
     return sets
 
 
@@ -116,7 +117,9 @@ def difference(reference: Array, other: Array) -> float:
 def _natural_sets(facts: ModelFacts, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
     flat: list[tuple[str, float]] = []
     for scale in SCALES:
-        sets = make_inputs(table, scale, noises(facts))
+        sets = make_inputs(
+            table, scale, {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(facts)}
+        )
         first, second = (run(sets[name])[0] for name in NATURAL)
         checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)
         spreads = {key: max(difference(first[key], second[key]), difference(second[key], first[key])) for key in checked}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from webkiln.frontends.keras.layer import Handler, Layer
-from webkiln.frontends.keras.layers.activations import Activation, activate, options
+from webkiln.frontends.keras.layers.activations import Activation, activate, options, softmax
 from webkiln.ir.axis import OrderC
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -167,16 +167,26 @@ def activation(converter: "KerasConverter", layer: Layer) -> None:
 
 
 def activation_layer(function: Activation) -> Handler:
-    """ReLU, LeakyReLU, Softmax, ELU: the config holds the function's arguments."""
+    """ReLU, LeakyReLU, ELU: the config holds the function's arguments."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:
-        refs = converter.get_input_tensor(layer)
-        if len(refs) != 1:
-            raise layer.unsupported("a mask", "Add the mask to the scores before this layer")
-        y = function(converter.builder, converter.get_variable(refs[0]), **options(layer.config))
-        converter.set_variable(converter.get_output_tensor(layer)[0], y)
+        x = converter.get_variable(converter.get_input_tensor(layer)[0])
+        converter.set_variable(converter.get_output_tensor(layer)[0], function(converter.builder, x, **options(layer.config)))
 
     return handler
+
+
+def softmax_layer(converter: "KerasConverter", layer: Layer) -> None:
+    """Softmax; where a mask is False (or at most 0.5) scores count as -1e9 and results are 0."""
+    x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
+    b = converter.builder
+    kept = next((mask if mask.dtype == "bool" else b.binary("Greater", mask, 0.5) for mask in masks), None)
+    if kept is not None:
+        x = b.op("Where", [kept, x, b.constant(-1e9, x.dtype)])
+    y = softmax(b, x, **options(layer.config))
+    if kept is not None:
+        y = b.op("Where", [kept, y, b.constant(0.0, y.dtype)])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def prelu(converter: "KerasConverter", layer: Layer) -> None:

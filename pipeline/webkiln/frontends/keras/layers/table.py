@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import Handler
-from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu, softmax
+from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
 from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
 from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
@@ -18,6 +18,7 @@ from webkiln.frontends.keras.layers.norm import (
     prelu,
     rescaling,
     rms_normalization,
+    softmax_layer,
     spectral_normalization,
     unit_normalization,
 )
@@ -72,7 +73,7 @@ LAYERS: Mapping[str, Handler] = {
     "LeakyReLU": activation_layer(leaky_relu),
     "ELU": activation_layer(elu),
     "PReLU": prelu,
-    "Softmax": activation_layer(softmax),
+    "Softmax": softmax_layer,
     "Flatten": flatten,
     "Reshape": reshape,
     "Permute": permute,

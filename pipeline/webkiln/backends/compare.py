@@ -1,0 +1,107 @@
+"""How far what a bundle computes is from what it should: whole outputs, and layer by layer up to the first that is wrong."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from webkiln.backends.frame import Layer
+from webkiln.ir.types import Array
+
+NOISE_FLOOR = 1e-5
+NOISE_FACTOR = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How far `got` is from `reference`; `relative` is None where the non-finite values do not match."""
+
+    max_abs: float | None
+    relative: float | None
+    cosine: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerError:
+    """The error of one layer, and the element that is furthest off."""
+
+    layer: str
+    shape: tuple[int, ...]
+    relative: float | None
+    bound: float
+    index: tuple[int, ...]
+    got: float
+    expected: float
+
+    @property
+    def passed(self) -> bool:
+        return self.relative is not None and self.relative <= self.bound
+
+    def __str__(self) -> str:
+        size = "non-finite values differ" if self.relative is None else f"relative error {self.relative:.3g}, bound {self.bound:.3g}"
+        worst = f"; worst at {list(self.index)}: got {self.got:.6g}, expected {self.expected:.6g}"
+        return f"{self.layer} {list(self.shape)} ({size}{'' if self.passed else worst})"
+
+
+def compare(got: Array, reference: Array) -> Comparison:
+    """Error of an output: max|got - reference| / max(max|reference|, 1e-6) over finite values; the others must match exactly."""
+    a, b = got.astype(np.float64).ravel(), reference.astype(np.float64).ravel()
+    finite = np.isfinite(b)
+    if a.shape != b.shape or not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
+        return Comparison(None, None, None)
+    a, b = a[finite], b[finite]
+    max_abs = float(np.abs(a - b).max(initial=0.0))
+    scale = max(float(np.abs(b).max(initial=0.0)), 1e-6)
+    norm = float(np.linalg.norm(a) * np.linalg.norm(b))
+    cosine = float(a @ b) / norm if norm > 0 and np.isfinite(norm) else None
+    return Comparison(max_abs, max_abs / scale, cosine)
+
+
+def bound_of(tolerance: float, noise: float) -> float:
+    """The greatest relative error that passes: ten times the framework's own noise where that is above 1e-5."""
+    return max(tolerance, NOISE_FACTOR * noise) if noise > NOISE_FLOOR else tolerance
+
+
+def layer_errors(kept: Sequence[Layer], expected: Mapping[str, Array], bound: float) -> Iterator[LayerError]:
+    """The errors of the layers that both sides know, in program order, up to the first that exceeds the bound.
+
+    A layer's output is the last value kept for it; where layers were merged (`conv+norm`), the value is that of the last.
+    """
+    for layer, got in {kept_layer.layer: kept_layer.value for kept_layer in kept}.items():
+        reference = expected.get(layer, expected.get(layer.rpartition("+")[2]))
+        if reference is None or reference.size != got.size:
+            continue
+        error = _layer_error(layer, got, reference.reshape(got.shape), bound)
+        yield error
+        if not error.passed:
+            return
+
+
+def _layer_error(layer: str, got: Array, reference: Array, bound: float) -> LayerError:
+    a, b = got.astype(np.float64), reference.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        off = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    index = np.unravel_index(int(np.where(np.isnan(off), np.inf, off).argmax()), got.shape)
+    place = tuple(int(i) for i in index)
+    return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(a[place]), float(b[place]))
+
+
+def read_archive(path: Path) -> dict[str, Array]:
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Array]]:
+    """`<set>/<part>/<name>` -> {set: {name: array}}, in the archive's order."""
+    found: dict[str, dict[str, Array]] = {}
+    for key, value in archive.items():
+        name, kind, rest = key.split("/", 2)
+        if kind == part:
+            found.setdefault(name, {})[rest] = value
+    return found
+
+
+def layers_of(archive: Mapping[str, Array], name: str) -> dict[str, Array]:
+    """`<set>/<layer>` -> the layers of the set `name`."""
+    return {key.removeprefix(f"{name}/"): value for key, value in archive.items() if key.startswith(f"{name}/")}

@@ -1,0 +1,131 @@
+"""`webkiln diff`: the errors of a bundle's layers, in order, against another backend or Keras, up to the first that is wrong."""
+
+import argparse
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.backends import host
+from webkiln.backends.compare import bound_of, layer_errors, layers_of, read_archive, sets_of
+from webkiln.backends.frame import Layer, Result
+from webkiln.build import progress
+from webkiln.build.cache import cache_folder
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.commands.build import parameters_of, recipe_of, shipped
+from webkiln.errors import RecipeError, VerificationError
+from webkiln.frontends.keras.reference import make_inputs
+from webkiln.ir.types import Array
+from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters
+
+REFERENCE = "reference"
+
+Sets = dict[str, dict[str, Array]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
+    parser.add_argument("--backend", help="whose errors; default: the bundle's first")
+    parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
+    parser.add_argument("--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras computes")
+    parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
+    parser.add_argument("--browser", choices=host.HOSTS, default="node")
+    parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
+    parser.add_argument("--source", type=Path, help="what the bundle was built from; default: the model of its name in models/")
+    parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
+    parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
+    parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
+
+
+def run(options: argparse.Namespace) -> int:
+    manifest = host.read_manifest(options.bundle)
+    backends = tuple(manifest["backends"])
+    (backend,) = choose("backend", [options.backend or backends[0]], backends, str(options.bundle))
+    others = (*(name for name in backends if name != backend), REFERENCE)
+    (against,) = choose("backend to compare with", [options.against], others, str(options.bundle))
+    state = cache_folder() / "state" / canonical.digest(str(options.bundle.absolute()).encode())
+    layers: Mapping[str, Array] = {}
+    with tempfile.TemporaryDirectory(prefix="webkiln-diff-") as scratch, Engine(state, progress=progress.console()) as engine:
+        if against == REFERENCE:
+            action = _actions(options, manifest, engine, "Keras's outputs are needed").reference()
+            found = engine.run(action).outputs
+            reference, layers = (read_archive(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
+            inputs, outputs, bounds = _reference_sets(reference, options.bound or TOLERANCES[manifest["encoding"]])
+        else:
+            inputs = make_inputs(*_tables(manifest))
+            outputs, bounds = {}, dict.fromkeys(inputs, options.bound or TOLERANCES["float32"])
+        results = _run(options, options.bundle, backend, options.variant, inputs)
+        kept, bundle = results, options.bundle
+        if not any(result.layers for result in results.values()):
+            print(f"{options.bundle} keeps no layers; they are those of a bundle built anew")
+            bundle = Path(scratch) / "bundle"
+            choice = Choice(backends, manifest["encoding"], layers=True)
+            engine.publish(_actions(options, manifest, engine, "it keeps no layers").bundle(choice), "bundle/", bundle)
+            kept = _run(options, bundle, backend, options.variant, inputs)
+        if against != REFERENCE:
+            expected = _run(options, bundle, against, None, inputs)
+    for name, result in results.items():
+        wanted = {**layers_of(layers, name), **_named(outputs[name])} if against == REFERENCE else _values(expected[name])
+        print(f"{backend} against {against} in {options.browser}, input set {name}")
+        for error in layer_errors((*kept[name].layers, *_layers(result)), wanted, bounds[name]):
+            print(f"  {error}")
+            if not error.passed:
+                raise VerificationError(f"{backend} differs from {against} first in {error}, on the input set {name}")
+    return 0
+
+
+def _run(options: argparse.Namespace, bundle: Path, backend: str, variant: str | None, inputs: Sets) -> dict[str, Result]:
+    given = list(inputs.values())
+    results = host.run_bundle(bundle, backend, given, host=options.browser, variant=variant, layers=True, timeout=options.timeout)
+    return dict(zip(inputs, results, strict=True))
+
+
+def _reference_sets(reference: Mapping[str, Array], tolerance: float) -> tuple[Sets, Sets, dict[str, float]]:
+    """Inputs, outputs and the bound of each set."""
+    inputs, outputs, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
+    return inputs, outputs, {name: max(bound_of(tolerance, float(noise)) for noise in noises[name].values()) for name in inputs}
+
+
+def _tables(manifest: Mapping[str, Any]) -> tuple[Any, float, Any]:
+    """The arguments of `make_inputs` for the inputs of a bundle."""
+    table = {tensor["name"]: (tensor["dtype"], tuple(tensor["shape"])) for tensor in manifest["inputs"]}
+    drawn = {tensor["name"]: tensor["distribution"] for tensor in manifest["inputs"] if "distribution" in tensor}
+    return table, 1.0, {name: (given["name"], given) for name, given in drawn.items()}
+
+
+def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Outputs beside layers, by names that no layer has."""
+    return {f"output {name}": value for name, value in outputs.items()}
+
+
+def _layers(result: Result) -> tuple[Layer, ...]:
+    return tuple(Layer(name, name, value) for name, value in _named(result.outputs).items())
+
+
+def _values(result: Result) -> dict[str, Array]:
+    return {**{layer.layer: layer.value for layer in result.layers}, **_named(result.outputs)}
+
+
+def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: Engine, why: str) -> ModelGraph:
+    """The actions of what the bundle was built from; RecipeError says what to do where that is not known."""
+    name = manifest["name"]
+    local = Path("models") / name / "recipe.toml"
+    fixed = {tensor["name"]: tuple(tensor["shape"]) for tensor in manifest["inputs"] if "distribution" not in tensor}
+    shapes = {name: shape for name, shape in fixed.items() if all(type(size) is int for size in shape)}
+    if options.source is None and local.is_file():
+        recipe: Recipe = with_parameters(read_recipe(local), parameters_of(options))
+    elif options.source is None and name not in shipped():
+        raise RecipeError(f"{options.bundle}: {why}, and what it was built from is not known; give it with --source")
+    else:
+        told = {
+            "source": options.source or Path(name),
+            "name": name,
+            "backend": ",".join(manifest["backends"]),
+            "batch_size": 1,
+            "input_shape": [],
+        }
+        recipe = recipe_of(argparse.Namespace(**{**vars(options), **told}))
+    return ModelGraph(replace(recipe, input_shapes={**recipe.input_shapes, **shapes}), engine.share)

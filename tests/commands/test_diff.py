@@ -1,0 +1,92 @@
+"""`webkiln diff`: where a bundle goes wrong, against Keras or another backend, in Node and Chromium, with layers kept or not."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.conftest import Command
+from webkiln import canonical
+from webkiln.backends.compare import layer_errors
+from webkiln.backends.frame import Layer
+
+Built = dict[bool, Path]
+
+
+@pytest.fixture(scope="module")
+def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Bundles of good.keras, without its layers and with them."""
+    from webkiln.build.engine import Engine
+    from webkiln.build.graph import Choice, ModelGraph
+    from webkiln.recipe import PathSource, Recipe
+
+    folder = tmp_path_factory.mktemp("built")
+    recipe = Recipe("good", PathSource(sources / "good.keras"))
+    with Engine(folder / ".webkiln", cache=cache) as engine:
+        for layers in (False, True):
+            engine.publish(ModelGraph(recipe, engine.share).bundle(Choice(("wasm", "js"), layers=layers)), "bundle/", folder / str(layers))
+    return {layers: folder / str(layers) for layers in (False, True)}
+
+
+def spoil(bundle: Path, folder: Path) -> Path:
+    """A copy of a bundle with other weights in its second layer, which the loader accepts."""
+    copy = Path(shutil.copytree(bundle, folder / "spoilt"))
+    (path,) = copy.glob("weights-*.bin")
+    before = path.read_bytes()
+    values = np.frombuffer(before, np.float32).copy()
+    values[values.size // 2 :] += np.arange(values.size - values.size // 2) % 3
+    path.write_bytes(values.tobytes())
+    index = copy / "index.js"
+    index.write_text(index.read_text().replace(canonical.digest(before), canonical.file_digest(path)))
+    return copy
+
+
+@pytest.mark.parametrize("browser", ["node", "chromium"])
+@pytest.mark.parametrize(("layers", "against"), [(True, "js"), (False, "reference")])
+def test_layers_in_order(webkiln: Command, sources: Path, built: Built, layers: bool, against: str, browser: str) -> None:
+    options = ("--against", against, "--browser", browser, "--source", sources / "good.keras")
+    done = webkiln("diff", built[layers], "--backend", "wasm", *options)
+    assert done.returncode == 0, done.stderr
+    first = done.stdout.partition("input set natural1")[0]
+    places = [first.index(f"  {name} [1, ") for name in ("conv", "scores", "output scores")]
+    assert places == sorted(places)
+    assert ("keeps no layers; they are those of a bundle built anew" in done.stdout) == (not layers)
+
+
+def test_the_first_wrong_layer_ends_it(webkiln: Command, sources: Path, built: Built, tmp_path: Path) -> None:
+    spoilt = spoil(built[True], tmp_path)
+    done = webkiln("diff", spoilt, "--backend", "js", "--source", sources / "good.keras")
+    assert done.returncode == 2
+    assert "error: js differs from reference first in scores [1, 4] (relative error " in done.stderr
+    assert ", bound 0.0001; worst at [0, " in done.stderr
+    assert "output scores" not in done.stdout.rpartition("input set ")[2]
+    assert webkiln("diff", spoilt, "--backend", "js", "--against", "wasm").returncode == 0, "both read the same weights"
+
+
+def test_a_bundle_that_is_not_what_its_source_gives(webkiln: Command, sources: Path, built: Built, tmp_path: Path) -> None:
+    done = webkiln("diff", spoil(built[False], tmp_path), "--backend", "js", "--source", sources / "good.keras")
+    assert done.returncode == 2
+    assert "js differs from reference first in output scores" in done.stderr
+
+
+def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
+    for options, message in (
+        (("--backend", "wasm", "--against", "wasm"), "unknown backend to compare with 'wasm'; valid: js, reference"),
+        (("--backend", "webgl"), "unknown backend 'webgl'; valid: js, wasm"),
+        ((), "Keras's outputs are needed, and what it was built from is not known; give it with --source"),
+        (("--against", "wasm"), "it keeps no layers, and what it was built from is not known; give it with --source"),
+    ):
+        done = webkiln("diff", built[False], *options)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
+def test_the_worst_element_is_told() -> None:
+    got, expected = np.zeros((2, 3)), np.zeros((2, 3))
+    got[1, 2], expected[0, 1] = 5, np.nan
+    kept = (Layer("a", "a", np.ones(2)), Layer("b", "b", got), Layer("c", "c", got))
+    found = list(layer_errors(kept, {"a": np.ones(2), "b": np.ones((2, 3)), "c": got}, 1e-4))
+    assert [(error.layer, error.passed, error.index) for error in found] == [("a", True, (0,)), ("b", False, (1, 2))]
+    (error,) = layer_errors(kept[1:], {"b": expected}, 1e-4)
+    assert str(error) == "b [2, 3] (non-finite values differ; worst at [0, 1]: got 0, expected nan)"
