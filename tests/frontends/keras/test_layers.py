@@ -2,6 +2,7 @@
 
 import keras
 import pytest
+from keras import layers as L
 
 from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, TRIED, public_layers
 from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
@@ -31,6 +32,17 @@ def test_files_give_the_same_graphs(trees, tmp_path):
 @pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
 def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
     assert run_trees(trees, backend, tmp_path, variant) == [{}] * len(trees)
+
+
+def test_shared_layers(compare):
+    """Layers that are called more than once: on tensors of several sizes, on their own outputs, and among others."""
+    x, y = keras.Input((4, 6, 3), name="x"), keras.Input((2, 3, 3), name="y")
+    up, norm, mix = L.Conv2DTranspose(3, 4, strides=2, padding="same"), L.LayerNormalization(), L.EinsumDense("...c,cd->...d", 3)
+    small = up(y)
+    z = L.Add()([x, norm(small), norm(x)])
+    table = L.ReversibleEmbedding(5, 3)
+    words = keras.Input((2,), dtype="int32", name="words")
+    compare(keras.Model([x, y, words], [L.Dot(axes=(3, 3))([up(z), up(up(y))]), mix(y), mix(mix(y)), table(table(words), reverse=True)]))
 
 
 def test_every_public_layer_has_a_row():
