@@ -66,7 +66,7 @@ def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 def _conv_transpose(writer: _Writer, node: Node, attrs: Attributes, weights: Array) -> None:
     """ONNX has the kernel the other way round, and cuts where webkiln pads the spread input."""
-    if set((*attrs["strides"], *attrs["dilation"], attrs["groups"])) != {1}:
+    if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
         raise NotImplementedError(f"{node.name}: a transposed convolution with strides, dilation or groups")
     cuts = [size - 1 - pad for side in ("pad_low", "pad_high") for size, pad in zip(weights.shape[2:], attrs[side], strict=True)]
     turned = np.flip(weights, (2, 3)).swapaxes(0, 1)
