@@ -209,6 +209,18 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "AdaptiveAveragePooling3D": adaptive((VOLUME, 2), (VOLUME, (4, 3, 2)), first=VOLUME_FIRST),
     },
     "Normalisation": {
+        "Rescaling": (
+            on(IMAGE, scale=1 / 255),
+            on(IMAGE, scale=[0.5, 2.0, -1.0, 4.0], offset=0.25),
+            on(SEQUENCE, scale=0.5, offset=[1.0, 2.0, 3.0, 4.0], dtype="int32"),
+        ),
+        "Normalization": (
+            on(IMAGE),
+            on(SEQUENCE, axis=None),
+            on(IMAGE, axis=(1, 3), invert=True),
+            on(VECTOR, axis=None, mean=2.0, variance=9.0),
+            on(IMAGE, mean=[1.0, 2.0, 3.0, 4.0], variance=[0.0, 1.0, 4.0, 9.0]),
+        ),
         "BatchNormalization": (
             on(IMAGE),
             on(IMAGE, axis=1, epsilon=0.1),
@@ -339,10 +351,10 @@ NOT_CONVERTED: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "AugMix AutoContrast CategoryEncoding CenterCrop ContrastLimitedAdaptiveHistogramEqualization CutMix Discretization Equalization HashedCrossing Hashing "
-            "IntegerLookup MaxNumBoundingBoxes MelSpectrogram MixUp Normalization Pipeline RandAugment RandomBrightness RandomColorDegeneration "
+            "IntegerLookup MaxNumBoundingBoxes MelSpectrogram MixUp Pipeline RandAugment RandomBrightness RandomColorDegeneration "
             "RandomColorJitter RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur RandomGrayscale "
             "RandomHue RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness RandomShear "
-            "RandomTranslation RandomZoom Rescaling STFTSpectrogram Solarization StringLookup TextVectorization"
+            "RandomTranslation RandomZoom STFTSpectrogram Solarization StringLookup TextVectorization"
         ).split(),
         PREPROCESSING,
     ),

@@ -26,6 +26,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
     **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
     **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell"), ("kernel", "recurrent_kernel", "bias")),
+    "Normalization": ("mean", "variance", "count"),
     "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
     "LayerNormalization": ("gamma", "beta"),
     "GroupNormalization": ("gamma", "beta"),

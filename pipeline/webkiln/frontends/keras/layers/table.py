@@ -20,6 +20,7 @@ from webkiln.frontends.keras.layers.norm import (
     unit_normalization,
 )
 from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
+from webkiln.frontends.keras.layers.preprocessing import normalization, rescaling
 from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
 from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
@@ -57,6 +58,8 @@ LAYERS: Mapping[str, Handler] = {
     "AdaptiveAveragePooling1D": adaptive_pool("AdaptiveAvgPool"),
     "AdaptiveAveragePooling2D": adaptive_pool("AdaptiveAvgPool"),
     "AdaptiveAveragePooling3D": adaptive_pool("AdaptiveAvgPool"),
+    "Rescaling": rescaling,
+    "Normalization": normalization,
     "BatchNormalization": batch_normalization,
     "LayerNormalization": layer_normalization,
     "GroupNormalization": group_normalization,
