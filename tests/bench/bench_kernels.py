@@ -31,6 +31,7 @@ CONVOLUTIONS = [
     # size, input channels, filter, features, stride
     (224, 3, 7, 64, 2), (56, 64, 3, 64, 1), (56, 64, 1, 256, 1), (28, 128, 3, 128, 1), (14, 256, 3, 256, 1), (7, 512, 3, 512, 1), (7, 2048, 1, 512, 1),
 ]  # fmt: skip
+TRANSPOSED = [(64, 128, 4, 64, 2), (16, 512, 4, 256, 2), (32, 256, 2, 128, 2), (56, 64, 3, 64, 2)]
 PRODUCTS = [(256, 256, 256), (196, 256, 1024), (49, 512, 512)]
 
 
@@ -53,6 +54,11 @@ def jobs() -> dict[str, tuple[Job, float]]:
             made,
             2 * prod(made.graph.type("y").shape) * k * k * channels,
         )
+    for size, channels, k, features, stride in TRANSPOSED:
+        low, high = k - 1 - (k - stride) // 2, stride + k - 2 - (k - 1 - (k - stride) // 2)
+        spread = {"strides": (1, 1), "x_dilation": (stride, stride), "pad_low": (low, low), "pad_high": (high, high)}
+        made = job("Conv", (1, size, size, channels), (k, k, channels, features), NHWC | spread)
+        found[f"transposed {k}x{k}/{stride} {channels}->{features} {size}x{size}"] = (made, 2 * size * size * k * k * channels * features)
     for m, k, n in PRODUCTS:
         found[f"gemm {m}x{k}x{n}"] = (job("MatMul", (m, k), (k, n), {}), 2 * m * k * n)
     return found
@@ -102,7 +108,7 @@ def main() -> None:
     result = measure(options.variant, options.rounds)
     print(f"peak {result['peak']:.1f} GFLOP/s, {chromium.version()}, variant {options.variant}")
     for row in result["rows"]:
-        print(f"{row['name']:32} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak   {row['kernel']}")
+        print(f"{row['name']:36} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak   {row['kernel']}")
     if options.json:
         options.json.write_text(json.dumps(result))
 

@@ -54,11 +54,24 @@ def _padding(attrs: Attributes) -> list[int]:
 def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
     x, kernel, *bias = node.inputs
     weights = writer.fixed[kernel].transpose(attrs["w_dims"])
+    if attrs["x_dilation"]:
+        _conv_transpose(writer, node, attrs, weights)
+        return
     inputs = [writer.read(x), writer.constant(f"{node.name}/kernel", weights), *map(writer.read, bias)]
     writer.add(
         "Conv", node, inputs, strides=attrs["strides"], dilations=attrs["dilation"], group=attrs["groups"], pads=_padding(attrs),
         kernel_shape=weights.shape[2:],
     )  # fmt: skip
+
+
+def _conv_transpose(writer: _Writer, node: Node, attrs: Attributes, weights: Array) -> None:
+    """ONNX has the kernel the other way round, and cuts where webkiln pads the spread input."""
+    if set((*attrs["strides"], *attrs["dilation"], attrs["groups"])) != {1}:
+        raise NotImplementedError(f"{node.name}: a transposed convolution with strides, dilation or groups")
+    cuts = [size - 1 - pad for side in ("pad_low", "pad_high") for size, pad in zip(weights.shape[2:], attrs[side], strict=True)]
+    turned = np.flip(weights, (2, 3)).swapaxes(0, 1)
+    inputs = [writer.read(node.inputs[0]), writer.constant(f"{node.name}/kernel", turned), *map(writer.read, node.inputs[2:])]
+    writer.add("ConvTranspose", node, inputs, strides=attrs["x_dilation"], pads=cuts, kernel_shape=turned.shape[2:])
 
 
 def _pool(op: str) -> Callable[[_Writer, Node, Attributes], None]:

@@ -28,7 +28,7 @@ BROKEN = {
     "defined by ReduceSum and by Add": GRAPH.edit(nodes=(GRAPH.nodes[0], replace(GRAPH.nodes[1], outputs=("sum",)))),
     "the operator gives": GRAPH.edit(variables={**GRAPH.variables, "sum": Variable("sum", Type("float32", (3,)))}),
     "has 1 values": GRAPH.edit(constants={**GRAPH.constants, "limits": Constant((1.0,))}),
-    "is not a slot": GRAPH.edit(states=(State("total", "x", "total", "next"),)),
+    "depends on an input": GRAPH.edit(states=(State("total", "x", "total", "next"),)),
     "state total has types": GRAPH.edit(variables={**GRAPH.variables, "start": Variable("start", Type("float32", (1,)))}),
     "order N,C has 2 axes": GRAPH.edit(variables={**GRAPH.variables, "start": Variable("start", Type("float32", ()), OrderNC)}),
 }

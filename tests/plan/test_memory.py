@@ -1,7 +1,7 @@
 """The memory plan: no two live buffers share bytes, and the checker that says so can fail."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webkiln.errors import InternalError
@@ -23,6 +23,7 @@ def ranges(draw):
     return made
 
 
+@settings(deadline=None)
 @given(ranges(), st.integers(1, 100))
 def test_live_buffers_are_disjoint_and_aligned(items, sample):
     offsets, total = place(items, 64)

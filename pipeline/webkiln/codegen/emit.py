@@ -106,7 +106,7 @@ class _Emitter:
         for chunk, partial in ((span, False), (self.width if name == self.vector else 1, True)):
             vectors, tiles = before[0]
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
-            self.partial = before[1] or (partial and name == self.vector and self.width > 1)
+            self.partial = before[1] or (partial and name == self.vector and self.width > 1 and not schedule.whole)
             with self.loop(name, self.dialect.chunks(name, extent, chunk, partial)):
                 if self.simd and name == self.vector and self.partial:
                     self.declare(len(self.blocks) - 1, INT, self.simd.remaining(name, extent), "left")

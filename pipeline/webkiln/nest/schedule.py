@@ -18,7 +18,8 @@ class Panel:
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
-    reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each."""
+    reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
+    `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -26,6 +27,7 @@ class Schedule:
     tile: str | None = None
     count: int = 1
     panels: tuple[Panel, ...] = ()
+    whole: bool = False
 
     def panel(self, source: int) -> Panel | None:
         return next((panel for panel in self.panels if panel.source == source), None)
@@ -39,9 +41,10 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         "tile": schedule.tile,
         "count": schedule.count,
         "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
+        "whole": schedule.whole,
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
-    return Schedule(tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"], panels)
+    return Schedule(tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"], panels, data["whole"])

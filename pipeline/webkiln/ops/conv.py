@@ -212,6 +212,7 @@ def _conv_cases() -> Iterable[Case]:
 
     yield case("plain", make(1, 7, 6, 3), make(3, 3, 3, 5), **NHWC)
     yield case("wide", make(2, 9, 8, 8), make(3, 3, 8, 37), make(37), **NHWC)
+    yield case("few_features", make(1, 6, 7, 16), make(3, 3, 16, 3), make(3), **NHWC | {"pad_low": (1, 1), "pad_high": (1, 1)})
     yield case("one_by_one", make(1, 5, 5, 16), make(1, 1, 16, 32), make(32), **NHWC)
     yield case(
         "every_option",

@@ -6,7 +6,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from webkiln.ir.dim import sampled
+from webkiln.ir.dim import is_symbolic, sampled
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis
@@ -68,8 +68,6 @@ def _extent(call: Call, loop: Loop) -> int:
 def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
     """The panels that make `loop` the vector axis, or why it cannot be."""
     nest, name = call.nest, loop.axis
-    if _extent(call, loop) < max(facts.width, 2):
-        return f"its size {_extent(call, loop)} is below a vector"
     if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
         return f"{nest.accumulators[0].combiner} is not vectorised"
     panels: dict[int, Panel] = {}
@@ -95,6 +93,8 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         reason = _unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
         if reason:
             return reason
+    if _extent(call, loop) < (2 if panels else max(facts.width, 2)):
+        return f"its size {_extent(call, loop)} is below a vector"
     return list(panels.values())
 
 
@@ -201,14 +201,21 @@ def _lanes(call: Call, name: str, facts: Facts) -> tuple[int, int]:
 def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Schedule:
     nest = call.nest
     others = [loop.axis for loop in nest.axes if loop.axis != name]
+    whole = _is_whole(call, name, facts)
     if not nest.is_contraction:
-        return Schedule((*others, name), name, facts.map_lanes)
+        return Schedule((*others, name), name, facts.map_lanes, whole=whole)
     lanes, count = _lanes(call, name, facts)
     tile = _tile(call, name)
     if tile is None:
-        return Schedule((name, *others), name, lanes, panels=tuple(panels))
-    order = (name, *(item for item in others if item != tile.axis), tile.axis)
-    return Schedule(order, name, lanes, tile.axis, count, tuple(panels))
+        return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
+    inner = (*(item for item in others if item != tile.axis), tile.axis)
+    each = all(depends(factor, name) for factor in nest.accumulators[0].body.args)
+    return Schedule((*inner, name) if each else (name, *inner), name, lanes, tile.axis, count, tuple(panels), whole)
+
+
+def _is_whole(call: Call, name: str, facts: Facts) -> bool:
+    (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == name)
+    return facts.width > 1 and not is_symbolic(extent) and extent % facts.width == 0
 
 
 def _along(call: Call, name: str, facts: Facts) -> Schedule:

@@ -209,18 +209,6 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         "AdaptiveAveragePooling3D": adaptive((VOLUME, 2), (VOLUME, (4, 3, 2)), first=VOLUME_FIRST),
     },
     "Normalisation": {
-        "Rescaling": (
-            on(IMAGE, scale=1 / 255),
-            on(IMAGE, scale=[0.5, 2.0, -1.0, 4.0], offset=0.25),
-            on(SEQUENCE, scale=0.5, offset=[1.0, 2.0, 3.0, 4.0], dtype="int32"),
-        ),
-        "Normalization": (
-            on(IMAGE),
-            on(SEQUENCE, axis=None),
-            on(IMAGE, axis=(1, 3), invert=True),
-            on(VECTOR, axis=None, mean=2.0, variance=9.0),
-            on(IMAGE, mean=[1.0, 2.0, 3.0, 4.0], variance=[0.0, 1.0, 4.0, 9.0]),
-        ),
         "BatchNormalization": (
             on(IMAGE),
             on(IMAGE, axis=1, epsilon=0.1),
@@ -246,6 +234,13 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         ),
         "RMSNormalization": (on(VECTOR), on(IMAGE, epsilon=0.1)),
         "SpectralNormalization": (on(IMAGE, layer=L.Conv2D(3, 2)), on(VECTOR, layer=L.Dense(4))),
+        "Normalization": (
+            on(IMAGE),
+            on(SEQUENCE, axis=(1, 2)),
+            on(VECTOR, axis=None, mean=0.5, variance=4.0),
+            on(IMAGE, mean=[1.0, 2.0, 3.0, 4.0], variance=[1.0, 0.5, 0.0, 2.0], invert=True),
+        ),
+        "Rescaling": (on(IMAGE, dtype="uint8", scale=1 / 127.5, offset=-1), on(SEQUENCE, scale=2.0), on((2, 3), scale=[1.0, 2.0, 0.5])),
         "UnitNormalization": (on(VECTOR), on(IMAGE, axis=(1, 2)), on(SEQUENCE, axis=1)),
     },
     "Recurrent": {

@@ -85,6 +85,8 @@ def tree(section: str) -> Tree:
             made = [keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}") for i, array in enumerate(arrays)]
             outputs[layer.name] = layer(made if len(made) > 1 else made[0], **tried.call)
             randomise(layer, len(outputs))
+            if isinstance(layer, L.Normalization):
+                layer.finalize_state()
             tensors += made
             given |= zip((tensor.name for tensor in made), arrays, strict=True)
             wanted[layer.name] = expected(layer, tried, arrays)

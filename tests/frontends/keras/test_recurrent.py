@@ -65,6 +65,11 @@ def embedded():
     ])  # fmt: skip
 
 
+def scores():
+    x, mask = keras.Input((5, 4)), keras.Input((5, 4), dtype="bool")
+    return keras.Model([x, mask], [layers.Softmax()(x, mask=mask), layers.Softmax(axis=1)(x, mask=mask)])
+
+
 def both_ends():
     x = keras.Input((5, 4))
     forward, *states = layers.Bidirectional(layers.LSTM(3, return_sequences=True, return_state=True))(layers.Masking()(x))
@@ -102,6 +107,9 @@ MODELS = {
     "masked gru zeros": masked(layers.GRU, units=3, return_sequences=True, zero_output_for_mask=True),
     "masked gru zeros last": masked(layers.GRU, units=3, zero_output_for_mask=True),
     "masked, through dense and dropout": lambda: sequential(layers.Masking(), layers.Dense(3), layers.Dropout(0.5), layers.LSTM(2)),
+    "masked average": lambda: sequential(layers.Masking(), layers.GlobalAveragePooling1D()),
+    "scores under a mask": scores,
+    "model under a mask": lambda: sequential(layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3), layers.LSTM(2)])),
     "embedded": embedded,
     "bidirectional": lambda: sequential(layers.Bidirectional(layers.LSTM(3))),
     "bidirectional sequences": lambda: sequential(layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum")),
@@ -137,8 +145,8 @@ def inputs_of(model, steps=None, seed=3):
     made = []
     for tensor in model.inputs:
         shape = tuple(2 if axis == 0 else size or steps for axis, size in enumerate(tensor.shape))
-        if tensor.dtype == "int32":
-            made.append(generator.integers(0, 3, shape).astype(np.int32))
+        if tensor.dtype != "float32":
+            made.append(generator.integers(0, 3, shape).astype(tensor.dtype))
         else:
             made.append(generator.normal(size=shape).astype(np.float32))
             if len(shape) == 3:

@@ -256,7 +256,7 @@ def test_classes_and_functions_are_not_imported(good, tmp_path):
         tree["config"]["layers"][1] |= {"module": "evil", "class_name": "Layer", "registered_name": "Layer"}
 
     def initializer(tree):
-        tree["config"]["layers"][1]["class_name"] = "Conv1DTranspose"
+        tree["config"]["layers"][1]["class_name"] = "ConvLSTM1D"
         tree["config"]["layers"][1]["config"]["kernel_initializer"] = {
             "module": "evil", "class_name": "function", "config": "Layer", "registered_name": "function",
         }  # fmt: skip

@@ -3,7 +3,7 @@ export const program = {};
 export function create(module, bytes = program.loaded) {
   const end = Math.ceil(bytes / 64) * 64;
   const buffer = new ArrayBuffer(end + 0);
-  function k_cabb888690b98331(x0, x1, y0, p0, p1, s1_0, s2_0) {
+  function k_d232ee7958a29ffe(x0, x1, y0, p0, p1, s1_0, s2_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s1_0;
       const v7 = a0 * s2_0;
@@ -18,7 +18,7 @@ export function create(module, bytes = program.loaded) {
       }
     }
   }
-  function k_ae078554f7ff672c(x0, x1, y0, p0, p1, s1_0) {
+  function k_1d7bc3ca84e9a60a(x0, x1, y0, p0, p1, s1_0) {
     let a0 = 0;
     for (; a0 + 3 < p0; a0 += 4) {
       let acc0_0_0 = 0;

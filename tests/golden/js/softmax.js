@@ -3,7 +3,7 @@ export const program = {};
 export function create(module, bytes = program.loaded) {
   const end = Math.ceil(bytes / 64) * 64;
   const buffer = new ArrayBuffer(end + 0);
-  function k_67f7373e066f0a32(x0, y0, p0, p1, s0_0) {
+  function k_30fee4ff5a07fef7(x0, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
       let acc0_0_0 = -Infinity;
@@ -35,7 +35,7 @@ export function create(module, bytes = program.loaded) {
       F32[y0 + a0] = acc0_0_0;
     }
   }
-  function k_4d97d2bc0b3c5656(x0, x1, y0, p0, p1, s0_0) {
+  function k_a5043d97fdaeecd6(x0, x1, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
       const v4 = F32[x1 + a0];
@@ -78,7 +78,7 @@ export function create(module, bytes = program.loaded) {
       F32[y0 + a0] = acc0_0_0;
     }
   }
-  function k_a51ff2c4e3b743c6(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {
+  function k_853a2318454d530b(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
       const v4 = F32[x1 + a0];

@@ -1,6 +1,6 @@
 #include <wasm_simd128.h>
 
-void k_664f9ecaa050d79a(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int s1_0, const int s1_1) {
+void k_32af5713ce61db14(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int s1_0, const int s1_1) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s0_0;
     const int v6 = a0 * s1_1;
@@ -17,7 +17,7 @@ void k_664f9ecaa050d79a(const float *restrict x0, float *restrict y0, const int 
 
 #include <wasm_simd128.h>
 
-void k_07f60836054883b5(const float *restrict x0, float *restrict y0, const int p0) {
+void k_3afb97666ef05648(const float *restrict x0, float *restrict y0, const int p0) {
   for (int a0 = 0; a0 < p0; a0++) {
     const float v1 = x0[a0];
     y0[a0] = v1;
@@ -32,23 +32,8 @@ void k_07f60836054883b5(const float *restrict x0, float *restrict y0, const int 
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-static inline v128_t wk_load_part(const float *p, int count) {
-  if (count >= 4) return wasm_v128_load(p);
-  v128_t v = wasm_v128_load32_zero(p);
-  if (count > 1) v = wasm_v128_load32_lane(p + 1, v, 1);
-  if (count > 2) v = wasm_v128_load32_lane(p + 2, v, 2);
-  return v;
-}
-
-static inline void wk_store_part(float *p, v128_t v, int count) {
-  if (count >= 4) { wasm_v128_store(p, v); return; }
-  wasm_v128_store32_lane(p, v, 0);
-  if (count > 1) wasm_v128_store32_lane(p + 1, v, 1);
-  if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
-}
-
 static const float outside_float32_0x0_0p_0f[16] = {0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, 0x0.0p+0f, };
-void k_2ee968676f3adecd(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s1_3, const int s1_0, const int s1_1, const int s3_0, const int s3_1) {
+void k_b3f81ec10ce2d21a(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s1_3, const int s1_0, const int s1_1, const int s3_0, const int s3_1) {
   const unsigned v4 = (unsigned)(p6);
   const unsigned v9 = (unsigned)(p7);
   const v128_t v38 = wasm_f32x4_splat(0x0.0p+0f);
@@ -214,9 +199,8 @@ void k_2ee968676f3adecd(const float *restrict x0, const float *restrict x1, cons
     }
   }
   for (; a2 < p2; a2 += 4) {
-    const int left = p2 - a2;
     const int v118 = (a2 >> 4) * s1_3 + (a2 & 15);
-    const v128_t v133 = wk_load_part(x2 + a2, left);
+    const v128_t v133 = wasm_v128_load(x2 + a2);
     for (int a0 = 0; a0 < p0; a0++) {
       const int v137 = a2 + a0 * s3_0;
       int a1 = 0;
@@ -269,8 +253,8 @@ void k_2ee968676f3adecd(const float *restrict x0, const float *restrict x1, cons
           const v128_t v139 = wasm_f32x4_add(acc0_1_0, v133);
           const v128_t v140 = wasm_f32x4_lt(v139, v38);
           const v128_t v141 = wasm_v128_bitselect(v38, v139, v140);
-          wk_store_part(y0 + v138, v136, left);
-          wk_store_part(y0 + v142, v141, left);
+          wasm_v128_store(y0 + v138, v136);
+          wasm_v128_store(y0 + v142, v141);
         }
       }
       for (; a1 < p1; a1 += 1) {
@@ -306,7 +290,7 @@ void k_2ee968676f3adecd(const float *restrict x0, const float *restrict x1, cons
           const v128_t v162 = wasm_f32x4_add(acc0_0_0, v133);
           const v128_t v163 = wasm_f32x4_lt(v162, v38);
           const v128_t v164 = wasm_v128_bitselect(v38, v162, v163);
-          wk_store_part(y0 + v165, v164, left);
+          wasm_v128_store(y0 + v165, v164);
         }
       }
     }

@@ -12,6 +12,7 @@ from webkiln.frontends.keras import handlers as registry
 from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
+from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import find_unsupported
@@ -254,6 +255,8 @@ class KerasConverter:
         args = layer.arguments.args
         by_name = isinstance(args[0], dict) and not layer.facts.traced if args else False
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
+        if not layer.facts.traced and (masks := layer.arguments.kwargs.get("mask")) is not None:
+            model = under_masks(model, len(masks) if isinstance(masks, list) else 1)
         if len(refs) != len(model.inputs):
             raise layer.error(f"takes {len(model.inputs)} tensors, is called with {len(refs)}")
         owner = layer if layer.facts.traced else None

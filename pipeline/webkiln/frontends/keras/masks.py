@@ -3,10 +3,11 @@
 Keras 3 writes the operations that make a mask into a Functional model, and the masks among the arguments of calls; this writes the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from webkiln.frontends.keras.facts import Call, LayerFacts, Ref
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.parts import RECURRENT
 
 RECURRENT_LAYERS = RECURRENT | {"RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
@@ -19,9 +20,17 @@ KEEPS = frozenset({
 })  # fmt: skip
 
 
-def with_masks(layers: Iterable[LayerFacts]) -> list[LayerFacts]:
-    """The layers in an order in which they can run, with the operations that make masks and with masks among the arguments."""
-    masks: dict[Ref, Ref] = {}
+def under_masks(model: ModelFacts, count: int) -> ModelFacts:
+    """A model that takes masks of its first `count` inputs as further inputs."""
+    names = tuple(f"{name}_mask" for name, _ in model.inputs[:count])
+    known = {ref: Ref(name) for name, (_, ref) in zip(names, model.inputs, strict=False)}
+    layers = with_masks(model.layers, known)
+    return replace(model, layers=tuple(layers), inputs=(*model.inputs, *((name, Ref(name)) for name in names)))
+
+
+def with_masks(layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref] = MappingProxyType({})) -> list[LayerFacts]:
+    """The layers, given in an order in which they can run, with the operations that make masks and with masks among the arguments."""
+    masks: dict[Ref, Ref] = dict(known_masks)
     result: list[LayerFacts] = []
 
     def operation(class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
@@ -34,7 +43,8 @@ def with_masks(layers: Iterable[LayerFacts]) -> list[LayerFacts]:
             output, refs = Ref(layer.name, number), call.refs()
             known = [masks.get(ref) for ref in refs]
             mask = known[0] if known else None
-            takes = layer.own and layer.class_name in TAKES and mask is not None
+            able = layer.class_name in TAKES or (layer.model is not None and len(refs) == 1)
+            takes = layer.own and able and mask is not None and call.kwargs.get("mask") is None
             calls.append(replace(call, kwargs={**call.kwargs, "mask": mask}) if takes else call)
             stem = f"{layer.name}_mask_{number}"
             following: Ref | None = None

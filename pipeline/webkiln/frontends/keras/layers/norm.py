@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from webkiln.frontends.keras.layer import Handler, Layer
-from webkiln.frontends.keras.layers.activations import Activation, activate, options
+from webkiln.frontends.keras.layers.activations import Activation, activate, options, softmax
 from webkiln.ir.axis import OrderC
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 if TYPE_CHECKING:
@@ -81,6 +84,40 @@ def unit_normalization(converter: "KerasConverter", layer: Layer) -> None:
     )
 
 
+def normalization(converter: "KerasConverter", layer: Layer) -> None:
+    """x minus a mean, divided by the root of a variance (which counts as at least 1e-7), both known before training; or its inverse."""
+    x = _floating(converter, layer)
+    config, b = layer.config, converter.builder
+    axis = config.get("axis", -1)
+    kept = () if axis is None else normal_axes(axis, x.type.rank)
+
+    def statistic(name: str) -> Tensor:
+        given = config.get(name)
+        value = converter.convert_to_constant_variable(layer.weight(name) if given is None else np.asarray(given, x.dtype))
+        sizes = dict(zip(reversed(kept), reversed(value.shape), strict=False))
+        if value.type.rank > len(kept) or any(size not in (1, x.shape[a]) for a, size in sizes.items()):
+            raise layer.error(f"{name} is {list(value.shape)}, x needs {[x.shape[a] for a in kept]}")
+        return b.op("Reshape", [value], {"shape": tuple(sizes.get(a, 1) for a in range(x.type.rank))})
+
+    mean = statistic("mean")
+    deviation = b.binary("Max", b.op("Sqrt", [statistic("variance")]), 1e-7)
+    y = b.op("Add", [b.op("Mul", [x, deviation]), mean]) if config.get("invert") else b.op("Div", [b.op("Sub", [x, mean]), deviation])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def rescaling(converter: "KerasConverter", layer: Layer) -> None:
+    x = _floating(converter, layer)
+    scale, offset = (converter.builder.constant(np.asarray(layer.config[name], x.dtype)) for name in ("scale", "offset"))
+    y = converter.builder.op("Add", [converter.builder.op("Mul", [x, scale]), offset])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def _floating(converter: "KerasConverter", layer: Layer) -> Tensor:
+    """The input, integers as float32."""
+    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    return x if is_float(x.dtype) else converter.builder.op("Cast", [x], {"dtype": "float32"}, x.order)
+
+
 def spectral_normalization(converter: "KerasConverter", layer: Layer) -> None:
     """The layer that it wraps, whose kernel training has normalised."""
     (part,) = layer.facts.parts.values()
@@ -130,16 +167,26 @@ def activation(converter: "KerasConverter", layer: Layer) -> None:
 
 
 def activation_layer(function: Activation) -> Handler:
-    """ReLU, LeakyReLU, Softmax, ELU: the config holds the function's arguments."""
+    """ReLU, LeakyReLU, ELU: the config holds the function's arguments."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:
-        refs = converter.get_input_tensor(layer)
-        if len(refs) != 1:
-            raise layer.unsupported("a mask", "Add the mask to the scores before this layer")
-        y = function(converter.builder, converter.get_variable(refs[0]), **options(layer.config))
-        converter.set_variable(converter.get_output_tensor(layer)[0], y)
+        x = converter.get_variable(converter.get_input_tensor(layer)[0])
+        converter.set_variable(converter.get_output_tensor(layer)[0], function(converter.builder, x, **options(layer.config)))
 
     return handler
+
+
+def softmax_layer(converter: "KerasConverter", layer: Layer) -> None:
+    """Softmax; where a mask is False (or at most 0.5) scores count as -1e9 and results are 0."""
+    x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
+    b = converter.builder
+    kept = next((mask if mask.dtype == "bool" else b.binary("Greater", mask, 0.5) for mask in masks), None)
+    if kept is not None:
+        x = b.op("Where", [kept, x, b.constant(-1e9, x.dtype)])
+    y = softmax(b, x, **options(layer.config))
+    if kept is not None:
+        y = b.op("Where", [kept, y, b.constant(0.0, y.dtype)])
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def prelu(converter: "KerasConverter", layer: Layer) -> None:

@@ -34,16 +34,21 @@ def pool(op: str) -> Handler:
 
 
 def global_pool(op: str) -> Handler:
-    """GlobalMaxPooling and GlobalAveragePooling of any rank."""
+    """GlobalMaxPooling and GlobalAveragePooling of any rank; the average over steps counts those that its mask [N, T] shows."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:
-        if layer.arguments.kwargs.get("mask") is not None:
-            raise layer.unsupported("pooling under a mask", "Remove the Masking layer or pool before it")
-        x = converter.get_variable(converter.get_input_tensor(layer)[0])
+        x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
+        b = converter.builder
         _, _, *spatial = dims(layer, x.type.rank)
         keepdims = bool(layer.config.get("keepdims", False))
-        order = x.order if keepdims else OrderNC
-        y = converter.builder.op(op, [x], {"axes": tuple(spatial), "keepdims": keepdims}, order)
+        order, attrs = x.order if keepdims else OrderNC, {"axes": tuple(spatial), "keepdims": keepdims}
+        if masks:
+            sizes = tuple(size if axis in (0, *spatial) else 1 for axis, size in enumerate(x.shape))
+            shown = b.op("Reshape", [masks[0]], {"shape": sizes})
+            total = b.op("ReduceSum", [b.op("Where", [shown, x, b.constant(0.0, x.dtype)])], attrs, order)
+            y = b.op("Div", [total, b.op("ReduceSum", [b.op("Cast", [shown], {"dtype": x.dtype})], attrs)], order=order)
+        else:
+            y = b.op(op, [x], attrs, order)
         converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
     return handler

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import Handler
-from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu, softmax
+from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
 from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
 from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
@@ -14,13 +14,15 @@ from webkiln.frontends.keras.layers.norm import (
     group_normalization,
     identity,
     layer_normalization,
+    normalization,
     prelu,
+    rescaling,
     rms_normalization,
+    softmax_layer,
     spectral_normalization,
     unit_normalization,
 )
 from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
-from webkiln.frontends.keras.layers.preprocessing import normalization, rescaling
 from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
 from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
@@ -58,20 +60,20 @@ LAYERS: Mapping[str, Handler] = {
     "AdaptiveAveragePooling1D": adaptive_pool("AdaptiveAvgPool"),
     "AdaptiveAveragePooling2D": adaptive_pool("AdaptiveAvgPool"),
     "AdaptiveAveragePooling3D": adaptive_pool("AdaptiveAvgPool"),
-    "Rescaling": rescaling,
-    "Normalization": normalization,
     "BatchNormalization": batch_normalization,
     "LayerNormalization": layer_normalization,
     "GroupNormalization": group_normalization,
     "RMSNormalization": rms_normalization,
     "UnitNormalization": unit_normalization,
+    "Normalization": normalization,
+    "Rescaling": rescaling,
     "SpectralNormalization": spectral_normalization,
     "Activation": activation,
     "ReLU": activation_layer(relu),
     "LeakyReLU": activation_layer(leaky_relu),
     "ELU": activation_layer(elu),
     "PReLU": prelu,
-    "Softmax": activation_layer(softmax),
+    "Softmax": softmax_layer,
     "Flatten": flatten,
     "Reshape": reshape,
     "Permute": permute,
