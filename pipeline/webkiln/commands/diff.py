@@ -17,7 +17,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
 from webkiln.commands.build import parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
-from webkiln.frontends.keras.reference import make_inputs
+from webkiln.frontends.keras.reference import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
 from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters
 
@@ -91,7 +91,10 @@ def _reference_sets(reference: Mapping[str, Array], tolerance: float) -> tuple[S
 
 def _tables(manifest: Mapping[str, Any]) -> tuple[Any, float, Any]:
     """The arguments of `make_inputs` for the inputs of a bundle."""
-    table = {tensor["name"]: (tensor["dtype"], tuple(tensor["shape"])) for tensor in manifest["inputs"]}
+    table = {
+        tensor["name"]: (tensor["dtype"], tuple(size if isinstance(size, int) else SAMPLE_SIZE for size in tensor["shape"]))
+        for tensor in manifest["inputs"]
+    }
     drawn = {tensor["name"]: tensor["distribution"] for tensor in manifest["inputs"] if "distribution" in tensor}
     return table, 1.0, {name: (given["name"], given) for name, given in drawn.items()}
 

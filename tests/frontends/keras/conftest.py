@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.framework import put_weights
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import run_graph
@@ -38,6 +39,7 @@ def randomise(model: Any, seed: int = 1) -> None:
         if np.dtype(variable.dtype).kind == "f":
             low = 0.5 if "variance" in variable.name else -0.7
             variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
+    put_weights(model, model.get_weights())
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ def test_states_start_anew_for_each_set(stage, tmp_path):
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Count(name="y")(x))
     facts, _ = model_facts(model, handled=is_handled)
-    arrays, _ = compute_reference(import_keras("a test"), model, facts, input_table(facts, 1, {}))
+    arrays, _ = compute_reference(import_keras("a test"), model, facts, input_table(facts, 1, {}, {}))
     for name in SETS:
         given = arrays[f"{name}/in/x"]
         assert np.allclose(arrays[f"{name}/out/y"], given + given.sum())

@@ -24,7 +24,7 @@ def agree():
     def check(model, batch=3):
         facts, blobs = model_facts(model, handled=is_handled, batch_size=batch)
         graph = KerasConverter(batch_size=batch).convert(facts, blobs)
-        arrays, _ = compute_reference(keras, model, facts, input_table(facts, batch, {}))
+        arrays, _ = compute_reference(keras, model, facts, input_table(facts, batch, {}, {}))
         for name in SETS:
             outputs, _ = run_graph(graph, {key: arrays[f"{name}/in/{key}"] for key in graph.inputs})
             for key, got in outputs.items():

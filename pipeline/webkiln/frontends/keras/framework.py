@@ -1,9 +1,11 @@
 """Keras itself, imported only where facts alone do not do."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from webkiln.errors import ToolError
+from webkiln.ir.types import Array
 
 
 def import_keras(why: str) -> Any:
@@ -14,6 +16,14 @@ def import_keras(why: str) -> Any:
     except ImportError:
         raise ToolError(f"{why}; this needs Keras, which is not installed: pip install keras tensorflow-cpu") from None
     return keras
+
+
+def put_weights(model: Any, arrays: Sequence[Array]) -> None:
+    """Set a model's weights, and what its layers have computed from them: a Normalization keeps its mean and variance twice."""
+    model.set_weights(arrays)
+    for layer in model._flatten_layers():
+        if hasattr(layer, "finalize_state"):
+            layer.finalize_state()
 
 
 def first_sentence(error: Exception) -> str:

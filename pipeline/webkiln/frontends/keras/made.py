@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import RecipeError, SourceError, WebkilnError
-from webkiln.frontends.keras.framework import first_sentence, import_keras
+from webkiln.frontends.keras.framework import first_sentence, import_keras, put_weights
 
 
 def make_model(made: Mapping[str, Any]) -> Any:
@@ -63,5 +63,5 @@ def remake_model(made: Mapping[str, Any], path: Path) -> Any:
     saved, own = [array.shape for array in arrays], [tuple(weight.shape) for weight in model.weights]
     if saved != own:
         raise SourceError(f"{model.name}: its function makes another model each time: weights of shapes {saved} before, {own} now")
-    model.set_weights(arrays)
+    put_weights(model, arrays)
     return model

@@ -7,6 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError, VerificationError
 from webkiln.frontends.keras.facts import ModelFacts, noises
+from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed, sample
 from webkiln.ir.types import Array
 from webkiln.ops.builder import clean
@@ -200,7 +201,7 @@ def _in_float64(keras: Any, model: Any, facts: ModelFacts) -> _Runner | None:
 
     try:
         double = type(model).from_config(widened(model.get_config()))
-        double.set_weights(model.get_weights())
+        put_weights(double, model.get_weights())
         return _Runner(keras, double, facts)
     except Exception:  # noqa: BLE001 - Keras refuses float64 in as many ways as there are layers
         return None
