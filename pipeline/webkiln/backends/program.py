@@ -70,9 +70,14 @@ def program(graph: Graph, facts: Facts, encoding: str, keep_layers: bool = False
 
 
 def layer_outputs(graph: Graph) -> dict[str, str]:
-    """The last Variable that each layer computes, in program order."""
+    """The last Variable that each layer computes and anything reads, in program order."""
     fixed = {node.name for node in graph.fixed_part()}
-    return {node.layer: node.outputs[0] for node in graph.nodes if node.layer and node.name not in fixed}
+    uses = graph.uses()
+    return {
+        node.layer: next((name for name in reversed(node.outputs) if uses[name]), node.outputs[0])
+        for node in graph.nodes
+        if node.layer and node.name not in fixed
+    }
 
 
 def _written(steps: Iterable[Step]) -> Iterator[View]:
