@@ -9,6 +9,7 @@ from math import ceil, pi
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
@@ -98,7 +99,17 @@ def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     shape = list(x.shape)
     for line in _lines(attrs, x):
         shape[line.axis] = line.out
+        if _is_averaged(attrs) and (is_symbolic(line.size) or is_symbolic(line.out)):
+            how = "antialias" if attrs["antialias"] else "area"
+            raise ShapeError(
+                f"axis {line.axis} goes from {line.size} to {line.out}; {how} needs sizes that are known before the model runs"
+            )
     return (Type(x.dtype, tuple(shape)),)
+
+
+def _is_averaged(attrs: Attributes) -> bool:
+    """Whether an output takes from more elements the more are made one."""
+    return attrs["method"] == "area" or (attrs["antialias"] and attrs["method"] in FILTERS)
 
 
 def _weights(attrs: Attributes, line: Line) -> Array:
@@ -192,9 +203,8 @@ def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
 
 def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) -> None:
     """A table of weights, whose rows sum to 1, and the sum of what they weigh."""
-    step = line.scale / line.unit
-    wide = max(step, 1.0) if attrs["antialias"] else 1.0
-    reach = ceil(0.5 + step / 2 if attrs["method"] == "area" else FILTERS[attrs["method"]].radius * wide)
+    step = line.scale / line.unit if _is_averaged(attrs) else 1.0
+    reach = ceil(0.5 + step / 2 if attrs["method"] == "area" else FILTERS[attrs["method"]].radius * max(step, 1.0))
     taps = 2 * reach
     total = low.temporary(x.type.dtype, (line.out,))
     table = low.temporary(x.type.dtype, (line.out, taps))

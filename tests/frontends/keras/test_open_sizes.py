@@ -33,6 +33,15 @@ STACKS = {
     "concatenation": lambda x: layers.Concatenate()([x, layers.Dense(2)(x)]),
     "concatenation along it": lambda x: layers.Concatenate(axis=1)([x, layers.ReLU()(x)]),
     "upsampling": lambda x: layers.UpSampling1D(2)(x),
+    "upsampling, bilinear": lambda x: layers.Reshape((-1, 4))(
+        layers.UpSampling2D((2, 1), interpolation="bilinear")(layers.Reshape((-1, 1, 4))(x))
+    ),
+    "upsampling, bicubic": lambda x: layers.Reshape((-1, 4))(
+        layers.UpSampling2D((2, 1), interpolation="bicubic")(layers.Reshape((-1, 1, 4))(x))
+    ),
+    "resizing": lambda x: layers.Resizing(5, 2, interpolation="lanczos3")(layers.Reshape((-1, 2, 2))(x)),
+    "group normalisation": lambda x: layers.GroupNormalization(2)(x),
+    "einstein sum": lambda x: layers.EinsumDense("...c,cd->...d", 3)(x),
     "padding": lambda x: layers.ZeroPadding1D(2)(x),
     "cropping": lambda x: layers.Cropping1D(1)(x),
     "permutation": lambda x: layers.Permute((2, 1))(x),
@@ -97,6 +106,19 @@ def test_names_stand_for_open_sizes_only():
     x = keras.Input((5, 4))
     with pytest.raises(ShapeError, match=r"its shape is \[None, 5, 4\] .* got \[1, 'T', 4\]"):
         KerasConverter(input_shapes={"": (1, "T", 4)}).convert(keras.Model(x, layers.ReLU()(x)))
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (layers.Resizing(5, 4, interpolation="area", name="r"), r"r \(Resize\): axis 1 goes from T to 5; area needs sizes that are known"),
+        (layers.Resizing(5, 4, antialias=True, name="r"), r"r \(Resize\): axis 1 goes from T to 5; antialias needs sizes that are known"),
+    ],
+)  # fmt: skip
+def test_averages_of_open_sizes_are_refused(layer, message):
+    x = keras.Input((None, 4, 3))
+    with pytest.raises(ShapeError, match=message):
+        KerasConverter(input_shapes={"": (1, "T", 4, 3)}).convert(keras.Model(x, layer(x)))
 
 
 def test_two_sizes_that_must_agree_are_one_name():
