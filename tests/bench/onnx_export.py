@@ -66,7 +66,7 @@ def _conv(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 def _conv_transpose(writer: _Writer, node: Node, attrs: Attributes, weights: Array) -> None:
     """ONNX has the kernel the other way round, and cuts where webkiln pads the spread input."""
-    if set((*attrs["strides"], *attrs["dilation"], attrs["groups"])) != {1}:
+    if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
         raise NotImplementedError(f"{node.name}: a transposed convolution with strides, dilation or groups")
     cuts = [size - 1 - pad for side in ("pad_low", "pad_high") for size, pad in zip(weights.shape[2:], attrs[side], strict=True)]
     turned = np.flip(weights, (2, 3)).swapaxes(0, 1)
@@ -105,6 +105,10 @@ def _clip(writer: _Writer, node: Node, attrs: Attributes) -> None:
     writer.add("Clip", node, [writer.read(node.inputs[0]), *bounds])
 
 
+def _leaky_relu(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    writer.add("LeakyRelu", node, list(map(writer.read, node.inputs)), alpha=attrs["alpha"])
+
+
 def _broadcast(writer: _Writer, node: Node, attrs: Attributes) -> None:
     rank = writer.graph.type(node.name).rank
     writer.add(node.op, node, [writer.along_channels(name, rank) for name in node.inputs])
@@ -123,7 +127,7 @@ def _softmax(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 
 WRITERS: dict[str, Callable[[_Writer, Node, Attributes], None]] = {
-    "Conv": _conv, "MaxPool": _pool("MaxPool"), "AvgPool": _pool("AveragePool"), "Pad": _pad, "ReduceMean": _mean, "Clip": _clip,
+    "Conv": _conv, "MaxPool": _pool("MaxPool"), "AvgPool": _pool("AveragePool"), "Pad": _pad, "ReduceMean": _mean, "Clip": _clip, "LeakyRelu": _leaky_relu,
     "Add": _broadcast, "Mul": _broadcast, "MatMul": _plain, "Relu": _plain, "Tanh": _plain, "Concat": _concat, "Softmax": _softmax,
 }  # fmt: skip
 

@@ -88,3 +88,38 @@ def test_other_text_is_refused(text: str) -> None:
 def test_names_are_checked() -> None:
     with pytest.raises(ShapeError, match="is not a name for a size"):
         dim.placeholder("2T")
+
+
+def test_quotients_are_bounded_by_what_they_round() -> None:
+    assert dim.reaches(T - 2 * (T // 2), 0)
+    assert dim.reaches((T + 1) // 2, T // 2)
+    assert dim.reaches(-(-T // 2), 1)
+    assert not dim.reaches(T // 2, 1)
+
+
+def test_demands_are_met_refused_or_collected() -> None:
+    with dim.guards() as found:
+        dim.demand(T - 1, "never said")
+        dim.demand(T - 3, "not proven")
+        with dim.guards() as inner:
+            dim.demand(S - 2, "inside")
+    assert found == [T - 3]
+    assert inner == [S - 2]
+    dim.demand(T - 3, "outside of a collection nothing is kept")
+    with pytest.raises(ShapeError, match="the axis has 2"):
+        dim.demand(-T, "the axis has 2")
+
+
+@given(TREES, TREES, VALUES)
+def test_what_reaches_reaches_at_every_value(first: Any, second: Any, values: dict[str, int]) -> None:
+    a, b = build(first), build(second)
+    assert not dim.reaches(a, b) or dim.at(a, values) >= dim.at(b, values)
+    assert dim.at(dim.least(a, b), values) == min(dim.at(a, values), dim.at(b, values))
+
+
+def test_values_follow_from_shapes() -> None:
+    values: dict[str, int] = {}
+    dim.solve([2, T, 2 * T + 1, S], [2, 5, 11, 3], values)
+    assert values == {"T": 5, "S": 3}
+    with pytest.raises(ShapeError, match=r"a size is 2\*T \+ 1, got 12"):
+        dim.solve([2 * T + 1], [12], values)

@@ -11,6 +11,7 @@ from keras import layers
 from tests.backends.harness import error
 from webkiln.backends import host
 from webkiln.build.descriptor import generate_descriptor
+from webkiln.errors import ToolError
 from webkiln.frontends.keras.converter import KerasConverter
 
 SCRIPT = """
@@ -84,3 +85,11 @@ def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
         assert {name: value.shape for name, value in result.outputs.items()} == {name: value.shape for name, value in expected.items()}
         for name, value in expected.items():
             assert error(result.outputs[name], value) < 2e-4
+
+
+def test_a_size_that_is_too_small_for_a_layer_is_named(tmp_path):
+    x = keras.Input((None, 2), name="x")
+    model = keras.Model(x, layers.Conv1D(3, 5, name="wide")(x))
+    generate_descriptor("js", KerasConverter(input_shapes={"x": (1, "T", 2)}).convert(model)).save(tmp_path / "bundle")
+    with pytest.raises(ToolError, match=r"WrongSize: layer 'wide' has the size T - 5, which is -2 for T = 3"):
+        host.run_bundle(tmp_path / "bundle", "js", [{"x": np.zeros((1, 3, 2), np.float32)}])

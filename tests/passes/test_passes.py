@@ -96,3 +96,43 @@ def test_one_over_x_and_one_to_the_x_are_not_x():
         "graph g\ninput x: float32[2]\nconst one: float32[] = [1.0]\na: float32[2] = Div(one, x)\nb: float32[2] = Pow(one, x)\noutput a = a\noutput b = b\n"
     )
     assert run("remove_identities", graph) == graph
+
+
+def test_transposes_that_undo_each_other_meet():
+    graph = parse(
+        dedent("""
+        graph g
+        input x: float32[1,4,5,2]
+        slot p: float32[2]
+        slot c: float32[2,1,1]
+        a: float32[1,2,4,5] = Transpose(x) {"perm":[0,3,1,2]}
+        b: float32[1,2,4,5] = BatchNorm(a, p, p, p, p) {"axis":1,"epsilon":0.01}
+        d: float32[1,2,4,5] = Mul(b, c)
+        e: float32[1,2,4,5] = Add(d, a)
+        f: float32[1,2,5,8] = Pad(e) {"high":[0,0,1,1],"low":[0,0,0,2],"value":0.5}
+        g: float32[1,4,5,8] = Concat(f, f) {"axis":1}
+        y: float32[1,5,8,4] = Transpose(g) {"perm":[0,2,3,1]}
+        output out = y
+    """).lstrip()
+    )
+    inputs = values_for(graph)
+    moved = run("remove_identities", run("sink_transposes", graph))
+    fixed = moved.fixed_part()
+    assert "Transpose" not in {node.op for node in moved.nodes if node not in fixed}
+    np.testing.assert_allclose(evaluate_graph(moved, inputs)["out"], evaluate_graph(graph, inputs)["out"], rtol=1e-5, atol=1e-6)
+
+
+def test_a_transpose_is_not_moved_past_what_cannot_follow():
+    graph = parse(
+        dedent("""
+        graph g
+        input x: float32[3,4]
+        input z: float32[4,3]
+        a: float32[4,3] = Transpose(x) {"perm":[1,0]}
+        y: float32[4,3] = Add(a, z)
+        w: float32[4,3] = Softmax(a) {"axis":1}
+        output out = y
+        output other = w
+    """).lstrip()
+    )
+    assert run("sink_transposes", graph) == graph

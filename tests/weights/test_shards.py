@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webkiln.ir.text import parse
 from webkiln.weights.encoding import BY_NAME, ENCODINGS, Stored, choose, eightbit_magnitudes
-from webkiln.weights.shards import pieces, write
+from webkiln.weights.shards import pieces, stored, write
 
 SHAPES = st.lists(st.lists(st.integers(1, 9), min_size=0, max_size=3).map(tuple), max_size=8)
 
@@ -27,6 +28,24 @@ def test_pieces_cover_every_row_once_and_fit(shapes, encoding, limit):
         assert ends[piece.shard] <= max(limit, single)
     values = {w.name: np.arange(int(np.prod(w.shape)), dtype=np.float32).reshape(w.shape) for w in weights}
     assert [len(shard) for shard in write(layout, values)] == [ends[shard] for shard in sorted(ends)]
+
+
+def test_which_axis_of_a_weight_has_the_output_channels():
+    graph = parse("""graph g
+input x: float32[1,4,4,2]
+input numbers: int32[1,3]
+slot k: float32[3,3,2,5]
+slot m: float32[5,7]
+slot e: float32[7,6,2]
+slot t: float32[9,4]
+a: float32[1,2,2,5] = Conv(x, k) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+b: float32[1,2,2,7] = MatMul(a, m)
+c: float32[1,2,2,6] = Einsum(b, e) {"equation":"nhwc,cfo->nhwf"}
+d: float32[1,3,4] = Gather(t, numbers) {"axis":0}
+output c = c
+output d = d
+""")
+    assert {item.name: item.channel_axis for item in stored(graph)} == {"k": 3, "m": 1, "e": 1, "t": 1}
 
 
 def test_a_large_weight_is_cut_between_shards():

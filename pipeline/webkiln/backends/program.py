@@ -12,6 +12,7 @@ from webkiln.ir.types import itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest.build import Call, Copy, Repeat, Step, View
 from webkiln.nest.facts import Facts
+from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
@@ -69,9 +70,14 @@ def program(graph: Graph, facts: Facts, encoding: str, keep_layers: bool = False
 
 
 def layer_outputs(graph: Graph) -> dict[str, str]:
-    """The last Variable that each layer computes, in program order."""
+    """The last Variable that each layer computes and anything reads, in program order."""
     fixed = {node.name for node in graph.fixed_part()}
-    return {node.layer: node.outputs[0] for node in graph.nodes if node.layer and node.name not in fixed}
+    uses = graph.uses()
+    return {
+        node.layer: next((name for name in reversed(node.outputs) if uses[name]), node.outputs[0])
+        for node in graph.nodes
+        if node.layer and node.name not in fixed
+    }
 
 
 def _written(steps: Iterable[Step]) -> Iterator[View]:
@@ -165,11 +171,18 @@ class _Writer:
         return total
 
     def guards(self) -> Iterator[tuple[str, int]]:
-        """Sizes that must turn out not to be negative when placeholders are set, with the layer that computes them."""
-        for node in self.graph.nodes:
-            for size in (size for name in node.outputs for size in self.graph.type(name).shape):
-                if dim.is_symbolic(size) and not dim.reaches(size, 0):
-                    yield node.layer or node.name, size
+        """Sizes that must turn out not to be negative when placeholders are set, with the layer that needs them, each once."""
+        graphs, seen = [self.graph], set()
+        for graph in graphs:
+            for node in graph.nodes:
+                graphs += (value for value in node.attrs.values() if isinstance(value, Graph))
+                with dim.guards() as found:
+                    types = infer(node, [graph.type(name) for name in node.inputs])
+                found += (size for type_ in types for size in type_.shape if not dim.reaches(size, 0))
+                for size in found:
+                    if size not in seen:
+                        seen.add(size)
+                        yield node.layer or node.name, size
 
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]

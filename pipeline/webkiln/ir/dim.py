@@ -8,9 +8,11 @@ difference. What would need a number (`range`, an allocation) fails, and a compa
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from math import prod
+from math import lcm, prod
 from typing import TYPE_CHECKING, Any, Self
 
 from webkiln.errors import InternalError, ShapeError
@@ -24,6 +26,8 @@ else:
 NAME = re.compile(r"[A-Za-z]\w*\Z")
 SAMPLE = 64
 """The value of every name where a choice between correct alternatives wants a typical size."""
+
+_guards: ContextVar[list[int] | None] = ContextVar("guards", default=None)
 
 Monomial = tuple["Atom", ...]
 Terms = Mapping[Monomial, int]
@@ -231,8 +235,59 @@ def reaches(a: int, b: int) -> bool:
     return low is not None and low >= 0
 
 
+def demand(size: int, message: str) -> None:
+    """Raise ShapeError where a size is negative for certain; what is neither proven nor refuted is a guard of the program."""
+    if reaches(size, 0):
+        return
+    if reaches(-1, size):
+        raise ShapeError(message)
+    if (found := _guards.get()) is not None:
+        found.append(size)
+
+
+@contextmanager
+def guards() -> Iterator[list[int]]:
+    """The sizes that are demanded inside and not proven."""
+    found: list[int] = []
+    token = _guards.set(found)
+    try:
+        yield found
+    finally:
+        _guards.reset(token)
+
+
+def least(a: int, b: int) -> int:
+    """The minimum."""
+    return a if reaches(b, a) else b if reaches(a, b) else _atom("min", *sorted((a, b), key=str))
+
+
 def lower_bound(size: int) -> int | None:
-    """A proven lower bound, or None: every atom is its own bound plus a number that is not negative."""
+    """A proven lower bound, or None: that of the atoms, or the one that is left when quotients are replaced by what they round."""
+    scale = lcm(*(atom.args[1] for monomial, _ in _terms(size).items() for atom in monomial if _has_divisor(atom)))
+    scaled = _bound_by_atoms(_without_quotients(_product(size, scale)))
+    bounds = [_bound_by_atoms(size), None if scaled is None else -(-scaled // scale)]
+    return max((bound for bound in bounds if bound is not None), default=None)
+
+
+def _has_divisor(atom: Atom) -> bool:
+    return atom.op == "floordiv" and isinstance(atom.args[1], int)
+
+
+def _without_quotients(size: int) -> int:
+    """A size that is not larger: k * floordiv(a, b) is at least k * (a - b + 1) / b, and where k is negative at least k * a / b."""
+    parts: list[int] = []
+    for monomial, factor in _terms(size).items():
+        first = monomial[0] if len(monomial) == 1 else None
+        if first is None or not _has_divisor(first) or factor % first.args[1]:
+            parts.append(_made({monomial: factor}))
+        else:
+            numerator, divisor = first.args
+            parts.append(_product(numerator if factor < 0 else numerator - divisor + 1, factor // divisor))
+    return _sum(parts)
+
+
+def _bound_by_atoms(size: int) -> int | None:
+    """Every atom is its own bound plus a number that is not negative."""
     shifted: int = 0
     for monomial, factor in _terms(size).items():
         product: int = factor
@@ -274,7 +329,7 @@ def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
     if atom.op == "floordiv":
         return floordiv(a, b)
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return greatest([a, b]) if atom.op == "max" else _atom(atom.op, a, b)
+        return greatest([a, b]) if atom.op == "max" else least(a, b)
     return max(a, b) if atom.op == "max" else min(a, b)
 
 
@@ -351,5 +406,5 @@ def _parsed(node: ast.expr) -> int:
             return a * b
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
         a, b = map(_parsed, node.args)
-        return {"floordiv": lambda: floordiv(a, b), "max": lambda: greatest([a, b]), "min": lambda: _atom("min", a, b)}[node.func.id]()
+        return {"floordiv": lambda: floordiv(a, b), "max": lambda: greatest([a, b]), "min": lambda: least(a, b)}[node.func.id]()
     raise InternalError(f"{ast.unparse(node)!r} is not a size")

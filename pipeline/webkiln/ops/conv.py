@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import reaches
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
@@ -101,7 +102,12 @@ def _lower_conv(low: Lowering, attrs: Attributes) -> None:
     spread = _x_dilation(attrs, x.type.rank)
     pad_low = attrs["pad_low"]
     thin = attrs["groups"] == 1 and w[attrs["w_dims"][1]] < FEW_CHANNELS
-    if thin and max(spread, default=1) == 1 and min((*pad_low, *attrs["pad_high"]), default=0) >= 0 and any((*pad_low, *attrs["pad_high"])):
+    if (
+        thin
+        and max(spread, default=1) == 1
+        and all(reaches(pad, 0) for pad in (*pad_low, *attrs["pad_high"]))
+        and any((*pad_low, *attrs["pad_high"]))
+    ):
         x = _padded_input(low, x, attrs)
         pad_low = (0,) * len(pad_low)
     rows = zip(attrs["x_dims"][2:], attrs["out_dims"][2:], attrs["w_dims"][2:], strict=True)

@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import demand
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering
@@ -107,8 +108,10 @@ define(Operator(
 def _slice_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     for axis, (size, start, count, step) in enumerate(zip(types[0].shape, attrs["starts"], attrs["sizes"], attrs["steps"], strict=True)):
         last = start + (count - 1) * step
-        if count and not (0 <= start < size and 0 <= last < size):
-            raise ShapeError(f"the slice reads {start} to {last} of axis {axis}, which has {size}")
+        for place in (start, last) if count else ():
+            message = f"the slice reads {start} to {last} of axis {axis}, which has {size}"
+            demand(place, message)
+            demand(size - 1 - place, message)
     return (Type(types[0].dtype, tuple(attrs["sizes"])),)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from webkiln.errors import ShapeError
+from webkiln.ir.dim import demand, is_symbolic, reaches
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import Expr, apply
 
@@ -30,8 +30,7 @@ def window_size(size: int, window: int, stride: int, dilation: int, low: int, hi
     """How often a dilated window fits into a padded axis whose elements lie `x_dilation` apart; ShapeError when it does not fit."""
     span = (window - 1) * dilation + 1
     padded = (size - 1) * x_dilation + 1 + low + high
-    if padded < span:
-        raise ShapeError(f"a window of {window} with dilation {dilation} spans {span}, the padded axis has {padded}")
+    demand(padded - span, f"a window of {window} with dilation {dilation} spans {span}, the padded axis has {padded}")
     return (padded - span) // stride + 1
 
 
@@ -40,12 +39,12 @@ def phases(size: int, count: int, window: int, stride: int, dilation: int, low: 
     multiplies by the zeros between them. Without `x_dilation` there is one."""
     period, every = x_dilation // gcd(stride, x_dilation), x_dilation // gcd(dilation, x_dilation)
     found = []
-    for start in range(min(period, count)):
+    for start in range(period if is_symbolic(count) else min(period, count)):
         first = next((tap for tap in range(min(every, window)) if (start * stride + tap * dilation - low) % x_dilation == 0), window)
         taps, outputs = -(-(window - first) // every), -(-(count - start) // period)
         step, along = period * stride // x_dilation, every * dilation // x_dilation
         begin = (start * stride + first * dilation - low) // x_dilation
-        padded = begin < 0 or begin + (outputs - 1) * step + (taps - 1) * along >= size
+        padded = not (reaches(begin, 0) and reaches(size - 1, begin + (outputs - 1) * step + (taps - 1) * along))
         found.append(Phase(start, period, outputs, first, every, taps, step, along, -begin, padded))
     return found
 

@@ -2,6 +2,7 @@
 
 PASSES = (
     "fold_constants",
+    "sink_transposes",
     "remove_identities",
     "absorb_padding",
     "fold_batchnorm",

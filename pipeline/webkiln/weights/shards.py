@@ -47,8 +47,14 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
 
 
 def _channel_axis(op: str, attrs: Mapping[str, Any], position: int, rank: int) -> int | None:
+    if op == "Gather" and position == 0:
+        return rank - 1
     if position != 1:
         return None
+    if op == "Einsum":
+        terms, _, result = attrs["equation"].partition("->")
+        weight = terms.split(",")[1]
+        return next((weight.index(letter) for letter in reversed(result) if letter in weight), None)
     if op == "Conv":
         return int(attrs["w_dims"][0])
     if op == "MatMul":

@@ -1,124 +1,48 @@
 """Each layer of the table with each of its options, against Keras, on every backend and variant."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import reduce
-from importlib import import_module
-
 import keras
-import numpy as np
 import pytest
 from keras import layers as L
 
-from tests.backends.harness import Job, error, run
-from tests.frontends.keras.conftest import randomise
-from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, TRIED, Tried, public_layers
+from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, TRIED, public_layers
+from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.layers.table import LAYERS
-from webkiln.ops.evaluate import fixed_values, run_graph
-from webkiln.passes.pipeline import PASSES
-
-BATCH = 2
-
-
-def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
-    for shape in tried.shapes:
-        if tried.dtype == "float32" and "input_dim" not in tried.options:
-            value = rng.standard_normal((BATCH, *shape)) * 1.5
-            yield np.where(rng.random(value.shape[:-1])[..., None] < 0.2, tried.options.get("mask_value", 0.0), value).astype("float32")
-        elif tried.call:
-            yield rng.standard_normal((BATCH, *shape)).astype("float32")
-        else:
-            yield rng.integers(0, tried.options.get("input_dim", 256), (BATCH, *shape)).astype(tried.dtype)
-
-
-def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarray:
-    """What Keras computes, by another layer where TensorFlow has no kernel for this one."""
-    given = inputs if len(inputs) > 1 else inputs[0]
-    if not tried.oracle:
-        return np.array(layer(given, training=False, **tried.call) if tried.call else layer(given))
-    options, weights = dict(tried.options), layer.get_weights()
-    if tried.oracle == "channels_last":
-        twin = type(layer)(**options | {"data_format": "channels_last"})
-        given = np.moveaxis(given, 1, -1)
-    else:
-        rank = weights[0].ndim - 2
-        gaps = options.pop("dilation_rate")
-        gaps = (gaps,) * rank if isinstance(gaps, int) else gaps
-        sizes = tuple((size - 1) * gap + 1 for size, gap in zip(weights[0].shape, gaps, strict=False))
-        kernel = np.zeros((*sizes, *weights[0].shape[-2:]), "float32")
-        kernel[tuple(slice(None, None, gap) for gap in gaps)] = weights[0]
-        twin, weights = type(layer)(**options | {"kernel_size": sizes}), [kernel, *weights[1:]]
-    twin.build(given.shape)
-    twin.set_weights(weights)
-    result = np.array(twin(given))
-    return np.moveaxis(result, -1, 1) if tried.oracle == "channels_last" else result
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A model in which each case of a section is a branch of its own, what it is given, and what Keras computes."""
-
-    model: keras.Model
-    given: dict[str, np.ndarray]
-    wanted: dict[str, np.ndarray]
-
-    def graph(self):
-        return KerasConverter(batch_size=BATCH).convert(self.model)
-
-    def differences(self, outputs):
-        """The cases whose error is above the bound."""
-        found = {}
-        for name, reference in self.wanted.items():
-            assert (outputs[name].shape, outputs[name].dtype) == (reference.shape, reference.dtype), name
-            found[name] = error(outputs[name], reference)
-        return {name: value for name, value in found.items() if not value < 1e-4}
-
-
-def tree(section: str) -> Tree:
-    rng = np.random.default_rng(3)
-    tensors, outputs, given, wanted = [], {}, {}, {}
-    for name, cases in TRIED[section].items():
-        for number, tried in enumerate(cases):
-            layer = getattr(L, name)(**tried.options, name=f"{name}_{number}")
-            arrays = list(values(rng, tried))
-            made = [keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}") for i, array in enumerate(arrays)]
-            outputs[layer.name] = layer(made if len(made) > 1 else made[0], **tried.call)
-            randomise(layer, len(outputs))
-            if isinstance(layer, L.Normalization):
-                layer.finalize_state()
-            tensors += made
-            given |= zip((tensor.name for tensor in made), arrays, strict=True)
-            wanted[layer.name] = expected(layer, tried, arrays)
-    return Tree(keras.Model(tensors, outputs, name="tree"), given, wanted)
+from webkiln.ops.evaluate import run_graph
 
 
 @pytest.fixture(scope="module")
-def trees() -> dict[str, Tree]:
+def trees() -> list[Tree]:
+    """A model for each section of the table."""
     keras.utils.clear_session(free_memory=False)
-    return {section: tree(section) for section in TRIED}
+    return [tree(rows) for rows in TRIED.values()]
 
 
 def test_graphs_compute_what_keras_computes(trees):
-    for section in trees.values():
-        assert section.differences(run_graph(section.graph(), section.given)[0]) == {}
+    for item in trees:
+        assert item.differences(run_graph(item.graph(), item.given)[0]) == {}
 
 
 def test_files_give_the_same_graphs(trees, tmp_path):
-    for section in trees.values():
-        section.model.save(tmp_path / "m.keras")
-        assert KerasConverter(batch_size=BATCH).convert(tmp_path / "m.keras") == section.graph()
+    for item in trees:
+        item.model.save(tmp_path / "m.keras")
+        assert KerasConverter(batch_size=BATCH).convert(tmp_path / "m.keras") == item.graph()
 
 
 @pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed")])
 def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
-    jobs = []
-    for section in trees.values():
-        graph = section.graph()
-        optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
-        jobs.append(Job(optimised, section.given, fixed_values(optimised, graph.weights)))
-    for section, outputs in zip(trees.values(), run(jobs, backend, tmp_path, variant), strict=True):
-        assert section.differences(outputs) == {}
+    assert run_trees(trees, backend, tmp_path, variant) == [{}] * len(trees)
+
+
+def test_shared_layers(compare):
+    """Layers that are called more than once: on tensors of several sizes, on their own outputs, and among others."""
+    x, y = keras.Input((4, 6, 3), name="x"), keras.Input((2, 3, 3), name="y")
+    up, norm, mix = L.Conv2DTranspose(3, 4, strides=2, padding="same"), L.LayerNormalization(), L.EinsumDense("...c,cd->...d", 3)
+    small = up(y)
+    z = L.Add()([x, norm(small), norm(x)])
+    table = L.ReversibleEmbedding(5, 3)
+    words = keras.Input((2,), dtype="int32", name="words")
+    compare(keras.Model([x, y, words], [L.Dot(axes=(3, 3))([up(z), up(up(y))]), mix(y), mix(mix(y)), table(table(words), reverse=True)]))
 
 
 def test_every_public_layer_has_a_row():

@@ -12,7 +12,7 @@ UNARY = (
     "abs absolute negative sign floor ceil round square relu relu6 sigmoid softplus softsign silu selu elu celu leaky_relu gelu "
     "hard_sigmoid hard_silu hard_tanh log_sigmoid tanh_shrink squareplus softmax log_softmax exp expm1 exp2 sin cos cosh tanh erf "
     "reciprocal ravel transpose squeeze sum mean max min prod amax amin argmax argmin var std any all "
-    "logsumexp copy stop_gradient isnan zeros_like ones_like flip"
+    "glu hard_shrink soft_shrink sparse_plus sparse_sigmoid logsumexp copy stop_gradient isnan zeros_like ones_like flip"
 ).split()
 POSITIVE = "sqrt rsqrt log log1p log2 log10".split()
 BINARY = (
@@ -40,6 +40,14 @@ EXPRESSIONS = {
     "matmul": lambda x, y: ops.matmul(x, ops.swapaxes(y, 1, 2)),
     "matvec": lambda x, y: ops.matmul(x, np.arange(4, dtype="float32")),
     "vecmat": lambda x, y: ops.matmul(np.arange(3, dtype="float32"), x),
+    "einsum": lambda x, y: ops.einsum("bij,bkj->bik", x, y),
+    "einsum_ellipsis": lambda x, y: ops.einsum("...ij,jk", x, np.arange(8, dtype="float32").reshape(4, 2)),
+    "einsum_implicit": lambda x, y: ops.einsum("bij,bkj", x, y),
+    "einsum_one": lambda x, y: ops.einsum("bij->jb", x),
+    "normalize": lambda x, y: ops.normalize(x, axis=1),
+    "normalize_1": lambda x, y: ops.normalize(x, order=1),
+    "threshold": lambda x, y: ops.threshold(x, 0.3, -2.0),
+    "glu_axis": lambda x, y: ops.glu(ops.concatenate([x, y], axis=1), axis=1),
     "dot": lambda x, y: ops.dot(x, np.ones((4, 2), "float32")),
     "concatenate": lambda x, y: ops.concatenate([x, y, x], axis=-1),
     "stack": lambda x, y: ops.stack([x, y], axis=1),
@@ -106,7 +114,7 @@ def test_expression(compare, name, tmp_path):
 def test_every_operation_is_tried():
     spelled = {name.replace("_", "") for name in (*UNARY, *POSITIVE, *BINARY, *LOGICAL)}
     written = {
-        "where", "clip", "cast", "converttotensor", "fulllike", "matmul", "dot", "moments", "norm", "batchnorm", "layernorm",
+        "where", "clip", "einsum", "normalize", "threshold", "cast", "converttotensor", "fulllike", "matmul", "dot", "moments", "norm", "batchnorm", "layernorm",
         "rmsnorm", "reshape", "expanddims", "swapaxes", "moveaxis", "concatenate", "stack", "split", "unstack", "getitem",
         "slice", "pad", "broadcastto", "tile", "repeat", "take", "logicalnot",
     }  # fmt: skip

@@ -1,5 +1,7 @@
 """Recurrent layers against Keras: cells, masks, both directions, states, wrappers; from memory and from files."""
 
+from importlib import import_module
+
 import keras
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values, next_states, run_graph
 from webkiln.ops.table import infer
+from webkiln.passes.pipeline import PASSES
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -190,7 +193,7 @@ def job(model, graph, inputs):
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_backends_agree_with_keras(backend, tmp_path):
     built = {name: make() for name, make in MODELS.items()}
-    graphs = {name: prepared(model) for name, model in built.items()}
+    graphs = {name: optimised(prepared(model)) for name, model in built.items()}
     inputs = {name: inputs_of(model) for name, model in built.items()}
     jobs = [job(built[name], graphs[name], inputs[name]) for name in MODELS]
     for name, outputs in zip(MODELS, run(jobs, backend, tmp_path), strict=True):
@@ -234,3 +237,26 @@ def test_states_last_between_runs():
         outputs, values = run_graph(graph, {graph.inputs[0]: inputs[0]}, states=states)
         states = next_states(graph, values)
         assert error(next(iter(outputs.values())), outputs_of(model, inputs)[0]) < 1e-5
+
+
+def optimised(graph):
+    """The graph after all passes, which also work on the graphs inside it."""
+    for name in PASSES:
+        module = import_module(f"webkiln.passes.{name}")
+
+        def change(part, run=module.run):
+            return run(part.map_inside(change))
+
+        graph = change(graph)
+        verify(graph, infer)
+    return graph
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_passes_keep_the_numbers(name):
+    model = MODELS[name]()
+    graph, inputs = prepared(model), inputs_of(model)
+    changed = optimised(graph)
+    named = dict(zip(graph.inputs, inputs, strict=True))
+    for got, expected in zip(run_graph(changed, named)[0].values(), outputs_of(model, inputs), strict=True):
+        assert error(got, expected) < 1e-5

@@ -7,6 +7,7 @@ from webkiln.frontends.keras.facts import Weight
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.linear import bias_of
+from webkiln.ir.dim import greatest
 from webkiln.ops.builder import Tensor
 
 if TYPE_CHECKING:
@@ -151,5 +152,5 @@ def padding(
         return [(span - 1, 0) for span in spans]
     if kind != "same":
         raise layer.unsupported(f"padding {kind!r}", "There are valid, same and causal")
-    totals = [max((-(-n // s) - 1) * s + span - n, 0) for n, s, span in zip(size, strides, spans, strict=True)]
+    totals = [greatest([(-(-n // s) - 1) * s + span - n, 0]) for n, s, span in zip(size, strides, spans, strict=True)]
     return [(total // 2, total - total // 2) for total in totals]

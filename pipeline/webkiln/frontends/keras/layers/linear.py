@@ -38,8 +38,7 @@ def einsum_dense(converter: "KerasConverter", layer: Layer) -> None:
 
 
 def spelled_out(equation: str, ranks: Sequence[int]) -> str:
-    """An equation without its spaces, and with letters for what `...` stands for in operands of these ranks."""
-    equation = equation.replace(" ", "")
+    """An equation with letters for what `...` stands for in operands of these ranks."""
     terms = equation.partition("->")[0].split(",")
     missing = max((rank - len(term) + 3 for term, rank in zip(terms, ranks, strict=True) if "..." in term), default=0)
     free = [letter for letter in ascii_letters if letter not in equation]

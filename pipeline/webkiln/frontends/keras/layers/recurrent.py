@@ -234,33 +234,37 @@ def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequ
     states = [converter.state(name, first) for name, first in zip(lasting, states, strict=True)] if lasting else states
     if len(states) != len(made.sizes):
         raise layer.error(f"takes {len(made.sizes)} initial states, got {len(states)}")
+    blank = mask if config.get("zero_output_for_mask") else None
+    ending = made.shown if mask is None else len(states)
+    stacked = bool(config.get("return_sequences")) or blank is not None or ending is None
 
     def step(inner: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         output, following = made.step(slices[0], current[: len(states)])
         if mask is None:
-            return following, [output]
+            return following, [output] if stacked else []
         shown = inner.op("Reshape", [slices[1]], {"shape": (batch, 1)})
         output, *following = (
             inner.op("Where", [shown, new, old]) for new, old in zip([output, *following], [current[-1], *current], strict=False)
         )
-        return [*following, output], [output]
+        return [*following, output], [output] if stacked else []
 
     sequences = [made.project(x)] if mask is None else [made.project(x), mask]
     held = [] if mask is None else [zeros(made.width)]
-    last, (outputs,) = converter.scan([*states, *held], sequences, step, reverse=bool(config.get("go_backwards")))
+    last, results = converter.scan([*states, *held], sequences, step, reverse=bool(config.get("go_backwards")))
     final = last[: len(states)]
     for name, value in zip(lasting, final, strict=False):
         converter.set_state(name, value)
-    if mask is not None and config.get("zero_output_for_mask"):
-        outputs = b.op("Where", [b.op("Reshape", [mask], {"shape": (batch, steps, 1)}), outputs, b.constant(0.0, x.dtype)])
-    elif made.shown is not None and not config.get("return_sequences"):
-        return Run(last[-1] if held else final[made.shown], final)
+    if ending is not None and not stacked:
+        return Run(last[ending], final)
+    (outputs,) = results
+    if blank is not None:
+        outputs = b.op("Where", [b.op("Reshape", [blank], {"shape": (batch, steps, 1)}), outputs, b.constant(0.0, x.dtype)])
     if config.get("go_backwards"):
         outputs = _flip(converter, outputs)
     if config.get("return_sequences"):
         return Run(outputs, final)
-    ending = b.op("Slice", [outputs], {"starts": (0, steps - 1, 0), "sizes": (batch, 1, made.width), "steps": (1, 1, 1)})
-    return Run(b.op("Reshape", [ending], {"shape": (batch, made.width)}), final)
+    row = b.op("Slice", [outputs], {"starts": (0, steps - 1, 0), "sizes": (batch, 1, made.width), "steps": (1, 1, 1)})
+    return Run(b.op("Reshape", [row], {"shape": (batch, made.width)}), final)
 
 
 def _flip(converter: "KerasConverter", x: Tensor) -> Tensor:

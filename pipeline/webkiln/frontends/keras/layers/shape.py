@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
+from webkiln.ir.dim import reaches
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
@@ -57,7 +58,7 @@ def cropping(converter: "KerasConverter", layer: Layer) -> None:
     starts, kept = [0] * x.type.rank, list(x.shape)
     for axis, (before, after) in zip(spatial, [amounts] if len(spatial) == 1 else amounts, strict=True):
         starts[axis], kept[axis] = before, kept[axis] - before - after
-        if kept[axis] < 1:
+        if reaches(0, kept[axis]):
             raise layer.error(f"cropping {before} and {after} of axis {axis} leaves nothing of its {x.shape[axis]} elements")
     attrs = {"starts": tuple(starts), "sizes": tuple(kept), "steps": (1,) * x.type.rank}
     converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op("Slice", [x], attrs))

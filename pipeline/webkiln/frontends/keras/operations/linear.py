@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise
+from webkiln.frontends.keras.layers.linear import spelled_out
+from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
 from webkiln.frontends.keras.operations.arguments import Operand, axes_of, cast, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
@@ -31,6 +32,22 @@ def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
     if tensor(b, x2).type.rank > 2:
         raise ShapeError(f"{b.layer}: dot with a second operand of rank {tensor(b, x2).type.rank} is not supported; use einsum or matmul")
     return matmul(b, x1, x2)
+
+
+def einsum(b: GraphBuilder, *xs: Operand, subscripts: str, **_: Any) -> Tensor:
+    inputs = operands(b, *xs)
+    if "->" not in subscripts:
+        letters = [letter for letter in sorted(subscripts) if letter.isalpha() and subscripts.count(letter) == 1]
+        subscripts += "->" + "..." * ("..." in subscripts) + "".join(letters)
+    return b.op("Einsum", inputs, {"equation": spelled_out(subscripts, [x.type.rank for x in inputs])})
+
+
+def normalize(b: GraphBuilder, x: Operand, axis: Axis = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+    x = floating(b, x)
+    least = 1e-7 if epsilon is None else epsilon
+    if order == 2:
+        return to_length_1(b, x, axes_of(axis, x.type.rank), least)
+    return b.op("Div", [x, b.binary("Max", norm(b, x, axis, keepdims=True, ord=order), least)])
 
 
 def reduction(op: str, *, real: bool = False) -> Operation:

@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import Operand, axes_of, operands, tensor
+from webkiln.ir.dim import demand, is_symbolic, least
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
@@ -105,18 +106,36 @@ def get_item(b: GraphBuilder, x: Operand, key: Any) -> Tensor:
             shape.append(1)
             continue
         size = x.shape[axis]
-        if isinstance(k, int) and not -size <= k < size:
-            raise ShapeError(f"{b.layer}: index {k} is outside axis {axis} of {list(x.shape)}")
-        index = range(size)[k] if isinstance(k, slice) else range(k % size, k % size + 1)
-        starts.append(index.start if len(index) else 0)
-        sizes.append(len(index))
-        steps.append(index.step)
+        start, count, step = _positions(size, k) if isinstance(k, slice) else (k if k >= 0 else size + k, 1, 1)
+        if not isinstance(k, slice):
+            message = f"{b.layer}: index {k} is outside axis {axis} of {list(x.shape)}"
+            demand(start, message)
+            demand(size - 1 - start, message)
+        starts.append(start)
+        sizes.append(count)
+        steps.append(step)
         axis += 1
         if isinstance(k, slice):
-            shape.append(len(index))
+            shape.append(count)
     whole = tuple(sizes) == x.shape and all(step == 1 for step in steps)
     y = x if whole else b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)})
     return y if tuple(shape) == y.shape else b.op("Reshape", [y], {"shape": tuple(shape)})
+
+
+def _positions(size: int, key: slice) -> tuple[int, int, int]:
+    """Start, count and step of a slice. Of a symbolic size, what it skips must be there: a guard sees to it."""
+    if not is_symbolic(size):
+        index = range(size)[key]
+        return (index.start if len(index) else 0), len(index), index.step
+    step = 1 if key.step is None else key.step
+
+    def place(value: int | None, default: int) -> int:
+        return default if value is None else value if value >= 0 else size + value
+
+    start = place(key.start, 0 if step > 0 else size - 1)
+    if step < 0:
+        return start, (start - place(key.stop, -1) - step - 1) // -step, step
+    return start, (least(place(key.stop, size), size) - start + step - 1) // step, step
 
 
 def slice_(b: GraphBuilder, inputs: Operand, start_indices: Any, shape: Sequence[int]) -> Tensor:

@@ -1,0 +1,95 @@
+"""Move transposes behind elementwise operators, normalisations, pads and concatenations, towards others that undo them and away from what a
+convolution or a matrix product could take into its epilogue.
+
+before:
+    graph g
+    input x: float32[2,3,4]
+    slot b: float32[3]
+    t: float32[4,2,3] = Transpose(x) {"perm":[2,0,1]} @permute
+    u: float32[4,2,3] = Add(t, b) @bias
+    y: float32[4,2,3] = Relu(u) @relu
+    output out = y
+
+after:
+    graph g
+    input x: float32[2,3,4]
+    slot b: float32[3]
+    u/wide_1: float32[1,1,3] = Reshape(b) {"shape":[1,1,3]} @bias
+    u/turned_1: float32[1,3,1] = Transpose(u/wide_1) {"perm":[1,2,0]} @bias
+    u/straight: float32[2,3,4] = Add(x, u/turned_1) @bias
+    y/straight: float32[2,3,4] = Relu(u/straight) @relu
+    y: float32[4,2,3] = Transpose(y/straight) {"perm":[2,0,1]} @relu
+    output out = y
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from webkiln.ir import rewrite
+from webkiln.ir.graph import Attributes, Graph, Node, Variable
+from webkiln.ir.rewrite import Edit, View
+from webkiln.ops.table import find, infer
+
+Perm = tuple[int, ...]
+
+
+def _scattered(values: Sequence[Any], perm: Perm) -> tuple[Any, ...]:
+    """What belongs to the dimensions of a transposed tensor, for those of the tensor itself."""
+    return tuple(values[perm.index(dim)] for dim in range(len(perm)))
+
+
+MOVED: Mapping[str, Callable[[Attributes, Perm], Attributes]] = {
+    "BatchNorm": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
+    "Concat": lambda attrs, perm: {**attrs, "axis": perm[attrs["axis"]]},
+    "Pad": lambda attrs, perm: {**attrs, **{side: _scattered(attrs[side], perm) for side in ("low", "high")}},
+}
+"""Operator -> its attributes when it comes before the transpose of what it reads."""
+
+
+def run(graph: Graph) -> Graph:
+    return rewrite.apply(graph, sink)
+
+
+def sink(view: View, node: Node) -> Edit | None:
+    elementwise = find(node.op).elementwise
+    if not (elementwise or node.op in MOVED) or len(node.outputs) != 1 or node.outputs[0] in view.fixed:
+        return None
+    rank = view.type(node.name).rank
+    sources = {name: source for name in node.inputs if (source := view.producer(name, "Transpose", only_use=False)) is not None}
+    perms = {tuple(source.attrs["perm"]) for source in sources.values() if source.name not in view.fixed}
+    if len(perms) != 1:
+        return None
+    (perm,) = perms
+    if len(perm) != rank:
+        return None
+    nodes: list[Node] = []
+    types = {name: view.type(name) for name in node.inputs}
+
+    def add(op: str, inputs: Sequence[str], name: str, attrs: Attributes) -> str:
+        made = Node(op, tuple(inputs), (name,), attrs, node.layer)
+        types[name] = infer(made, [types.get(item) or view.type(item) for item in inputs])[0]
+        nodes.append(made)
+        return name
+
+    def straight(position: int, name: str) -> str | None:
+        """An operand as it is before the transpose."""
+        if name in sources and name not in view.fixed:
+            return sources[name].inputs[0]
+        if view.type(name).size == 1 or (node.op == "BatchNorm" and position):
+            return name
+        if not elementwise or name not in view.fixed:
+            return None
+        shape = view.type(name).shape
+        wide = name if len(shape) == rank else add(
+            "Reshape", [name], f"{node.name}/wide_{position}", {"shape": (*(1,) * (rank - len(shape)), *shape)},
+        )  # fmt: skip
+        return add("Transpose", [wide], f"{node.name}/turned_{position}", {"perm": _scattered(range(rank), perm)})
+
+    operands = [straight(position, name) for position, name in enumerate(node.inputs)]
+    inputs = [name for name in operands if name is not None]
+    if len(inputs) != len(operands):
+        return None
+    attrs = MOVED[node.op](node.attrs, perm) if node.op in MOVED else node.attrs
+    moved = add(node.op, inputs, f"{node.name}/straight", attrs)
+    made = [Variable(name, type_) for name, type_ in types.items() if name not in node.inputs]
+    return Edit(nodes=[*nodes, Node("Transpose", (moved,), node.outputs, {"perm": perm}, node.layer)], variables=made)

@@ -1,0 +1,104 @@
+"""Models that try many layers at once, so that a few programs serve for all."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+
+import keras
+import numpy as np
+from keras import layers as L
+
+from tests.backends.harness import Job, error, run
+from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.layer_cases import Tried
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.ir.graph import Graph
+from webkiln.ops.evaluate import fixed_values
+from webkiln.passes.pipeline import PASSES
+
+BATCH = 2
+
+
+def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
+    for shape in tried.shapes:
+        if tried.dtype == "float32" and "input_dim" not in tried.options:
+            value = rng.standard_normal((BATCH, *shape)) * 1.5
+            yield np.where(rng.random(value.shape[:-1])[..., None] < 0.2, tried.options.get("mask_value", 0.0), value).astype("float32")
+        elif tried.call:
+            yield rng.standard_normal((BATCH, *shape)).astype("float32")
+        else:
+            yield rng.integers(0, tried.options.get("input_dim", 256), (BATCH, *shape)).astype(tried.dtype)
+
+
+def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarray:
+    """What Keras computes, by another layer where TensorFlow has no kernel for this one."""
+    given = inputs if len(inputs) > 1 else inputs[0]
+    if not tried.oracle:
+        return np.array(layer(given, training=False, **tried.call) if tried.call else layer(given))
+    options, weights = dict(tried.options), layer.get_weights()
+    if tried.oracle == "channels_last":
+        twin = type(layer)(**options | {"data_format": "channels_last"})
+        given = np.moveaxis(given, 1, -1)
+    else:
+        rank = weights[0].ndim - 2
+        gaps = options.pop("dilation_rate")
+        gaps = (gaps,) * rank if isinstance(gaps, int) else gaps
+        sizes = tuple((size - 1) * gap + 1 for size, gap in zip(weights[0].shape, gaps, strict=False))
+        kernel = np.zeros((*sizes, *weights[0].shape[-2:]), "float32")
+        kernel[tuple(slice(None, None, gap) for gap in gaps)] = weights[0]
+        twin, weights = type(layer)(**options | {"kernel_size": sizes}), [kernel, *weights[1:]]
+    twin.build(given.shape)
+    twin.set_weights(weights)
+    result = np.array(twin(given))
+    return np.moveaxis(result, -1, 1) if tried.oracle == "channels_last" else result
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A model in which each case is a branch of its own, what it is given, and what Keras computes."""
+
+    model: keras.Model
+    given: dict[str, np.ndarray]
+    wanted: dict[str, np.ndarray]
+
+    def graph(self) -> Graph:
+        return KerasConverter(batch_size=BATCH).convert(self.model)
+
+    def differences(self, outputs: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """The cases whose error is not below the bound."""
+        found = {}
+        for name, reference in self.wanted.items():
+            assert (outputs[name].shape, outputs[name].dtype) == (reference.shape, reference.dtype), name
+            found[name] = error(outputs[name], reference)
+        return {name: value for name, value in found.items() if not value < 1e-4}
+
+
+def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
+    """Each layer by the name of its class and its number there."""
+    rng = np.random.default_rng(3)
+    tensors, outputs, given, wanted = [], {}, {}, {}
+    for name, cases in rows.items():
+        for number, tried in enumerate(cases):
+            layer = getattr(L, name)(**tried.options, name=f"{name}_{number}")
+            arrays = list(values(rng, tried))
+            made = [keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}") for i, array in enumerate(arrays)]
+            outputs[layer.name] = layer(made if len(made) > 1 else made[0], **tried.call)
+            randomise(layer, len(outputs))
+            if isinstance(layer, L.Normalization):
+                layer.finalize_state()
+            tensors += made
+            given |= zip((tensor.name for tensor in made), arrays, strict=True)
+            wanted[layer.name] = expected(layer, tried, arrays)
+    return Tree(keras.Model(tensors, outputs, name="tree"), given, wanted)
+
+
+def run_trees(trees: Sequence[Tree], backend: str, folder: Path, variant: str) -> list[dict[str, float]]:
+    """The differences of each model, optimised, compiled and run."""
+    jobs = []
+    for item in trees:
+        graph = item.graph()
+        optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
+        jobs.append(Job(optimised, item.given, fixed_values(optimised, graph.weights)))
+    return [item.differences(outputs) for item, outputs in zip(trees, run(jobs, backend, folder, variant), strict=True)]
