@@ -26,7 +26,7 @@ OPTIONS = {
     "--input-shape 1,7,6,1": "input x: its shape is",
     "--input-shape 1,6,6": "input x: its shape is",
     "--input-shape image=1,6,6,1": "there is no input image; inputs are x",
-    "--input-shape 1,six,6,1": "--input-shape is '1,six,6,1'",
+    "--input-shape 1,-6,6,1": "--input-shape is '1,-6,6,1'",
     "--input-shape 0,6,6,1": "--input-shape is '0,6,6,1'",
     "--batch-size 0": "--batch-size is 0",
     "--backend webgpu": "unknown backend 'webgpu'; valid: wasm, js",

@@ -121,6 +121,10 @@ def after_verifying(clone: Clone, printed: str) -> None:
     assert "<html" in (clone.root / "dist" / "digits" / "report.html").read_text()
 
 
+def after_comparing(clone: Clone, printed: str) -> None:
+    assert printed.count("  output scores [1, 10] (relative error ") == 3
+
+
 def after_asking_doit(clone: Clone, printed: str) -> None:
     for part in ("optimize:digits:fold_batchnorm", "up-to-date", '"link:digits:wasm:simd" -> "bundle:digits"', "one key so far", "blobs:"):
         assert part in printed
@@ -132,7 +136,8 @@ def after_own_dodo(clone: Clone, printed: str) -> None:
 
 
 CHECKS: tuple[Callable[[Clone, str], None], ...] = (
-    after_build, after_tools, after_model, after_compiling, after_running, after_verifying, after_asking_doit, after_own_dodo,
+    after_build, after_tools, after_model, after_compiling, after_running, after_verifying, after_comparing,
+    after_asking_doit, after_own_dodo,
 )  # fmt: skip
 
 

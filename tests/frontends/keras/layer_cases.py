@@ -7,6 +7,8 @@ from typing import Any
 import keras
 from keras import layers as L
 
+from webkiln.frontends.keras.supported import UNTRACED
+
 Shape = tuple[int, ...]
 VECTOR, SEQUENCE, IMAGE, VOLUME = (6,), (11, 4), (9, 8, 4), (6, 5, 7, 2)
 FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
@@ -335,26 +337,10 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
     },
 }
 
-ATTENTION = "attention: a later release"
-PREPROCESSING = "preprocessing: a later release"
-RECURRENT = "recurrent layers over images: a later release"
-FOREIGN = "a program of another framework"
 BASE = "a base class, or a part of every model"
 
 NOT_CONVERTED: Mapping[str, str] = {
-    **dict.fromkeys("AdditiveAttention Attention GroupedQueryAttention MultiHeadAttention".split(), ATTENTION),
-    **dict.fromkeys(
-        (
-            "AugMix AutoContrast CategoryEncoding CenterCrop ContrastLimitedAdaptiveHistogramEqualization CutMix Discretization Equalization HashedCrossing Hashing "
-            "IntegerLookup MaxNumBoundingBoxes MelSpectrogram MixUp Pipeline RandAugment RandomBrightness RandomColorDegeneration "
-            "RandomColorJitter RandomContrast RandomCrop RandomElasticTransform RandomErasing RandomFlip RandomGaussianBlur RandomGrayscale "
-            "RandomHue RandomInvert RandomPerspective RandomPosterization RandomRotation RandomSaturation RandomSharpness RandomShear "
-            "RandomTranslation RandomZoom STFTSpectrogram Solarization StringLookup TextVectorization"
-        ).split(),
-        PREPROCESSING,
-    ),
-    **dict.fromkeys("ConvLSTM1D ConvLSTM2D ConvLSTM3D".split(), RECURRENT),
-    **dict.fromkeys("FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper".split(), FOREIGN),
+    **UNTRACED,
     **dict.fromkeys("InputLayer Layer Wrapper".split(), BASE),
     "Lambda": "Python code inside the model file, never executed without `--trust-source`",
 }

@@ -1,9 +1,14 @@
 """What is refused of a layer, in words, before anything is converted; and what only its weights tell."""
 
+import subprocess
+import sys
+import zipfile
+
 import keras
 import pytest
 from keras import layers as L
 
+from tests.frontends.keras.conftest import ROOT
 from tests.frontends.keras.layer_cases import NOT_CONVERTED, REFUSED
 from webkiln.errors import ShapeError, UnsupportedError, UserError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -68,3 +73,25 @@ def test_unsupported_activation_is_listed_with_the_others():
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(model)
     assert [where for where, _, _ in error.value.items] == ["first (Dense)", "second (Dense)"]
+
+
+def test_all_is_named_from_the_config_alone(tmp_path):
+    """The large weights are damaged and no framework is imported: neither is looked at."""
+    x = keras.Input((8, 4), name="x")
+    y = keras.layers.MultiHeadAttention(2, 4, name="attend")(x, x)
+    y = keras.layers.Dense(4, dtype="mixed_float16", name="half")(keras.ops.cumsum(y, axis=1))
+    inner = keras.Sequential([keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")], name="inner")
+    keras.Model(x, keras.layers.Attention(name="second")([inner(y), x]), name="several").save(tmp_path / "whole.keras")
+    with zipfile.ZipFile(tmp_path / "whole.keras") as whole, zipfile.ZipFile(tmp_path / "several.keras", "w") as file:
+        for name in whole.namelist():
+            file.writestr(name, b"damaged" if name == "model.weights.h5" else whole.read(name))
+    code = (
+        "import sys; from pathlib import Path; from webkiln.errors import UnsupportedError; from webkiln.frontends.keras.load import load_model\n"
+        "try: load_model(Path(sys.argv[1]))\n"
+        "except UnsupportedError as error: print(*(where for where, *_ in error.items), sep='\\n')\n"
+        "assert not {'keras', 'tensorflow'} & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "several.keras")]
+    done = subprocess.run(command, cwd=ROOT / "pipeline", capture_output=True, text=True, check=True)
+    expected = ["attend (MultiHeadAttention)", "cumsum (Cumsum)", "half (Dense)", "inner/code (Lambda)", "second (Attention)"]
+    assert done.stdout.splitlines() == expected

@@ -256,7 +256,7 @@ def test_classes_and_functions_are_not_imported(good, tmp_path):
         tree["config"]["layers"][1] |= {"module": "evil", "class_name": "Layer", "registered_name": "Layer"}
 
     def initializer(tree):
-        tree["config"]["layers"][1]["class_name"] = "ConvLSTM1D"
+        tree["config"]["layers"][1]["class_name"] = "Wrapper"
         tree["config"]["layers"][1]["config"]["kernel_initializer"] = {
             "module": "evil", "class_name": "function", "config": "Layer", "registered_name": "function",
         }  # fmt: skip
@@ -273,6 +273,7 @@ def test_classes_and_functions_are_not_imported(good, tmp_path):
 @pytest.mark.parametrize("module", ["keras.utils", "keras.src.utils.file_utils", "keras"])
 def test_functions_of_keras_that_do_not_compute_are_not_called(good, tmp_path, module):
     def activation(tree):
+        tree["config"]["layers"][1]["class_name"] = "Wrapper"
         tree["config"]["layers"][1]["config"]["activation"] = {
             "module": module, "class_name": "function", "config": "get_file", "registered_name": "get_file",
         }  # fmt: skip

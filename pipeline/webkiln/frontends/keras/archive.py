@@ -49,6 +49,16 @@ def reading(path: Path) -> Iterator[None]:
         ) from None
 
 
+def read_config(path: Path) -> dict[str, Any] | None:
+    """The config of a `.keras` archive; None where the file is none."""
+    with reading(path):
+        if not path.is_file() or not zipfile.is_zipfile(path):
+            return None
+        with zipfile.ZipFile(path) as archive:
+            _check_members(path.name, archive)
+            return _json(path.name, archive.read("config.json"))
+
+
 @contextmanager
 def open_source(path: Path) -> Iterator[Source]:
     """Open a model file; SourceError where it is not a Keras model, is damaged, or is larger than it may be."""

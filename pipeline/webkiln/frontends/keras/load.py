@@ -13,8 +13,8 @@ from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import is_handled
 from webkiln.frontends.keras.plugins import import_files
-from webkiln.frontends.keras.reader import Blobs, read_model
-from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported
+from webkiln.frontends.keras.reader import Blobs, read_model, read_structure
+from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported, may_be_traced
 
 FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})
 """Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
@@ -27,6 +27,13 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     that the file names is executed unless a plugin registered it; UnsupportedError lists them.
     """
     import_files(plugins)
+    structure = read_structure(path)
+    if structure is not None:
+        hopeless = find_unsupported(
+            structure, is_handled, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
+        )
+        if hopeless:
+            raise UnsupportedError(path.name, hopeless)
     model, blobs = read_model(path)
     unsupported = find_unsupported(model, is_handled)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):

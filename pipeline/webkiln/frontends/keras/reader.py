@@ -1,5 +1,6 @@
 """Reads a model file into facts and weight blobs, without importing Keras."""
 
+import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 from webkiln.canonical import digest
 from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.archive import Source, member, open_source, read_array, reading
+from webkiln.frontends.keras.archive import Source, member, open_source, read_array, read_config, reading
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
@@ -47,6 +48,15 @@ def parse_model(path: Path) -> tuple[ModelFacts, Blobs]:
     with open_source(path) as source, reading(path):
         reader = _Reader(source)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
+
+
+def read_structure(path: Path) -> ModelFacts | None:
+    """The facts of a `.keras` file without its weights, which may be large; None for other files, which have to be probed first."""
+    config = read_config(path)
+    if config is None:
+        return None
+    with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
+        return _Reader(Source(path.name, config, nothing, paths=True)).model(config, nothing, "", 0)
 
 
 def read_model(path: Path) -> tuple[ModelFacts, Blobs]:

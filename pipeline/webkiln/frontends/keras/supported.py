@@ -1,14 +1,73 @@
 """Finds everything in a model that has no handler, before anything is converted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 
 Item = tuple[str, str, str]
+Judge = Callable[[LayerFacts], bool]
 
 POLICIES = ("float32", "float16", "float64")
 NO_HANDLER = "no handler"
+
+ATTENTION = "attention: a later release"
+PREPROCESSING = "preprocessing: a later release"
+RECURRENT = "recurrent layers over images: a later release"
+FOREIGN = "a program of another framework"
+
+UNTRACED: Mapping[str, str] = {
+    **dict.fromkeys(["AdditiveAttention", "Attention", "GroupedQueryAttention", "MultiHeadAttention"], ATTENTION),
+    **dict.fromkeys(
+        [
+            "AugMix",
+            "AutoContrast",
+            "CategoryEncoding",
+            "CenterCrop",
+            "ContrastLimitedAdaptiveHistogramEqualization",
+            "CutMix",
+            "Discretization",
+            "Equalization",
+            "HashedCrossing",
+            "Hashing",
+            "IntegerLookup",
+            "MaxNumBoundingBoxes",
+            "MelSpectrogram",
+            "MixUp",
+            "Pipeline",
+            "RandAugment",
+            "RandomBrightness",
+            "RandomColorDegeneration",
+            "RandomColorJitter",
+            "RandomContrast",
+            "RandomCrop",
+            "RandomElasticTransform",
+            "RandomErasing",
+            "RandomFlip",
+            "RandomGaussianBlur",
+            "RandomGrayscale",
+            "RandomHue",
+            "RandomInvert",
+            "RandomPerspective",
+            "RandomPosterization",
+            "RandomRotation",
+            "RandomSaturation",
+            "RandomSharpness",
+            "RandomShear",
+            "RandomTranslation",
+            "RandomZoom",
+            "STFTSpectrogram",
+            "Solarization",
+            "StringLookup",
+            "TextVectorization",
+        ],
+        PREPROCESSING,
+    ),
+    **dict.fromkeys(["ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"], RECURRENT),
+    **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
+}
+"""Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
+
 SAYS_TRAINING = frozenset({"Resizing"})
 """Layers that Keras itself calls with training=True, by which they mean nothing."""
 UNKNOWN = "unknown class, which is never imported"
@@ -16,18 +75,23 @@ LAMBDA = "a Lambda layer is Python code inside the model file and is not execute
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
 
-def find_unsupported(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: str = "") -> list[Item]:
+def find_unsupported(model: ModelFacts, is_handled: Judge, may_be_traced: Judge = lambda _: False) -> list[Item]:
     """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
-    return list(_find(model, is_handled, scope))
+    return list(_find(model, is_handled, may_be_traced, ""))
 
 
-def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: str) -> Iterator[Item]:
+def may_be_traced(layer: LayerFacts) -> bool:
+    """Whether tracing might convert a layer of Keras's own; the code of others has to be asked for."""
+    return layer.own and layer.kind == "layer" and layer.class_name not in UNTRACED and layer.class_name != "Lambda"
+
+
+def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str) -> Iterator[Item]:
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
         if layer.own and layer.kind == "layer":
             yield from ((where, what, hint) for what, hint in _modes(layer))
         parts = tuple(layer.parts.values())
-        yield from _find(ModelFacts(layer.name, parts, (), ()), is_handled, f"{scope}{layer.name}/")
+        yield from _find(ModelFacts(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
         if is_handled(layer):
             for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
                 activation = layer.config.get(argument)
@@ -35,8 +99,8 @@ def _find(model: ModelFacts, is_handled: Callable[[LayerFacts], bool], scope: st
                 if name is not None and name not in ACTIVATIONS:
                     yield where, f"{argument} {name!r} is not supported", f"There are {', '.join(sorted(ACTIVATIONS))}"
         elif layer.model is not None:
-            yield from _find(layer.model, is_handled, f"{scope}{layer.name}/")
-        else:
+            yield from _find(layer.model, is_handled, may_be_traced, f"{scope}{layer.name}/")
+        elif not may_be_traced(layer):
             yield where, *_reason(layer)
 
 
