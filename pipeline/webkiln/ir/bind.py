@@ -31,6 +31,6 @@ def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
     """The values of the placeholders for inputs of given shapes; ShapeError where sizes contradict."""
     values: dict[str, int] = {}
     for name in graph.inputs:
-        if name in shapes and len(shapes[name]) == graph.type(name).rank:
+        if name in shapes and len(shapes[name]) == graph.type(name).rank and any(map(dim.is_symbolic, graph.type(name).shape)):
             dim.solve(graph.type(name).shape, shapes[name], values)
     return values
