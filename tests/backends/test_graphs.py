@@ -66,15 +66,17 @@ def decoded(graph, encoding):
     values = values_for(graph)
     for weight in stored(graph):
         name = choose(weight, encoding)
-        header, elements = BY_NAME[name].encode(weight, values[weight.name])
+        header, elements = BY_NAME[name].encode(weight, values[weight.name].reshape(weight.shape))
+        given = values[weight.name]
         if name == "float16":
-            values[weight.name] = elements.astype(np.float32)
+            given = elements.astype(np.float32)
         elif name == "int8":
             shape = [-1 if axis == weight.channel_axis else 1 for axis in range(elements.ndim)]
-            values[weight.name] = elements.astype(np.float32) * header.reshape(shape)
+            given = elements.astype(np.float32) * header.reshape(shape)
         elif name == "eightbit":
             size = eightbit_magnitudes()[elements & 127] * header[0]
-            values[weight.name] = np.where(elements > 127, -size, size).astype(np.float32)
+            given = np.where(elements > 127, -size, size).astype(np.float32)
+        values[weight.name] = given.reshape(values[weight.name].shape)
     return values
 
 

@@ -48,6 +48,18 @@ output d = d
     assert {item.name: item.channel_axis for item in stored(graph)} == {"k": 3, "m": 1, "e": 1, "t": 1}
 
 
+def test_a_weight_whose_first_sizes_are_1_is_cut_too():
+    graph = parse("""graph g
+input x: float32[1,2,2,40]
+slot k: float32[1,1,40,50]
+y: float32[1,2,2,50] = Conv(x, k) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+output y = y
+""")
+    weights = stored(graph)
+    assert weights == (Stored("k", "float32", (40, 50), 1),)
+    assert max(piece.bytes for piece in pieces(weights, "int8", 1000)) <= 1000
+
+
 def test_a_large_weight_is_cut_between_shards():
     weight = Stored("w", "float32", (100, 50), 1)
     layout = pieces([weight], "float32", 4096)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.ir.graph import Graph
-from webkiln.ir.types import Array
+from webkiln.ir.types import Array, Type
 from webkiln.weights.encoding import BY_NAME, Stored, choose
 
 SHARD_BYTES = 8 << 20
@@ -43,7 +43,14 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
     for name in (*graph.outputs.values(), *(s for state in graph.states for s in (state.initial, state.output))):
         if name in fixed:
             channels.setdefault(name, None)
-    return tuple(Stored(name, graph.type(name).dtype, graph.type(name).shape, axis) for name, axis in channels.items())
+    return tuple(_stored(name, graph.type(name), axis) for name, axis in channels.items())
+
+
+def _stored(name: str, type_: Type, channel_axis: int | None) -> Stored:
+    """Without leading sizes of 1, so that what is cut into rows has rows: the kernel of a 1x1 convolution, for one."""
+    lead = next((axis for axis, size in enumerate(type_.shape[:-1]) if size != 1), max(type_.rank - 1, 0))
+    axis = None if channel_axis is None or channel_axis < lead else channel_axis - lead
+    return Stored(name, type_.dtype, type_.shape[lead:], axis)
 
 
 def _channel_axis(op: str, attrs: Mapping[str, Any], position: int, rank: int) -> int | None:
@@ -100,7 +107,7 @@ def write(layout: Sequence[Piece], values: Mapping[str, Array]) -> list[bytes]:
         while len(shards) <= piece.shard:
             shards.append(bytearray())
         weight = piece.weight
-        header, elements = BY_NAME[piece.encoding].encode(weight, values[weight.name])
+        header, elements = BY_NAME[piece.encoding].encode(weight, values[weight.name].reshape(weight.shape))
         rows = elements.reshape(weight.shape or (1,))[piece.start : piece.start + piece.rows]
         data = np.ascontiguousarray(header.astype("<f4")).tobytes() + np.ascontiguousarray(rows).tobytes()
         shard = shards[piece.shard]
