@@ -16,6 +16,7 @@ from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph, Node, Variable
+from webkiln.ir.notation import size_from_json
 from webkiln.ir.types import Array, Type, itemsize
 from webkiln.nest.build import Call
 from webkiln.nest.schedule import Schedule
@@ -102,7 +103,7 @@ def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, varia
 def placeholders(item: Prepared) -> dict[str, int]:
     values: dict[str, int] = {}
     for tensor in item.program["inputs"]:
-        dim.solve(map(dim.from_json, tensor["shape"]), item.inputs[tensor["name"]].shape, values)
+        dim.solve(map(size_from_json, tensor["shape"]), item.inputs[tensor["name"]].shape, values)
     return values
 
 
@@ -148,7 +149,7 @@ def _read(home: Path, made: Prepared) -> dict[str, Array]:
     result, values = {}, placeholders(made)
     for item in made.program["outputs"]:
         data = (home / f"{item['name']}.out").read_bytes()
-        shape = [dim.at(dim.from_json(size), values) for size in item["shape"]]
+        shape = [dim.at(size_from_json(size), values) for size in item["shape"]]
         result[item["name"]] = np.frombuffer(data, item["dtype"]).reshape(shape)
     return result
 

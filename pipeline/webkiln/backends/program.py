@@ -7,6 +7,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph
+from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import Lowered, lower
@@ -141,7 +142,7 @@ class _Writer:
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards()],
             "loaded": loaded if dim.is_symbolic(needed) else needed,
-            "memory": dim.to_json(needed),
+            "memory": size_to_json(needed),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
             "states": [
@@ -191,15 +192,15 @@ class _Writer:
         return {
             "name": name,
             "dtype": value.dtype,
-            "shape": list(map(dim.to_json, value.shape)),
+            "shape": list(map(size_to_json, value.shape)),
             "order": order,
             **drawn,
-            "offset": dim.to_json(self.offsets[self.roots[variable]]),
+            "offset": size_to_json(self.offsets[self.roots[variable]]),
         }
 
     def layer(self, layer: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
-        offset, shape = dim.to_json(self.offsets[self.roots[variable]]), list(map(dim.to_json, value.shape))
+        offset, shape = size_to_json(self.offsets[self.roots[variable]]), list(map(size_to_json, value.shape))
         return {"layer": layer, "variable": variable, "dtype": value.dtype, "shape": shape, "offset": offset}
 
     def kernel(self, call: Call, choice: Choice) -> Kernel:
@@ -210,24 +211,24 @@ class _Writer:
         if isinstance(step, Call):
             return self.launch(step, next(choices))
         if isinstance(step, Copy):
-            source, target = (dim.to_json(self.offsets[view.name]) for view in (step.source, step.target))
+            source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
             size = step.source.type.size * itemsize(step.source.type.dtype)
-            return {"copy": dim.to_json(size), "from": source, "to": target}
+            return {"copy": size_to_json(size), "from": source, "to": target}
         steps = [self.step(inner, choices) for inner in step.steps]
-        return {"repeat": step.counter, "count": dim.to_json(step.count), "steps": steps}
+        return {"repeat": step.counter, "count": size_to_json(step.count), "steps": steps}
 
     def launch(self, call: Call, choice: Choice) -> dict[str, Any]:
         kernel = self.kernel(call, choice)
         views = (*call.inputs, *call.outputs)
-        operands = [dim.to_json(self.offsets[view.name]) for view in views]
+        operands = [size_to_json(self.offsets[view.name]) for view in views]
         return {
             "kernel": kernel.name,
             "layer": call.layer,
             "operands": operands,
-            "args": list(map(dim.to_json, kernels.values(kernel, views, call.args))),
+            "args": list(map(size_to_json, kernels.values(kernel, views, call.args))),
             "why": choice.why,
-            "flops": dim.to_json(flops(call)),
-            "bytes": dim.to_json(moved(call)),
+            "flops": size_to_json(flops(call)),
+            "bytes": size_to_json(moved(call)),
         }
 
     def decode(self, piece: Piece, staging: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 from webkiln.codegen import c, js
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
+from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
@@ -31,7 +32,7 @@ FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
 
 
 def _size(value: int | str) -> str:
-    return dim.rendered(dim.from_json(value), PREFIX, FUNCTIONS)
+    return dim.rendered(size_from_json(value), PREFIX, FUNCTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,15 @@ def _described(program: dict[str, Any]) -> str:
     """The part of a program that the runtime reads, as JavaScript; what depends on placeholders is a function of them."""
 
     def tensors(items: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
-        sized = [{**item, "shape": list(map(dim.from_json, item["shape"])), "offset": dim.from_json(item["offset"])} for item in items]
+        sized = [{**item, "shape": list(map(size_from_json, item["shape"])), "offset": size_from_json(item["offset"])} for item in items]
         return [{key: item[key] for key in (*keys, "dtype", "shape", "offset")} for item in sized]
 
     layout = {
-        "memory": dim.from_json(program["memory"]),
+        "memory": size_from_json(program["memory"]),
         "inputs": tensors(program["inputs"], "name"),
         "outputs": tensors(program["outputs"], "name"),
         "layers": tensors(program["layers"], "layer", "variable"),
-        "guards": [{"layer": guard["layer"], "text": guard["size"], "size": dim.parse_size(guard["size"])} for guard in program["guards"]],
+        "guards": [{"layer": guard["layer"], "text": guard["size"], "size": parse_size(guard["size"])} for guard in program["guards"]],
     }
     value = {
         "placeholders": program["placeholders"],
@@ -118,7 +119,7 @@ def _write_js(program: dict[str, Any], made: dict[str, Kernel], templates: Templ
     def launch(entry: dict[str, Any]) -> str:
         operands = made[entry["kernel"]].operands
         places = [
-            dim.to_json(dim.floordiv(dim.from_json(at), itemsize(operand.dtype)))
+            size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype)))
             for operand, at in zip(operands, entry["operands"], strict=True)
         ]
         return f"{entry['kernel']}({', '.join(map(_size, [*places, *entry['args']]))})"

@@ -7,7 +7,7 @@ from typing import Any
 from webkiln.backends.host import read_manifest
 from webkiln.commands.table import table
 from webkiln.errors import RecipeError
-from webkiln.ir import dim
+from webkiln.ir.notation import size_from_json, size_to_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 def rows(launches: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     listed = [(step["layer"], step["kernel"], _count(step["flops"]), _count(step["bytes"]), step["why"]) for step in launches]
     kernels = {step["kernel"] for step in launches}
-    totals = (_count(dim.to_json(sum(dim.from_json(step[key]) for step in launches))) for key in ("flops", "bytes"))
+    totals = (_count(size_to_json(sum(size_from_json(step[key]) for step in launches))) for key in ("flops", "bytes"))
     return [*listed, (f"{len(launches)} launches", f"{len(kernels)} kernels", *totals, "")]
 
 

@@ -6,16 +6,16 @@ where the result of an operation does not depend on any name it is an int, so th
 difference. What would need a number (`range`, an allocation) fails, and a comparison that the lower bounds cannot decide raises ShapeError.
 """
 
-import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from math import lcm, prod
 from typing import TYPE_CHECKING, Any, Self
 
-from webkiln.errors import InternalError, ShapeError
+from webkiln.errors import ShapeError
 
 if TYPE_CHECKING:
     _Number = int
@@ -219,7 +219,7 @@ def _atom(op: str, *args: int) -> int:
 def greatest(sizes: Iterable[int]) -> int:
     """The maximum, without those that another is proven to reach."""
     kept: list[int] = []
-    for size in sizes:
+    for size in (part for item in sizes for part in _maximum_of(item)):
         if not any(reaches(other, size) for other in kept):
             kept = [*(other for other in kept if not reaches(size, other)), size]
     kept.sort(key=str)
@@ -227,6 +227,15 @@ def greatest(sizes: Iterable[int]) -> int:
     for size in rest:
         result = _atom("max", result, size)
     return result
+
+
+def _maximum_of(size: int) -> tuple[int, ...]:
+    """The sizes of which a size is the maximum: itself, unless it is just that."""
+    if isinstance(size, Dim) and len(size.terms) == 1:
+        ((monomial, factor),) = size.terms
+        if factor == 1 and len(monomial) == 1 and monomial[0].op == "max":
+            return tuple(part for arg in monomial[0].args for part in _maximum_of(arg))
+    return (size,)
 
 
 def reaches(a: int, b: int) -> bool:
@@ -261,6 +270,7 @@ def least(a: int, b: int) -> int:
     return a if reaches(b, a) else b if reaches(a, b) else _atom("min", *sorted((a, b), key=str))
 
 
+@lru_cache(maxsize=4096)
 def lower_bound(size: int) -> int | None:
     """A proven lower bound, or None: that of the atoms, or the one that is left when quotients are replaced by what they round."""
     scale = lcm(*(atom.args[1] for monomial, _ in _terms(size).items() for atom in monomial if _has_divisor(atom)))
@@ -371,40 +381,3 @@ def rendered(size: int, prefix: str = "", functions: Mapping[str, str] | None = 
         parts.append(("- " if factor < 0 else "+ ") + "*".join(factors))
     text = " ".join(parts)
     return text.removeprefix("+ ") if text.startswith("+") else text.replace("- ", "-", 1)
-
-
-def to_json(size: int) -> int | str:
-    return str(size) if isinstance(size, Dim) else size
-
-
-def from_json(value: int | str) -> int:
-    return parse_size(value) if isinstance(value, str) else value
-
-
-def parse_size(text: str) -> int:
-    """The inverse of `str`; InternalError where the text is no size."""
-    try:
-        return _parsed(ast.parse(text, mode="eval").body)
-    except (SyntaxError, RecursionError, KeyError) as error:
-        raise InternalError(f"{text!r} is not a size") from error
-
-
-def _parsed(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        return placeholder(node.id)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_parsed(node.operand)
-    if isinstance(node, ast.BinOp):
-        a, b = _parsed(node.left), _parsed(node.right)
-        if isinstance(node.op, ast.Add):
-            return a + b
-        if isinstance(node.op, ast.Sub):
-            return a - b
-        if isinstance(node.op, ast.Mult):
-            return a * b
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
-        a, b = map(_parsed, node.args)
-        return {"floordiv": lambda: floordiv(a, b), "max": lambda: greatest([a, b]), "min": lambda: least(a, b)}[node.func.id]()
-    raise InternalError(f"{ast.unparse(node)!r} is not a size")

@@ -7,6 +7,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
+from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import Type
 
 SCHEMA = "webkiln.graph/1"
@@ -67,7 +68,7 @@ def decode(value: Any) -> Any:
         if set(value) == {"float"}:
             return float(value["float"])
         if set(value) == {"size"}:
-            return dim.parse_size(value["size"])
+            return parse_size(value["size"])
         if set(value) == {"graph"}:
             return from_json(value["graph"])
         return {key: decode(item) for key, item in value.items()}
@@ -77,7 +78,7 @@ def decode(value: Any) -> Any:
 
 
 def _variable(variable: Variable) -> dict[str, Any]:
-    data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(map(dim.to_json, variable.shape))}
+    data: dict[str, Any] = {"dtype": variable.dtype, "shape": list(map(size_to_json, variable.shape))}
     if variable.order is not None:
         data["order"] = str(variable.order)
     if variable.distribution is not None:
@@ -96,4 +97,4 @@ def _read_distribution(data: dict[str, Any]) -> Distribution:
 def _read_variable(name: str, data: dict[str, Any]) -> Variable:
     order = parse_order(data["order"]) if "order" in data else None
     distribution = _read_distribution(data["distribution"]) if "distribution" in data else None
-    return Variable(name, Type(data["dtype"], tuple(map(dim.from_json, data["shape"]))), order, distribution)
+    return Variable(name, Type(data["dtype"], tuple(map(size_from_json, data["shape"]))), order, distribution)

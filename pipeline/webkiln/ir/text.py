@@ -16,9 +16,9 @@ import re
 from typing import Any
 
 from webkiln.errors import InternalError
-from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
+from webkiln.ir.notation import parse_size
 from webkiln.ir.serial import decode, encode
 from webkiln.ir.types import Type
 
@@ -65,7 +65,7 @@ def parse(text: str) -> Graph:
         if not match:
             raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
         variable, dtype, shape, order, distribution, parameters = match.groups()
-        sizes = tuple(dim.parse_size(size) for size in _SIZES.split(shape) if size)
+        sizes = tuple(parse_size(size) for size in _SIZES.split(shape) if size)
         given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
         drawn = Distribution(distribution, given) if distribution else None
         variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None, drawn)

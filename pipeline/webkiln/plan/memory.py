@@ -85,7 +85,8 @@ def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]
         taken = [(offset, offset + aligned(other.bytes, alignment)) for offset, other in placed if _overlap(other, item)]
         starts = sorted({0, *(end for _, end in taken)}, key=lambda start: (dim.sampled(start), str(start)))
         free = (start for start in starts if all(dim.reaches(start, end) or dim.reaches(begin, start + item.bytes) for begin, end in taken))
-        placed.append((next(free, dim.greatest(end for _, end in taken)), item))
+        lowest = next(free, None)
+        placed.append((dim.greatest(end for _, end in taken) if lowest is None else lowest, item))
     total = dim.greatest(offset + aligned(item.bytes, alignment) for offset, item in placed)
     return {item.name: offset for offset, item in placed}, total
 

@@ -293,10 +293,12 @@ def test_plugin_defines_the_class(tmp_path):
     config["config"]["layers"][1]["registered_name"] = "tests>Triple"
     path = rewritten(tmp_path / "m.keras", tmp_path / "n.keras", config=lambda tree: tree.update(config))
     assert "triple (Triple): unknown class" in error_of(path, UnsupportedError)
+    known = dict(keras.saving.get_custom_objects())
     try:
         facts, blobs = load_model(path, [tmp_path / "plugin.py"])
     finally:
         keras.saving.get_custom_objects().clear()
+        keras.saving.get_custom_objects().update(known)
     assert facts.layers[1].traced
     assert KerasConverter().convert(facts, blobs).slots == {"triple/factor"}
 

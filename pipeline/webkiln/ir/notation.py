@@ -1,0 +1,43 @@
+"""How sizes are written in files: integers, or the text of an expression."""
+
+import ast
+
+from webkiln.errors import InternalError
+from webkiln.ir.dim import Dim, floordiv, greatest, least, placeholder
+
+
+def size_to_json(size: int) -> int | str:
+    return str(size) if isinstance(size, Dim) else size
+
+
+def size_from_json(value: int | str) -> int:
+    return parse_size(value) if isinstance(value, str) else value
+
+
+def parse_size(text: str) -> int:
+    """The inverse of `str`; InternalError where the text is no size."""
+    try:
+        return _parsed(ast.parse(text, mode="eval").body)
+    except (SyntaxError, RecursionError, KeyError) as error:
+        raise InternalError(f"{text!r} is not a size") from error
+
+
+def _parsed(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return placeholder(node.id)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_parsed(node.operand)
+    if isinstance(node, ast.BinOp):
+        a, b = _parsed(node.left), _parsed(node.right)
+        if isinstance(node.op, ast.Add):
+            return a + b
+        if isinstance(node.op, ast.Sub):
+            return a - b
+        if isinstance(node.op, ast.Mult):
+            return a * b
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
+        a, b = map(_parsed, node.args)
+        return {"floordiv": lambda: floordiv(a, b), "max": lambda: greatest([a, b]), "min": lambda: least(a, b)}[node.func.id]()
+    raise InternalError(f"{ast.unparse(node)!r} is not a size")
