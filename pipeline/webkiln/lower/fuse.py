@@ -71,7 +71,7 @@ def _narrows(call: Call) -> bool:
     return out.value.op != "load" or call.nest.inputs[out.value.value[0]].dtype != out.operand.dtype
 
 
-def _is_map(nest: Nest) -> bool:
+def is_map(nest: Nest) -> bool:
     """No reduction: each output element is an expression over loads."""
     return not nest.reduce and not nest.accumulators
 
@@ -86,7 +86,7 @@ def _sizes(call: Call) -> list[int]:
     return [call.args[loop.extent.value] for loop in call.nest.axes]
 
 
-def _imported(call: Call, other: Call) -> Call:
+def imported(call: Call, other: Call) -> Call:
     """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed ones from an earlier fusion."""
     taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
     mark = "'" * (1 + max((name.count("'") for name in taken), default=0))
@@ -121,9 +121,9 @@ def _joined(expr: Expr, first: Sequence[View], second: Sequence[View]) -> tuple[
 
 def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
     """The producer with the consumer's expression in its epilogue, if every read of `name` is at the consumer's own position."""
-    if not _is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
+    if not is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
         return None
-    consumer = _imported(consumer, producer)
+    consumer = imported(consumer, producer)
     view = next(item for item in consumer.inputs if item.name == name)
     here = tuple(axis(loop.axis) for loop in consumer.nest.axes)
     if prod(_sizes(consumer)) != view.type.size:
@@ -195,7 +195,7 @@ def _cost(nest: Nest) -> int:
 
 def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
     """The consumer with the producer's expression in the place of each read of `name`."""
-    if not _is_map(producer.nest) or not _stores_all(producer) or consumer.nest.is_contraction:
+    if not is_map(producer.nest) or not _stores_all(producer) or consumer.nest.is_contraction:
         return None
     reads = [e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name]
     points = prod(_sizes(consumer)) * prod(consumer.args[loop.extent.value] for loop in consumer.nest.reduce)
@@ -207,7 +207,7 @@ def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
         return None
     if any(consumer.inputs[e.value[0]].shape != producer.outputs[0].shape for e in reads):
         return None
-    producer = _imported(producer, consumer)
+    producer = imported(producer, consumer)
     value, views = _joined(producer.nest.outputs[0].value, consumer.inputs, producer.inputs)
     place = producer.nest.outputs[0].index
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from webkiln.errors import InternalError, UnsupportedError
 from webkiln.ir.graph import Graph, Node
 from webkiln.lower.fuse import fuse
+from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Call, Copy, Lowering, Repeat, Step, View, calls
 from webkiln.nest.nest import COMPUTE
@@ -105,7 +106,7 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
 def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
     result: list[Step] = []
     for run, between in _runs(steps):
-        result += (tidy(call) for call in fuse(run, kept))
+        result += (tidy(call) for call in join(fuse(run, kept), kept))
         result += (replace(step, steps=_fused(step.steps, kept)) if isinstance(step, Repeat) else step for step in between)
     return tuple(result)
 

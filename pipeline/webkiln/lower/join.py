@@ -1,0 +1,141 @@
+"""Concatenation in place: a Variable that is copied whole into a part of another is computed there to begin with.
+
+Its writers store into that part, its other readers load from it, and the copy is gone. Concatenations of concatenations, as in a
+dense block, end up in one buffer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from webkiln.ir.dim import reaches
+from webkiln.lower.fuse import imported, is_map
+from webkiln.nest.affine import step
+from webkiln.nest.build import Call, View
+from webkiln.nest.expr import INT, Expr, const, make, rebuild, walk
+from webkiln.nest.nest import Operand, Output, load_guard, load_index
+
+Box = tuple[tuple[int, int], ...]
+"""First element and number of elements in each dimension."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A call that copies all of one Variable: element [i, j, ...] of `whole` to [i + a, j + b, ...] of `target`."""
+
+    whole: View
+    target: View
+    call: Call
+
+
+def join(calls: Sequence[Call], kept: set[str]) -> list[Call]:
+    """Compute in place what is copied; Variables in `kept` are read from outside and stay."""
+    work = list(calls)
+    while True:
+        parts = ((number, _part(call)) for number, call in enumerate(work))
+        found = next(((number, part) for number, part in parts if part is not None and _movable(part, number, work, kept)), None)
+        if found is None:
+            return work
+        position, part = found
+        work = [_moved(call, part) for number, call in enumerate(work) if number != position]
+
+
+def _part(call: Call) -> Part | None:
+    nest = call.nest
+    if not is_map(nest) or len(call.inputs) != 1 or len(call.outputs) != 1:
+        return None
+    out, view = nest.outputs[0], call.inputs[0]
+    if out.value.op != "load" or load_guard(out.value) is not None or nest.inputs[0].dtype != out.operand.dtype:
+        return None
+    read = [item.value for item in load_index(out.value) if item.op == "axis"]
+    order = [loop.axis for loop in nest.axes]
+    extents = [call.args[loop.extent.value] for loop in nest.axes]
+    stored = [loop.axis for item in out.index for loop in nest.axes if step(item, loop.axis) == 1]
+    plain = all(item.op in ("axis", "const") for item in load_index(out.value))
+    whole = plain and read == order == stored and extents == [size for size in view.shape if size != 1]
+    return Part(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
+
+
+def _movable(part: Part, position: int, calls: Sequence[Call], kept: set[str]) -> bool:
+    """Whether these calls alone mention the Variable, in one shape, and write it before the copy; and whether nothing else writes its part of
+    the target."""
+    name, target = part.whole.name, part.target.name
+    if name in kept or name == target:
+        return False
+    mentions = {view for call in calls for view in (*call.inputs, *call.outputs) if view.name == name}
+    writers = [number for number, call in enumerate(calls) if any(view.name == name for view in call.outputs)]
+    if mentions != {part.whole} or not writers or max(writers) > position:
+        return False
+    boxes = [_box(call, n) for call in calls for n, view in enumerate(call.outputs) if view == part.target]
+    others = [call for call in calls for view in call.outputs if view.name == target and view != part.target]
+    known = [box for box in boxes if box is not None]
+    return not others and len(known) == len(boxes) and all(_apart(a, b) for a, b in combinations(known, 2))
+
+
+def _box(call: Call, output: int) -> Box | None:
+    """What an output of a call fills, if it moves by one along at most one axis in each dimension."""
+    box = []
+    for item in call.nest.outputs[output].index:
+        loops = [loop for loop in call.nest.axes if any(e.op == "axis" and e.value == loop.axis for e in walk([item]))]
+        if len(loops) > 1 or any(step(item, loop.axis) != 1 for loop in loops):
+            return None
+        start = _number(rebuild(item, lambda e: const(0, INT) if e.op == "axis" else None), call)
+        if start is None:
+            return None
+        box.append((start, call.args[loops[0].extent.value] if loops else 1))
+    return tuple(box)
+
+
+def _number(expr: Expr, call: Call) -> int | None:
+    """The value of an index that depends on arguments alone."""
+    if expr.op == "const":
+        return int(expr.value)
+    if expr.op == "arg":
+        return call.args[expr.value]
+    terms = [_number(item, call) for item in expr.args]
+    known = [term for term in terms if term is not None]
+    if expr.op not in ("add", "sub", "mul") or len(known) != 2:
+        return None
+    a, b = known
+    return a + b if expr.op == "add" else a - b if expr.op == "sub" else a * b
+
+
+def _apart(a: Box, b: Box) -> bool:
+    return any(reaches(y, x + n) or reaches(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True))
+
+
+def _moved(call: Call, part: Part) -> Call:
+    """The call with the part of the target in the place of the Variable."""
+    name = part.whole.name
+    if all(view.name != name for view in (*call.inputs, *call.outputs)):
+        return call
+    copy = imported(part.call, call)
+    place, read = copy.nest.outputs[0].index, load_index(copy.nest.outputs[0].value)
+
+    def at(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        where = {item: here for item, here in zip(read, index, strict=True) if item.op == "axis"}
+        return tuple(rebuild(item, where.get) for item in place)
+
+    views = [part.target if view.name == name else view for view in call.inputs]
+    distinct = list(dict.fromkeys(views))
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op != "load":
+            return None
+        source, guarded = expr.value
+        index = load_index(expr)
+        moved = at(index) if call.inputs[source].name == name else index
+        return make("load", expr.type, (*moved, *expr.args[len(index) :]), (distinct.index(views[source]), guarded))
+
+    nest = call.nest.map(change)
+    outputs = tuple(
+        Output(Operand(out.operand.dtype, part.target.type.rank), out.value, at(out.index)) if view.name == name else out
+        for out, view in zip(nest.outputs, call.outputs, strict=True)
+    )
+    return replace(
+        call,
+        nest=replace(nest, inputs=tuple(Operand(view.type.dtype, view.type.rank) for view in distinct), outputs=outputs),
+        inputs=tuple(distinct),
+        outputs=tuple(part.target if view.name == name else view for view in call.outputs),
+        args={**call.args, **copy.args},
+    )

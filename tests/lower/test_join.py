@@ -1,0 +1,117 @@
+"""Concatenation in place: which copies go away, which stay, and that the numbers stay."""
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, error, run
+from tests.lower.test_fusion import run_calls
+from tests.passes.graphs import evaluate_graph, values_for
+from webkiln.ir.text import parse
+from webkiln.lower.lower import lower
+
+SKIP = """graph skip
+input x: float32[1,6,8]
+slot k: float32[8,4]
+slot m: float32[4,4]
+a: float32[1,6,4] = MatMul(x, k)
+r: float32[1,6,4] = Relu(a)
+b: float32[1,6,4] = MatMul(r, m)
+s: float32[1,6,4] = Tanh(b)
+c: float32[1,6,8] = Concat(r, s) {"axis":2}
+y: float32[1,6,3] = MatMul(c, w)
+slot w: float32[8,3]
+output y = y
+"""
+DENSE = """graph dense
+input x: float32[1,5,8]
+slot j: float32[8,4]
+slot k: float32[4,4]
+slot l: float32[8,4]
+slot m: float32[12,4]
+a: float32[1,5,4] = MatMul(x, j)
+b: float32[1,5,4] = MatMul(a, k)
+c: float32[1,5,8] = Concat(a, b) {"axis":2}
+d: float32[1,5,4] = MatMul(c, l)
+e: float32[1,5,12] = Concat(c, d) {"axis":2}
+f: float32[1,5,4] = MatMul(e, m)
+g: float32[1,5,16] = Concat(e, f) {"axis":2}
+output y = g
+"""
+TWICE = """graph twice
+input x: float32[2,4]
+a: float32[2,4] = Tanh(x)
+b: float32[2,4] = Exp(a)
+c: float32[2,8] = Concat(a, a) {"axis":1}
+d: float32[4,4] = Concat(a, b) {"axis":0}
+e: float32[2,4] = Sin(a)
+output c = c
+output d = d
+output e = e
+"""
+SHOWN = """graph shown
+input x: float32[2,4]
+slot w: float32[4,4]
+a: float32[2,4] = MatMul(x, w)
+b: float32[2,4] = Exp(a)
+c: float32[2,8] = Concat(a, b) {"axis":1}
+output a = a
+output c = c
+"""
+RESHAPED = """graph reshaped
+input x: float32[2,4]
+slot w: float32[4,4]
+a: float32[2,4] = MatMul(x, w)
+f: float32[4,2] = Reshape(a) {"shape":[4,2]}
+b: float32[4,2] = Exp(f)
+g: float32[2,4] = Reshape(b) {"shape":[2,4]}
+c: float32[2,8] = Concat(a, g) {"axis":1}
+output c = c
+"""
+TURNED = """graph turned
+input x: float32[2,4]
+slot w: float32[4,2]
+a: float32[2,2] = MatMul(x, w)
+t: float32[2,2] = Transpose(a) {"perm":[1,0]}
+b: float32[2,2] = Exp(a)
+c: float32[2,4] = Concat(t, b) {"axis":1}
+output c = c
+"""
+GRAPHS = {"skip": SKIP, "dense": DENSE, "twice": TWICE, "shown": SHOWN, "reshaped": RESHAPED, "turned": TURNED}
+
+
+def graph(name):
+    lines = GRAPHS[name].splitlines()
+    return parse("\n".join(sorted(lines, key=lambda line: not line.startswith(("graph", "input", "slot")))))
+
+
+def copies(made):
+    """Calls that only move elements."""
+    calls = lower(made).calls
+    return sum(not call.nest.accumulators and call.nest.outputs[0].value.op == "load" for call in calls)
+
+
+@pytest.mark.parametrize(("name", "count"), [("skip", 0), ("dense", 0), ("twice", 2), ("shown", 1), ("reshaped", 2), ("turned", 1)])
+def test_copies_that_stay(name, count):
+    assert copies(graph(name)) == count
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_numbers_stay(name):
+    made = graph(name)
+    values = {key: np.asarray(value, np.float32) for key, value in values_for(made).items()}
+    got = run_calls(made, values)
+    for output, expected in evaluate_graph(made, values).items():
+        assert error(got[output], expected) < 1e-5
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_backends_agree(backend, tmp_path):
+    made = [graph(name) for name in GRAPHS]
+    values = [values_for(item) for item in made]
+    jobs = [
+        Job(item, {name: given[name] for name in item.inputs}, {name: given[name] for name in item.slots})
+        for item, given in zip(made, values, strict=True)
+    ]
+    for item, given, outputs in zip(made, values, run(jobs, backend, tmp_path), strict=True):
+        for name, expected in evaluate_graph(item, given).items():
+            assert error(outputs[name], expected) < 1e-5
