@@ -8,7 +8,7 @@ import pytest
 from tests.backends.harness import Job, error, run
 from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
-from webkiln.ir.text import print_graph
+from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.lower.lower import lower
 from webkiln.nest.interpret import interpret
@@ -73,3 +73,20 @@ def test_printed_calls_keep_the_numbers(backend, tmp_path):
     for seed, made, outputs in zip(seeds, graphs, run(jobs, backend, tmp_path), strict=True):
         found = wrong(outputs, evaluate_graph(made, values_of(made, seed)))
         assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
+
+
+def test_a_merged_axis_has_a_size_of_its_own():
+    """The size of an axis may also be what an index multiplies by, as where a reshape joined two axes."""
+    made = parse(
+        """graph g
+input x: uint8[2,1,19]
+const i: int32[3] = [-5,8,16]
+b: uint8[3,2,1,19] = Broadcast(x) {"shape":[3,2,1,19]}
+r: uint8[1,6,19] = Reshape(b) {"shape":[1,6,19]}
+c: float32[1,6,19] = Cast(r) {"dtype":"float32"}
+y: float32[1,6,3] = Gather(c, i) {"axis":2}
+output y = y
+"""
+    )
+    values = {"x": np.arange(38).reshape(2, 1, 19).astype(np.uint8)}
+    assert not wrong(run_calls(made, values), evaluate_graph(made, values))

@@ -115,3 +115,16 @@ def test_backends_agree(backend, tmp_path):
     for item, given, outputs in zip(made, values, run(jobs, backend, tmp_path), strict=True):
         for name, expected in evaluate_graph(item, given).items():
             assert error(outputs[name], expected) < 1e-5
+
+
+def test_a_contraction_reads_a_slice_where_it_is():
+    made = parse("""graph part
+input x: float32[2,9]
+slot w: float32[4,3]
+s: float32[2,4] = Slice(x) {"sizes":[2,4],"starts":[0,3],"steps":[1,1]}
+y: float32[2,3] = MatMul(s, w)
+output y = y
+""")
+    assert len(lower(made).calls) == 1
+    values = values_for(made)
+    assert error(run_calls(made, values)["y"], evaluate_graph(made, values)["y"]) < 1e-5

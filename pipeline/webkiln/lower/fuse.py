@@ -1,7 +1,7 @@
 """Fusion of calls: a consumer that reads each element once becomes the epilogue of its producer; a cheap producer is inlined.
 
 The rule is one number, the uses of a produced element: a value computed once costs nothing to fuse; one used more often is
-recomputed only if it is at most two cheap operations, and never inside a sum of products.
+recomputed only if it is at most two cheap operations, and never inside a sum of products, which reads slices where they are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from math import prod
 
 from webkiln.ir.dim import reaches
 from webkiln.ir.types import itemsize
+from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call, View
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
@@ -193,9 +194,20 @@ def _cost(nest: Nest) -> int:
     )
 
 
+def _is_slice(nest: Nest) -> bool:
+    """Each element is one of the operand's, and neighbours stay neighbours: reading it from there costs a contraction nothing."""
+    value = nest.outputs[0].value
+    if value.op != "load" or load_guard(value) is not None:
+        return False
+    moving = [[loop.axis for loop in nest.axes if depends(item, loop.axis)] for item in load_index(value)]
+    order = [name for names in moving for name in names]
+    steady = all(step(item, name) == 1 for item, names in zip(load_index(value), moving, strict=True) for name in names)
+    return steady and max(map(len, moving), default=0) <= 1 and order == [loop.axis for loop in nest.axes]
+
+
 def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
     """The consumer with the producer's expression in the place of each read of `name`."""
-    if not is_map(producer.nest) or not _stores_all(producer) or consumer.nest.is_contraction:
+    if not is_map(producer.nest) or not _stores_all(producer) or (consumer.nest.is_contraction and not _is_slice(producer.nest)):
         return None
     reads = [e for e in consumer.nest.loads if consumer.inputs[e.value[0]].name == name]
     points = prod(_sizes(consumer)) * prod(consumer.args[loop.extent.value] for loop in consumer.nest.reduce)

@@ -124,14 +124,19 @@ def _merge(call: Call, outer: Loop, inner: Loop) -> Call | None:
     inputs, outputs = narrowed("input", call.inputs), narrowed("output", call.outputs)
     nest = call.nest.map(change)
     stores = [joined(out.index, rows["output", n]) if ("output", n) in rows else out.index for n, out in enumerate(nest.outputs)]
+    size = f"{outer.extent.value}+{inner.extent.value}"
+
+    def longer(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
+        return tuple(Loop(loop.axis, arg(size)) if loop == outer else loop for loop in loops if loop.axis != inner.axis)
+
     nest = replace(
         nest,
-        axes=tuple(loop for loop in nest.axes if loop.axis != inner.axis),
-        reduce=tuple(loop for loop in nest.reduce if loop.axis != inner.axis),
+        axes=longer(nest.axes),
+        reduce=longer(nest.reduce),
         inputs=tuple(Operand(view.type.dtype, view.type.rank) for view in inputs),
         outputs=tuple(Output(Operand(o.operand.dtype, len(index)), o.value, index) for o, index in zip(nest.outputs, stores, strict=True)),
     )
-    return replace(call, nest=nest, inputs=inputs, outputs=outputs, args={**call.args, outer.extent.value: outer_size * inner_size})
+    return replace(call, nest=nest, inputs=inputs, outputs=outputs, args={**call.args, size: outer_size * inner_size})
 
 
 def _with_row(view: View, d: int) -> View:
