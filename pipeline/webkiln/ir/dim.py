@@ -7,6 +7,7 @@ difference. What would need a number (`range`, an allocation) fails, and a compa
 """
 
 import ast
+import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +24,9 @@ else:
     _Number = object
 """Shapes are typed as ints: a Dim adds and multiplies like one. At run time it is none, so that nothing takes it for a number."""
 
-NAME = re.compile(r"[A-Za-z]\w*\Z")
+NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
+COUNTER = re.compile(r"i\d+\Z")
+"""The names of the counters of loops, which placeholders cannot have."""
 SAMPLE = 64
 """The value of every name where a choice between correct alternatives wants a typical size."""
 
@@ -137,7 +140,9 @@ class Dim(_Number):
 
 
 def placeholder(name: str) -> int:
-    """The size called `name`, at least 1."""
+    """The size called `name`, at least 1; ShapeError where a size cannot have that name."""
+    if COUNTER.match(name):
+        raise ShapeError(f"{name!r} is the name of a step counter; choose another one for the size")
     return _named(name, 1)
 
 
@@ -147,8 +152,8 @@ def counter(name: str) -> int:
 
 
 def _named(name: str, low: int) -> int:
-    if not NAME.match(name):
-        raise ShapeError(f"{name!r} is not a name for a size; use a letter, then letters, digits and underscores")
+    if not NAME.match(name) or keyword.iskeyword(name):
+        raise ShapeError(f"{name!r} is not a name for a size; use a letter, then letters, digits and underscores, and no word of Python's")
     return Dim((((Atom("name", (name, low)),), 1),))
 
 
@@ -383,9 +388,18 @@ def from_json(value: int | str) -> int:
 
 def parse_size(text: str) -> int:
     """The inverse of `str`; InternalError where the text is no size."""
+    sizes = parse_sizes(text)
+    if len(sizes) != 1:
+        raise InternalError(f"{text!r} is not a size")
+    return sizes[0]
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Sizes separated by commas, any number of them; InternalError where the text is none."""
     try:
-        return _parsed(ast.parse(text, mode="eval").body)
-    except (SyntaxError, RecursionError, KeyError) as error:
+        items = ast.parse(f"[{text}]", mode="eval").body
+        return tuple(map(_parsed, items.elts if isinstance(items, ast.List) else [items]))
+    except (SyntaxError, RecursionError, KeyError, ShapeError) as error:
         raise InternalError(f"{text!r} is not a size") from error
 
 
@@ -393,7 +407,7 @@ def _parsed(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.Name):
-        return placeholder(node.id)
+        return counter(node.id) if COUNTER.match(node.id) else placeholder(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_parsed(node.operand)
     if isinstance(node, ast.BinOp):

@@ -24,7 +24,6 @@ from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
 _TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?$")
-_SIZES = re.compile(r",(?![^(]*\))")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
 
@@ -65,7 +64,7 @@ def parse(text: str) -> Graph:
         if not match:
             raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
         variable, dtype, shape, order, distribution, parameters = match.groups()
-        sizes = tuple(dim.parse_size(size) for size in _SIZES.split(shape) if size)
+        sizes = dim.parse_sizes(shape)
         given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
         drawn = Distribution(distribution, given) if distribution else None
         variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None, drawn)

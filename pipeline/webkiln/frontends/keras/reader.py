@@ -41,6 +41,8 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
 
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
+MAX_LAYERS = 20_000
+"""Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
 
 
 def parse_model(path: Path) -> tuple[ModelFacts, Blobs]:
@@ -87,6 +89,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.blobs: Blobs = {}
+        self.count = 0
 
     def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelFacts:
         config = data["config"]
@@ -140,6 +143,9 @@ class _Reader:
         return groups
 
     def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerFacts:
+        self.count += 1
+        if self.count > MAX_LAYERS:
+            raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
         name, class_name = str(_name(entry)), str(entry["class_name"])
         path = f"{scope}{name}"
         own = configs.is_own(entry)
