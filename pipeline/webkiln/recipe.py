@@ -47,7 +47,7 @@ class ModuleSource:
 
 Source = PathSource | UrlSource | ExportSource | ModuleSource
 
-SIZE_NAME = re.compile(r"[A-Za-z]\w*")
+SIZE_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 

@@ -26,7 +26,7 @@ export const sizeOf = shape => shape.reduce((product, length) => product * lengt
  * @param {Record<string, number>} values
  * @returns {number[]}
  */
-export const shapeAt = (shape, values) => shape.map(size => typeof size === 'number' ? size : values[size] ?? NaN);
+export const shapeAt = (shape, values) => shape.map(size => typeof size === 'number' ? size : Object.hasOwn(values, size) ? Number(values[size]) : NaN);
 
 /**
  * @param {string[]} names

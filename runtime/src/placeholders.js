@@ -27,11 +27,11 @@ export function checkPlaceholders(known, given) {
 export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given) {
   checkPlaceholders(placeholders, given);
   const values = { ...given };
-  const open = () => placeholders.filter(name => !(name in values));
+  const open = () => placeholders.filter(name => !Object.hasOwn(values, name));
   for (let before = Infinity; open().length > 0 && open().length < before;) {
     before = open().length;
     for (const { name, shape } of tensors) {
-      const missing = [...new Set(shape.filter(size => typeof size === 'string' && !(size in values)))];
+      const missing = [...new Set(shape.filter(size => typeof size === 'string' && !Object.hasOwn(values, size)))];
       const [placeholder] = missing;
       const length = inputs?.[name]?.length;
       if (missing.length !== 1 || placeholder === undefined || typeof length !== 'number') continue;
@@ -44,7 +44,7 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given)
       values[placeholder] = value;
     }
   }
-  const unset = open().filter(name => tensors.some(tensor => tensor.name in (inputs ?? {}) && tensor.shape.includes(name)));
+  const unset = open().filter(name => tensors.some(tensor => Object.hasOwn(inputs ?? {}, tensor.name) && tensor.shape.includes(name)));
   if (unset.length > 0) {
     throw new WebkilnError('MissingPlaceholder',
       `the lengths of the inputs do not tell ${listOf(unset)}; pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`);

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir import dim
-from webkiln.ir.notation import parse_size, size_from_json, size_to_json
+from webkiln.ir.notation import parse_size, parse_sizes, size_from_json, size_to_json
 
 T, S = dim.placeholder("T"), dim.placeholder("S")
 VALUES = st.fixed_dictionaries({"T": st.integers(1, 50), "S": st.integers(1, 50)})
@@ -86,9 +86,27 @@ def test_other_text_is_refused(text: str) -> None:
         parse_size(text)
 
 
-def test_names_are_checked() -> None:
+@pytest.mark.parametrize("name", ["2T", "in", "None", "T²", "Tﬁ", "Tä", "T\n"])
+def test_names_are_those_of_every_language(name: str) -> None:
     with pytest.raises(ShapeError, match="is not a name for a size"):
-        dim.placeholder("2T")
+        dim.placeholder(name)
+
+
+def test_counters_are_told_apart_from_placeholders() -> None:
+    with pytest.raises(ShapeError, match="'i0' is the name of a step counter"):
+        dim.placeholder("i0")
+    step = dim.counter("i0")
+    assert parse_size(str(T - 1 - step)) == T - 1 - step
+    assert parse_size("max(i0, 1)") != step
+
+
+def test_lists_of_sizes_read_back() -> None:
+    sizes = (dim.greatest([T, (S + 3) // 2]), 3, dim.least(T // 2, dim.greatest([S, T])))
+    assert parse_sizes(",".join(map(str, sizes))) == sizes
+    assert parse_sizes("") == ()
+    for text in ("", "1,2", "1] + [2"):
+        with pytest.raises(InternalError, match="is not a size"):
+            parse_size(text)
 
 
 def test_quotients_are_bounded_by_what_they_round() -> None:

@@ -50,6 +50,12 @@ def test_states_constants_and_orders():
     assert from_json(to_json(graph)) == graph
 
 
+def test_sizes_inside_sizes():
+    graph = parse("graph g\ninput x: float32[max(T, floordiv(S, 2) + 1),3]\noutput y = x\n")
+    assert print_graph(graph) == "graph g\ninput x: float32[max(T, floordiv(S, 2) + 1),3]\noutput y = x\n"
+    assert parse(print_graph(graph)) == graph
+
+
 @pytest.mark.parametrize("line", ["input x float32[2]", "y: float32[2] = Relu x", "const c: float32 = [1]"])
 def test_a_line_that_cannot_be_read_is_quoted(line):
     with pytest.raises(InternalError, match=r"text form"):

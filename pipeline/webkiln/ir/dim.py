@@ -6,6 +6,7 @@ where the result of an operation does not depend on any name it is an int, so th
 difference. What would need a number (`range`, an allocation) fails, and a comparison that the lower bounds cannot decide raises ShapeError.
 """
 
+import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +24,9 @@ else:
     _Number = object
 """Shapes are typed as ints: a Dim adds and multiplies like one. At run time it is none, so that nothing takes it for a number."""
 
-NAME = re.compile(r"[A-Za-z]\w*\Z")
+NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
+COUNTER = re.compile(r"i\d+\Z")
+"""The names of the counters of loops, which placeholders cannot have."""
 SAMPLE = 64
 """The value of every name where a choice between correct alternatives wants a typical size."""
 
@@ -137,7 +140,9 @@ class Dim(_Number):
 
 
 def placeholder(name: str) -> int:
-    """The size called `name`, at least 1."""
+    """The size called `name`, at least 1; ShapeError where a size cannot have that name."""
+    if COUNTER.match(name):
+        raise ShapeError(f"{name!r} is the name of a step counter; choose another one for the size")
     return _named(name, 1)
 
 
@@ -147,8 +152,8 @@ def counter(name: str) -> int:
 
 
 def _named(name: str, low: int) -> int:
-    if not NAME.match(name):
-        raise ShapeError(f"{name!r} is not a name for a size; use a letter, then letters, digits and underscores")
+    if not NAME.match(name) or keyword.iskeyword(name):
+        raise ShapeError(f"{name!r} is not a name for a size; use a letter, then letters, digits and underscores, and no word of Python's")
     return Dim((((Atom("name", (name, low)),), 1),))
 
 

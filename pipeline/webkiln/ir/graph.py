@@ -1,6 +1,6 @@
 """The graph IR: frozen values; an edit returns a new Graph."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import Order
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Array, Type
 
 Attributes = Mapping[str, Any]
@@ -124,11 +125,11 @@ class Graph:
         return self.constants[name].value(self.type(name))
 
     def fixed_part(self) -> tuple[Node, ...]:
-        """The nodes that depend on slots and constants alone: `pack` evaluates them."""
+        """The nodes that depend on slots and constants alone, and on no size that is set at run time: `pack` evaluates them."""
         known = set(self.slots) | set(self.constants)
         part = []
         for node in self.nodes:
-            if all(name in known for name in node.inputs):
+            if is_fixed(node, known, self.variables):
                 part.append(node)
                 known.update(node.outputs)
         return tuple(part)
@@ -142,6 +143,12 @@ class Graph:
 
     def edit(self, **changes: Any) -> "Graph":
         return replace(self, **changes)
+
+
+def is_fixed(node: Node, known: Container[str], variables: Mapping[str, Variable]) -> bool:
+    """Whether a node of known operands gives what is known before a run."""
+    open_sizes = any(is_symbolic(size) for name in node.outputs for size in variables[name].shape)
+    return not open_sizes and all(name in known for name in node.inputs)
 
 
 def make_constant(value: Array) -> Constant:

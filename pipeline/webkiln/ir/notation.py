@@ -2,8 +2,8 @@
 
 import ast
 
-from webkiln.errors import InternalError
-from webkiln.ir.dim import Dim, floordiv, greatest, least, placeholder
+from webkiln.errors import InternalError, ShapeError
+from webkiln.ir.dim import COUNTER, Dim, counter, floordiv, greatest, least, placeholder
 
 
 def size_to_json(size: int) -> int | str:
@@ -16,9 +16,18 @@ def size_from_json(value: int | str) -> int:
 
 def parse_size(text: str) -> int:
     """The inverse of `str`; InternalError where the text is no size."""
+    sizes = parse_sizes(text)
+    if len(sizes) != 1:
+        raise InternalError(f"{text!r} is not a size")
+    return sizes[0]
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Sizes separated by commas, any number of them; InternalError where the text is none."""
     try:
-        return _parsed(ast.parse(text, mode="eval").body)
-    except (SyntaxError, RecursionError, KeyError) as error:
+        items = ast.parse(f"[{text}]", mode="eval").body
+        return tuple(map(_parsed, items.elts if isinstance(items, ast.List) else [items]))
+    except (SyntaxError, RecursionError, KeyError, ShapeError) as error:
         raise InternalError(f"{text!r} is not a size") from error
 
 
@@ -26,7 +35,7 @@ def _parsed(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.Name):
-        return placeholder(node.id)
+        return counter(node.id) if COUNTER.match(node.id) else placeholder(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_parsed(node.operand)
     if isinstance(node, ast.BinOp):

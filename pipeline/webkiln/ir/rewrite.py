@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from webkiln.ir.graph import Constant, Graph, Node, Variable
+from webkiln.ir.graph import Constant, Graph, Node, Variable, is_fixed
 from webkiln.ir.types import Array, Type
 
 
@@ -78,7 +78,7 @@ class View:
             for name in made.inputs:
                 self._uses[name] += 1
             self._producers.update(dict.fromkeys(made.outputs, made))
-            if all(name in self.fixed for name in made.inputs):
+            if is_fixed(made, self.fixed, self.variables):
                 self.fixed.update(made.outputs)
         for old, name in edit.redirect.items():
             self._renames[old] = name

@@ -18,13 +18,12 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir.axis import parse_order
 from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
-from webkiln.ir.notation import parse_size
+from webkiln.ir.notation import parse_sizes
 from webkiln.ir.serial import decode, encode
 from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
 _TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?$")
-_SIZES = re.compile(r",(?![^(]*\))")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
 
@@ -65,7 +64,7 @@ def parse(text: str) -> Graph:
         if not match:
             raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
         variable, dtype, shape, order, distribution, parameters = match.groups()
-        sizes = tuple(parse_size(size) for size in _SIZES.split(shape) if size)
+        sizes = parse_sizes(shape)
         given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
         drawn = Distribution(distribution, given) if distribution else None
         variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None, drawn)

@@ -18,6 +18,7 @@ after:
 """
 
 from webkiln.ir import rewrite
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph, Node, make_constant
 from webkiln.ir.rewrite import Edit, View
 from webkiln.ops.table import evaluate
@@ -30,7 +31,8 @@ def run(graph: Graph) -> Graph:
 def fold(view: View, node: Node) -> Edit | None:
     values = [view.constant(name) for name in node.inputs]
     known = [value for value in values if value is not None]
-    if not node.inputs or len(known) != len(values) or any(view.type(name).size > INLINE_ELEMENTS for name in node.outputs):
+    sizes = [view.type(name).size for name in node.outputs]
+    if not node.inputs or len(known) != len(values) or any(is_symbolic(size) or size > INLINE_ELEMENTS for size in sizes):
         return None
     results = evaluate(node, known)
     constants = {name: make_constant(value) for name, value in zip(node.outputs, results, strict=True)}

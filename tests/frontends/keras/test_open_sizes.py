@@ -7,6 +7,7 @@ from keras import layers
 
 from tests.backends.harness import Job, error, run
 from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.test_recurrent import optimised
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
 from webkiln.errors import ShapeError
@@ -127,3 +128,25 @@ def test_two_sizes_that_must_agree_are_one_name():
     with pytest.raises(ShapeError, match=r"sum \(Add\): .* has sizes S, T"):
         KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "S", 4)}).convert(model)
     KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "T", 4)}).convert(model)
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm"])
+def test_recurrences_over_batches_of_any_size(backend, tmp_path):
+    """The states start as zeros of an open size, and the sizes have names that mean something else in the languages of the backends."""
+    x = keras.Input((None, 3, 4))
+    model = keras.Model(x, layers.GRU(2)(layers.TimeDistributed(layers.LSTM(3))(x)))
+    randomise(model)
+    graph = optimised(KerasConverter(input_shapes={"": ("max", "constructor", 3, 4)}).convert(model))
+    sets = [np.random.default_rng(n).normal(size=(n, steps, 3, 4)).astype(np.float32) for n, steps in ((1, 1), (3, 2), (2, 40))]
+    jobs = [Job(graph, {graph.inputs[0]: given}, fixed_values(graph, graph.weights)) for given in sets]
+    for given, outputs in zip(sets, run(jobs, backend, tmp_path), strict=True):
+        (got,) = outputs.values()
+        assert error(got, np.asarray(model(given))) < 1e-4
+
+
+def test_states_that_last_need_a_batch_of_a_fixed_size():
+    x, layer = keras.Input((5, 4)), layers.GRU(3, name="g")
+    model = keras.Model(x, layer(x))
+    layer.stateful = True
+    with pytest.raises(ShapeError, match=r"g \(GRU\): keeps its states between runs, .* the batch is N"):
+        KerasConverter(input_shapes={"": ("N", 5, 4)}).convert(model)

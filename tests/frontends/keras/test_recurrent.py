@@ -84,6 +84,18 @@ def shared():
     return keras.Model([a, b], layers.Subtract()([layer(a), layer(b)]))
 
 
+def called_twice():
+    x, y = keras.Input((5, 4)), keras.Input((5, 4))
+    inner = keras.Model(x, layers.LSTM(4, return_sequences=True)(x))
+    return keras.Model(y, inner(inner(y)))
+
+
+def shown_and_read():
+    x, y = keras.Input((5, 4)), keras.Input((5, 4))
+    z = keras.Model(x, layers.LSTM(4, return_sequences=True)(x))(y)
+    return keras.Model(y, [z, layers.GRU(2)(z)])
+
+
 def inner_model():
     return keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="relu"), layers.Dense(2)])
 
@@ -128,6 +140,8 @@ MODELS = {
     "own cell": lambda: sequential(layers.RNN(MinimalCell(3), return_sequences=True)),
     "own cell, last": masked(layers.RNN, cell=MinimalCell(3)),
     "shared": shared,
+    "model called twice": called_twice,
+    "model shown and read": shown_and_read,
     "time distributed": lambda: sequential(layers.TimeDistributed(layers.Dense(3, activation="tanh"))),
     "time distributed convolution": lambda: sequential(layers.TimeDistributed(layers.Conv2D(3, 3, padding="same")), shape=(3, 6, 5, 2)),
     "time distributed model": lambda: sequential(layers.TimeDistributed(inner_model())),

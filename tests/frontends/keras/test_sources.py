@@ -373,3 +373,14 @@ def test_random_values_in_the_config(good, tmp_path, data):
 
     path = rewritten(good / "m.keras", tmp_path / "m.keras", config=edit)
     only_user_errors(path.read_bytes(), path, parse_model)
+
+
+def test_parts_that_double_are_counted(good, tmp_path):
+    def nested(tree):
+        part = {"module": "keras.layers", "class_name": "Dense", "config": {"name": "d", "units": 2}, "registered_name": None}
+        for number in range(40):
+            config = {"name": f"b{number}", "layer": part}
+            part = {"module": "keras.layers", "class_name": "Bidirectional", "config": config, "registered_name": None}
+        tree["config"]["layers"][1] |= part
+
+    assert "more than 20000 layers; refused" in error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=nested))

@@ -49,14 +49,20 @@ def reading(path: Path) -> Iterator[None]:
         ) from None
 
 
-def read_config(path: Path) -> dict[str, Any] | None:
-    """The config of a `.keras` archive; None where the file is none."""
+def read_config(path: Path) -> tuple[dict[str, Any], str] | None:
+    """The config of a `.keras` archive and the version of Keras that wrote it; None where the file is none."""
     with reading(path):
         if not path.is_file() or not zipfile.is_zipfile(path):
             return None
         with zipfile.ZipFile(path) as archive:
             _check_members(path.name, archive)
-            return _json(path.name, archive.read("config.json"))
+            return _json(path.name, archive.read("config.json")), _version(archive)
+
+
+def _version(archive: zipfile.ZipFile) -> str:
+    if "metadata.json" not in archive.namelist():
+        return "3"
+    return str(json.loads(archive.read("metadata.json")).get("keras_version", "3"))
 
 
 @contextmanager
@@ -68,10 +74,10 @@ def open_source(path: Path) -> Iterator[Source]:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 _check_members(path.name, archive)
-                config = _json(path.name, archive.read("config.json"))
+                config, version = _json(path.name, archive.read("config.json")), _version(archive)
                 weights = io.BytesIO(_member(path.name, archive, "model.weights.h5"))
             with h5py.File(weights, "r") as file:
-                yield Source(path.name, config, file, paths=True)
+                yield Source(path.name, config, file, paths=True, version=version)
         elif h5py.is_hdf5(path):
             with h5py.File(path, "r") as file:
                 if "model_config" not in file.attrs:

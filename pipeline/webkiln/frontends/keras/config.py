@@ -13,6 +13,7 @@ DROPPED = frozenset({
     "synchronized", "renorm", "renorm_clipping", "renorm_momentum", "autocast", "sparse", "ragged", "optional", "shared_object_id",
     "inbound_nodes", "dynamic", "build_input_shape", "noise_shape",
 })  # fmt: skip
+NO_OPERATIONS = frozenset({"InputLayer", "Functional", "Model", "Sequential"})
 DROPPED_ENDINGS = ("_initializer", "_regularizer", "_constraint")
 RENAMED = {"batch_input_shape": "batch_shape"}
 
@@ -22,14 +23,14 @@ def is_own(layer: Mapping[str, Any]) -> bool:
     module = layer.get("module")
     if module is None:
         return ">" not in str(layer["class_name"]) and layer.get("registered_name") in (None, layer["class_name"])
-    return str(module).split(".")[0] == "keras" and layer.get("registered_name") in (None, layer["class_name"])
+    return str(module).split(".")[0] in {"keras", "tf_keras"} and layer.get("registered_name") in (None, layer["class_name"])
 
 
 def is_operation(layer: Mapping[str, Any]) -> bool:
     """Whether a node of a Functional model is a keras.ops operation: those have no `trainable`."""
     if "module" in layer:
         return str(layer["module"]).startswith("keras.src.ops")
-    return "trainable" not in layer["config"] and layer["class_name"] != "InputLayer"
+    return "trainable" not in layer["config"] and layer["class_name"] not in NO_OPERATIONS
 
 
 def clean(config: Mapping[str, Any], version: str = "3") -> dict[str, Any]:
@@ -38,8 +39,9 @@ def clean(config: Mapping[str, Any], version: str = "3") -> dict[str, Any]:
     for key, value in config.items():
         if key not in DROPPED and not key.endswith(DROPPED_ENDINGS):
             result[RENAMED.get(key, key)] = _plain(value, key)
-    if version.startswith("2.") and result.get("activation") == "hard_sigmoid":
-        result["activation"] = "hard_sigmoid_2"
+    for argument in ("activation", "recurrent_activation") if version.startswith("2.") else ():
+        if result.get(argument) == "hard_sigmoid":
+            result[argument] = "hard_sigmoid_2"
     return result
 
 

@@ -28,8 +28,13 @@ def under_masks(model: ModelFacts, count: int) -> ModelFacts:
     return replace(model, layers=tuple(layers), inputs=(*model.inputs, *((name, Ref(name)) for name in names)))
 
 
-def with_masks(layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref] = MappingProxyType({})) -> list[LayerFacts]:
-    """The layers, given in an order in which they can run, with the operations that make masks and with masks among the arguments."""
+def with_masks(
+    layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref] = MappingProxyType({}), *, old: bool = False
+) -> list[LayerFacts]:  # fmt: skip
+    """The layers, given in an order in which they can run, with the operations that make masks and with masks among the arguments.
+
+    A merge shows the steps that any of its operands shows, if all have masks; in Keras 2 (`old`) those that every operand with a mask shows.
+    """
     masks: dict[Ref, Ref] = dict(known_masks)
     result: list[LayerFacts] = []
 
@@ -53,11 +58,15 @@ def with_masks(layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref] = Ma
                 following = operation("Any", stem, (differs,), axis=-1, keepdims=False)
             elif layer.own and layer.class_name == "Embedding" and layer.config.get("mask_zero"):
                 following = operation("NotEqual", stem, (refs[0], 0))
-            elif layer.own and layer.class_name in MERGES:
+            elif layer.own and (layer.class_name in MERGES or (old and layer.class_name == "Concatenate")):
                 present = [item for item in known if item is not None]
-                following = present[0] if len(present) == len(known) and present else None
-                for position, other in enumerate(present[1:] if following is not None else ()):
-                    following = operation("LogicalOr", f"{stem}_{position}", (following, other))
+                whole = bool(present) and len(present) == len(known)
+                if layer.class_name == "Concatenate" and layer.config.get("axis", -1) in {1, -2}:
+                    following = operation("Concatenate", stem, (present,), axis=1) if whole else None
+                else:
+                    following = present[0] if whole or (old and present) else None
+                    for position, other in enumerate(present[1:] if following is not None else ()):
+                        following = operation("LogicalAnd" if old else "LogicalOr", f"{stem}_{position}", (following, other))
             elif layer.own and (layer.class_name in KEEPS or _returns_sequences(layer)):
                 following = mask
             if following is not None:

@@ -29,7 +29,9 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
         return [("layer", config["layer"])]
     if class_name == "Bidirectional":
         forward = config["layer"]
-        return [("forward_layer", forward), ("backward_layer", config.get("backward_layer") or _turned(forward))]
+        name = "forward_" + str(forward["config"].get("name", "layer")).removeprefix("forward_")
+        ahead = {**forward, "config": {**forward["config"], "name": name}}
+        return [("forward_layer", ahead), ("backward_layer", config.get("backward_layer") or _turned(forward))]
     return []
 
 

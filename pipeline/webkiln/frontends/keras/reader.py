@@ -41,6 +41,8 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
 
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
+MAX_LAYERS = 20_000
+"""Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
 
 
 def parse_model(path: Path) -> tuple[ModelFacts, Blobs]:
@@ -52,11 +54,12 @@ def parse_model(path: Path) -> tuple[ModelFacts, Blobs]:
 
 def read_structure(path: Path) -> ModelFacts | None:
     """The facts of a `.keras` file without its weights, which may be large; None for other files, which have to be probed first."""
-    config = read_config(path)
-    if config is None:
+    found = read_config(path)
+    if found is None:
         return None
+    config, version = found
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
-        return _Reader(Source(path.name, config, nothing, paths=True)).model(config, nothing, "", 0)
+        return _Reader(Source(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
 
 
 def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
@@ -86,6 +89,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.blobs: Blobs = {}
+        self.count = 0
 
     def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelFacts:
         config = data["config"]
@@ -102,10 +106,11 @@ class _Reader:
         layers = [self._layer(entry, group, scope, depth) for entry, group in zip(entries, groups, strict=True)]
         if len({layer.name for layer in layers}) != len(layers):
             raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
-        layers, offsets = _without_offsets(layers, [ref for _, ref in outputs])
+        old = self.source.version.startswith("2.")
+        layers, offsets = _without_offsets(layers, [ref for _, ref in outputs], together=old)
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
-        if data["class_name"] == "Sequential" or self.source.version.startswith("2."):
-            layers = with_masks(layers)
+        if data["class_name"] == "Sequential" or old:
+            layers = with_masks(layers, old=old)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
         return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
 
@@ -138,6 +143,9 @@ class _Reader:
         return groups
 
     def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerFacts:
+        self.count += 1
+        if self.count > MAX_LAYERS:
+            raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
         name, class_name = str(_name(entry)), str(entry["class_name"])
         path = f"{scope}{name}"
         own = configs.is_own(entry)
@@ -201,9 +209,9 @@ class _Reader:
         names = [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in group.attrs.get("weight_names", ())]
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
-        best = max(common.values(), default=0)
-        alone = outer == path or (best == 0 and bool(weight_names(facts.class_name, facts.config)))
-        chosen = names if alone else [name for name in names if common[name] == best > 0]
+        best = max(common.values(), default=(0, 0))
+        alone = outer == path or (best[0] == 0 and bool(weight_names(facts.class_name, facts.config)))
+        chosen = names if alone else [name for name in names if common[name] == best and best[0] > 0]
         if len({owners[name][2] for name in chosen}) != len(chosen):
             raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
         for name in chosen:
@@ -211,11 +219,15 @@ class _Reader:
             yield owners[name][2], read_array(self.source.path, where, member(self.source.path, group, name))
 
 
-def _common_end(a: str, b: str) -> int:
-    """How many names two paths have in common at their ends, without the numbers that tell equal names apart."""
-    first, second = ([re.sub(r"_\d+$", "", name) for name in path.split("/")] for path in (a, b))
-    same = [x == y for x, y in zip(reversed(first), reversed(second), strict=False)]
-    return [*same, False].index(False)
+def _common_end(a: str, b: str) -> tuple[int, int]:
+    """How many names two paths have in common at their ends: without the numbers that tell equal names apart, and with them."""
+
+    def common(first: list[str], second: list[str]) -> int:
+        return [*(x == y for x, y in zip(reversed(first), reversed(second), strict=False)), False].index(False)
+
+    first, second = a.split("/"), b.split("/")
+    bare = ([re.sub(r"_\d+$", "", name) for name in names] for names in (first, second))
+    return common(*bare), common(first, second)
 
 
 def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]], list[tuple[str, Ref]]]:
@@ -230,14 +242,23 @@ def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]],
     return layers, [(names[0], Ref(names[0]))], [(names[-1], Ref(names[-1]))]
 
 
-def _without_offsets(layers: list[LayerFacts], outputs: list[Ref]) -> tuple[list[LayerFacts], dict[str, int]]:
-    """Keras counts the node that a nested Functional is born with as its first call; count real calls only."""
-    latest: dict[Any, int] = {}
-    for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + outputs:
-        latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
-    offsets = {layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1) for layer in layers if layer.model is not None}
+def _without_offsets(layers: list[LayerFacts], outputs: list[Ref], *, together: bool) -> tuple[list[LayerFacts], dict[str, int]]:
+    """The layers with references that count real calls only, and by how much those of the model's outputs are too large.
+
+    Keras counts the node that a nested Functional is born with as its first call: Keras 2 everywhere (`together`), Keras 3 in the outputs.
+    """
+    inside = [ref for layer in layers for call in layer.calls for ref in call.refs()]
+    offsets = _offsets(layers, [*inside, *outputs] if together else inside)
     shifted = [replace(layer, calls=tuple(_shift(call, offsets) for call in layer.calls)) for layer in layers]
-    return shifted, offsets
+    born = {layer.name: int(layer.class_name != "Sequential") for layer in layers if layer.model is not None}
+    return shifted, offsets if together else born
+
+
+def _offsets(layers: list[LayerFacts], refs: list[Ref]) -> dict[str, int]:
+    latest: dict[Any, int] = {}
+    for ref in refs:
+        latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
+    return {layer.name: max(0, latest.get(layer.name, 0) - len(layer.calls) + 1) for layer in layers if layer.model is not None}
 
 
 def _shift(value: Any, offsets: Mapping[str, int]) -> Any:

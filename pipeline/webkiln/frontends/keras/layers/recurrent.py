@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from webkiln.frontends.keras.facts import LayerFacts
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.activations import activate
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 if TYPE_CHECKING:
@@ -231,6 +232,8 @@ def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequ
 
     states = list(initial) or [zeros(size) for size in made.sizes]
     lasting = [f"{layer.path}/state{n}" for n, _ in enumerate(states)] if config.get("stateful") and not initial else []
+    if lasting and is_symbolic(batch):
+        raise layer.error(f"keeps its states between runs, which needs a batch of a fixed size; the batch is {batch}")
     states = [converter.state(name, first) for name, first in zip(lasting, states, strict=True)] if lasting else states
     if len(states) != len(made.sizes):
         raise layer.error(f"takes {len(made.sizes)} initial states, got {len(states)}")
