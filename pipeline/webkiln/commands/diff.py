@@ -116,8 +116,7 @@ def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: E
     """The actions of what the bundle was built from; RecipeError says what to do where that is not known."""
     name = manifest["name"]
     local = Path("models") / name / "recipe.toml"
-    fixed = {tensor["name"]: tuple(tensor["shape"]) for tensor in manifest["inputs"] if "distribution" not in tensor}
-    shapes = {name: shape for name, shape in fixed.items() if all(type(size) is int for size in shape)}
+    shapes = {tensor["name"]: tuple(tensor["shape"]) for tensor in manifest["inputs"] if "distribution" not in tensor}
     if options.source is None and local.is_file():
         recipe: Recipe = with_parameters(read_recipe(local), parameters_of(options))
     elif options.source is None and name not in shipped():

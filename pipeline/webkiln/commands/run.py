@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.backends import host
-from webkiln.errors import OutputError, RecipeError, SourceError
+from webkiln.errors import OutputError, RecipeError, ShapeError, SourceError
+from webkiln.ir import dim
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,11 +41,14 @@ def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict
         raise RecipeError(f"there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
     if missing := [name for name in names if name not in inputs]:
         raise RecipeError(f"input {', '.join(missing)} is missing; the inputs are {', '.join(names)}")
-    fitted = {}
+    fitted, sizes = {}, dict[str, int]()
     for tensor in tensors:
         name, value, dtype = tensor["name"], inputs[tensor["name"]], np.dtype(tensor["dtype"])
-        if list(value.shape) != tensor["shape"]:
-            raise RecipeError(f"input {name}: expected shape {tensor['shape']}, got {list(value.shape)}")
+        try:
+            dim.solve(map(dim.from_json, tensor["shape"]), value.shape, sizes)
+        except (ValueError, ShapeError):
+            known = f" with {', '.join(f'{key} = {size}' for key, size in sizes.items())}" if sizes else ""
+            raise RecipeError(f"input {name}: expected shape {tensor['shape']}{known}, got {list(value.shape)}") from None
         if not np.can_cast(value.dtype, dtype, "same_kind"):
             raise RecipeError(f"input {name}: expected {dtype}, got {value.dtype}; convert it with numpy's astype")
         fitted[name] = value.astype(dtype)

@@ -384,3 +384,13 @@ def test_parts_that_double_are_counted(good, tmp_path):
         tree["config"]["layers"][1] |= part
 
     assert "more than 20000 layers; refused" in error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=nested))
+
+
+def test_a_class_of_the_user_that_has_no_name_in_its_config_is_named(good, tmp_path):
+    def unnamed(tree):
+        part = {"module": "mine", "class_name": "OwnBlock", "config": {"trainable": True}, "registered_name": "mine>OwnBlock"}
+        chain = {"name": "chain", "layers": [tree["config"]["layers"][0], part]}
+        tree |= {"class_name": "Sequential", "config": chain}
+
+    message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", config=unnamed), UnsupportedError)
+    assert "own_block (OwnBlock): unknown class, which is never imported" in message

@@ -274,4 +274,5 @@ def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
 
 
 def _name(entry: Mapping[str, Any]) -> Any:
-    return entry["name"] if "name" in entry else entry["config"]["name"]
+    """The name of a layer; a class of the user's may leave it out of its config."""
+    return entry["name"] if "name" in entry else entry["config"].get("name") or snake_case(str(entry["class_name"]))
