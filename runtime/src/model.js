@@ -85,9 +85,9 @@ export class Model {
    * @param {{ signal?: AbortSignal, placeholders?: Record<string, number> }} [options]
    * @returns {Promise<Record<string, TypedArray>>}
    */
-  async run(inputs, { signal, placeholders = {} } = {}) {
+  async run(inputs, { signal, placeholders } = {}) {
     if (this.#lost) throw this.#lost;
-    const values = placeholdersOf(this.manifest, inputs, placeholders);
+    const values = placeholdersOf(this.manifest, inputs, placeholders ?? {});
     const copies = copyInputs(this.manifest.inputs, inputs, values);
     return this.#enqueue(async () => {
       const begin = performance.now();

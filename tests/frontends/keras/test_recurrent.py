@@ -73,6 +73,12 @@ def scores():
     return keras.Model([x, mask], [layers.Softmax()(x, mask=mask), layers.Softmax(axis=1)(x, mask=mask)])
 
 
+def behind_a_model():
+    x, y = keras.Input((5, 4)), keras.Input((5, 4))
+    inner = keras.Model(x, layers.LSTM(4, return_sequences=True)(x))
+    return keras.Model(y, layers.GRU(2)(inner(layers.Masking()(y))))
+
+
 def both_ends():
     x = keras.Input((5, 4))
     forward, *states = layers.Bidirectional(layers.LSTM(3, return_sequences=True, return_state=True))(layers.Masking()(x))
@@ -125,6 +131,13 @@ MODELS = {
     "masked average": lambda: sequential(layers.Masking(), layers.GlobalAveragePooling1D()),
     "scores under a mask": scores,
     "model under a mask": lambda: sequential(layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3), layers.LSTM(2)])),
+    "behind a model under a mask": lambda: (
+        sequential(layers.Masking(), keras.Sequential([keras.Input((5, 4)), layers.Dense(3)]), layers.LSTM(2))
+    ),
+    "behind a recurrent model under a mask": behind_a_model,
+    "behind a wrapped layer under a mask": lambda: (
+        sequential(layers.Masking(), layers.SpectralNormalization(layers.Dense(3)), layers.LSTM(2))
+    ),
     "embedded": embedded,
     "bidirectional": lambda: sequential(layers.Bidirectional(layers.LSTM(3))),
     "bidirectional sequences": lambda: sequential(layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum")),

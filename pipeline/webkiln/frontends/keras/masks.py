@@ -1,17 +1,18 @@
-"""Masks as Keras hands them from layer to layer where a file does not say: in Sequential models, and in all models of Keras 2.
+"""Masks as Keras hands them from layer to layer when a model runs.
 
-Keras 3 writes the operations that make a mask into a Functional model, and the masks among the arguments of calls; this writes the same.
+Keras 3 states most of them: the operations that make a mask are part of a Functional model, and masks stand among the arguments of calls.
+Sequential models, models of Keras 2, and layers behind a model inside a model lack them; this writes the same there.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.parts import RECURRENT
 
 RECURRENT_LAYERS = RECURRENT | {"RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
 TAKES = RECURRENT_LAYERS | {"Bidirectional", "TimeDistributed", "Softmax", "GlobalAveragePooling1D"}
+EMBEDS = frozenset({"Embedding", "ReversibleEmbedding"})
 MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"})
 KEEPS = frozenset({
     "Activation", "ActivityRegularization", "AlphaDropout", "BatchNormalization", "Dense", "Dropout", "ELU", "GaussianDropout",
@@ -24,22 +25,28 @@ def under_masks(model: ModelFacts, count: int) -> ModelFacts:
     """A model that takes masks of its first `count` inputs as further inputs."""
     names = tuple(f"{name}_mask" for name, _ in model.inputs[:count])
     known = {ref: Ref(name) for name, (_, ref) in zip(names, model.inputs, strict=False)}
-    layers = with_masks(model.layers, known)
+    layers, _ = _masked(model.layers, known, old=False)
     return replace(model, layers=tuple(layers), inputs=(*model.inputs, *((name, Ref(name)) for name in names)))
 
 
-def with_masks(
-    layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref] = MappingProxyType({}), *, old: bool = False
-) -> list[LayerFacts]:  # fmt: skip
-    """The layers, given in an order in which they can run, with the operations that make masks and with masks among the arguments.
+def with_masks(layers: Iterable[LayerFacts], *, old: bool = False) -> list[LayerFacts]:
+    """The layers, given in an order in which they can run, with masks among the arguments wherever they are not yet, and with the operations
+    that make these masks.
 
     A merge shows the steps that any of its operands shows, if all have masks; in Keras 2 (`old`) those that every operand with a mask shows.
     """
+    return _masked(layers, {}, old=old)[0]
+
+
+def _masked(layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref], *, old: bool) -> tuple[list[LayerFacts], dict[Ref, Ref]]:
+    """The layers, and the mask of each tensor that has one; operations whose masks nothing takes are left out."""
     masks: dict[Ref, Ref] = dict(known_masks)
     result: list[LayerFacts] = []
+    made: set[str] = set()
 
     def operation(class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
         result.append(LayerFacts(name, class_name, config, kind="operation", calls=(Call(args),)))
+        made.add(name)
         return Ref(name)
 
     for layer in layers:
@@ -51,12 +58,12 @@ def with_masks(
             able = layer.class_name in TAKES or (layer.model is not None and len(refs) == 1)
             takes = layer.own and able and mask is not None and call.kwargs.get("mask") is None
             calls.append(replace(call, kwargs={**call.kwargs, "mask": mask}) if takes else call)
-            stem = f"{layer.name}_mask_{number}"
+            stem = f"{layer.name}_mask_{number}" if not known_masks else f"{layer.name}_inner_mask_{number}"
             following: Ref | None = None
             if layer.own and layer.class_name == "Masking":
                 differs = operation("NotEqual", f"{stem}_differs", (refs[0], layer.config.get("mask_value", 0.0)))
                 following = operation("Any", stem, (differs,), axis=-1, keepdims=False)
-            elif layer.own and layer.class_name == "Embedding" and layer.config.get("mask_zero"):
+            elif layer.own and layer.class_name in EMBEDS and layer.config.get("mask_zero"):
                 following = operation("NotEqual", stem, (refs[0], 0))
             elif layer.own and (layer.class_name in MERGES or (old and layer.class_name == "Concatenate")):
                 present = [item for item in known if item is not None]
@@ -67,12 +74,33 @@ def with_masks(
                     following = present[0] if whole or (old and present) else None
                     for position, other in enumerate(present[1:] if following is not None else ()):
                         following = operation("LogicalAnd" if old else "LogicalOr", f"{stem}_{position}", (following, other))
-            elif layer.own and (layer.class_name in KEEPS or _returns_sequences(layer)):
+            elif layer.own and (layer.class_name in KEEPS or _returns_sequences(layer) or _passes_on(layer, old=old)):
                 following = mask
             if following is not None:
                 masks[output] = following
         result.append(replace(layer, calls=tuple(calls)))
-    return result
+    return _needed(result, made), masks
+
+
+def _needed(layers: list[LayerFacts], made: set[str]) -> list[LayerFacts]:
+    read: set[str] = set()
+    kept = []
+    for layer in reversed(layers):
+        if layer.name not in made or layer.name in read:
+            kept.append(layer)
+            read.update(ref.layer for call in layer.calls for ref in call.refs())
+    return kept[::-1]
+
+
+def _passes_on(layer: LayerFacts, *, old: bool) -> bool:
+    """Whether the output of a model inside, or of a wrapped layer, has the mask of its input."""
+    if layer.class_name == "SpectralNormalization":
+        return any(part.class_name in KEEPS for part in layer.parts.values())
+    if layer.model is None or layer.traced or len(layer.model.inputs) != 1 or len(layer.model.outputs) != 1:
+        return False
+    ((_, start),), ((_, end),) = layer.model.inputs, layer.model.outputs
+    _, masks = _masked(layer.model.layers, {start: start}, old=old)
+    return masks.get(end) == start
 
 
 def _returns_sequences(layer: LayerFacts) -> bool:

@@ -12,6 +12,7 @@ from keras.src.models.functional import Functional, make_node_key
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import Blobs, add_blob, weight_names
 from webkiln.frontends.keras.trace import trace_layer
@@ -91,7 +92,7 @@ class Walker:
             layers.append(self.layer(operation, scope + operation.name, converted, arguments))
         outputs = configs.named_refs(_structure(graph._outputs_struct, ref))
         inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
-        return ModelFacts(model.name, tuple(layers), tuple(inputs), tuple(outputs))
+        return ModelFacts(model.name, tuple(with_masks(layers)), tuple(inputs), tuple(outputs))
 
     def layer(self, layer: Any, path: str, calls: list[Call], arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> LayerFacts:
         """The facts of a layer or operation; `arguments` are those of its calls, as Keras has them."""

@@ -109,8 +109,7 @@ class _Reader:
         old = self.source.version.startswith("2.")
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs], together=old)
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
-        if data["class_name"] == "Sequential" or old:
-            layers = with_masks(layers, old=old)
+        layers = with_masks(layers, old=old)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
         return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
 
