@@ -67,24 +67,36 @@ def _extent(call: Call, loop: Loop) -> int:
     return sampled(call.args[loop.extent.value])
 
 
-def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
-    """The panels that make `loop` the vector axis, or why it cannot be."""
-    nest, name = call.nest, loop.axis
+def _moving(call: Call, name: str, facts: Facts) -> list[Expr] | str:
+    """The loads that move along an axis, or why neighbours on it cannot be computed together."""
+    nest = call.nest
     if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
         return f"{nest.accumulators[0].combiner} is not vectorised"
-    panels: dict[int, Panel] = {}
+    moving = []
     for expr in nest.loads:
-        index, guard = load_index(expr), load_guard(expr)
+        guard = load_guard(expr)
         if guard is not None and depends(guard[0], name):
             return f"the guard of input {expr.value[0]} depends on it"
-        if not any(depends(item, name) for item in index):
+        if not any(depends(item, name) for item in load_index(expr)):
             continue
         if facts.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
             return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
+        moving.append(expr)
+    return moving
+
+
+def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
+    """The panels that make `loop` the vector axis, or why it cannot be."""
+    nest, name = call.nest, loop.axis
+    moving = _moving(call, name, facts)
+    if isinstance(moving, str):
+        return moving
+    panels: dict[int, Panel] = {}
+    for expr in moving:
         panel = _panel(call, expr, name, facts, constants)
         if panel is not None:
             panels[expr.value[0]] = panel
-        elif not _contiguous(index, name):
+        elif not _contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
     for out in nest.outputs:
         if facts.width > 1 and out.operand.dtype != "float32":
@@ -105,17 +117,11 @@ def _unfit_row(call: Call, loop: Loop, facts: Facts) -> str | None:
     nest, name = call.nest, loop.axis
     if _extent(call, loop) < ROW:
         return f"its size {_extent(call, loop)} is below {ROW}"
-    if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
-        return f"{nest.accumulators[0].combiner} is not vectorised"
-    for expr in nest.loads:
-        index, guard = load_index(expr), load_guard(expr)
-        if guard is not None and depends(guard[0], name):
-            return f"the guard of input {expr.value[0]} depends on it"
-        if not any(depends(item, name) for item in index):
-            continue
-        if facts.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
-            return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
-        if not _contiguous(index, name):
+    moving = _moving(call, name, facts)
+    if isinstance(moving, str):
+        return moving
+    for expr in moving:
+        if not _contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
     return _unvectorised([a.body for a in nest.accumulators], name) if facts.width > 1 else None
 
