@@ -1,6 +1,6 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import Lowered, lower
-from webkiln.nest.build import Call, Copy, Repeat, Step, View
+from webkiln.nest.build import Call, Copy, Step, View
 from webkiln.nest.facts import Facts
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.memory import aligned, check, live_ranges, place, writes
+from webkiln.plan.memory import aligned, check, flat, live_ranges, place, writes
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
@@ -79,14 +79,6 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
         for node in graph.nodes
         if node.layer and node.name not in fixed
     }
-
-
-def _written(steps: Iterable[Step]) -> Iterator[View]:
-    for step in steps:
-        if isinstance(step, Repeat):
-            yield from _written(step.steps)
-        else:
-            yield from writes(step)
 
 
 class _Writer:
@@ -164,7 +156,8 @@ class _Writer:
 
     def place_arena(self, steps: Sequence[Step]) -> int:
         """Everything that only lives between launches shares one arena behind the lasting buffers; its bytes."""
-        sizes = {view.name: view.type.size * itemsize(view.type.dtype) for view in _written(steps) if view.name not in self.offsets}
+        written = [view for step in flat(steps) for view in writes(step)]
+        sizes = {view.name: view.type.size * itemsize(view.type.dtype) for view in written if view.name not in self.offsets}
         kept = {self.roots[name] for name in self.layers.values()} & set(sizes)
         places, total = place(live_ranges(steps, sizes, kept), self.facts.alignment)
         check(steps, {name: (offset, sizes[name]) for name, offset in places.items()}, kept)

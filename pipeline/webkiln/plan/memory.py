@@ -35,7 +35,7 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str])
 
     What a repeat and its surroundings share is live as long as the repeat runs; what only its steps mention is made anew each time.
     """
-    mentions = Counter(name for step in _flat(steps) for name in _names(step))
+    mentions = Counter(name for step in flat(steps) for name in _names(step))
     spans: dict[str, tuple[int, int]] = {}
 
     def visit(steps: Iterable[Step], position: int) -> tuple[int, Counter[str]]:
@@ -62,12 +62,12 @@ def _names(step: Call | Copy) -> list[str]:
     return [view.name for view in (*reads(step), *writes(step))]
 
 
-def _flat(steps: Iterable[Step], times: int = 1) -> Iterator[Call | Copy]:
+def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Call | Copy]:
     """The steps in the order in which they run, with as many turns of each repeat."""
     for step in steps:
         if isinstance(step, Repeat):
             for _ in range(times):
-                yield from _flat(step.steps, times)
+                yield from flat(step.steps, times)
         else:
             yield step
 
@@ -118,7 +118,7 @@ def _simulate(steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kep
         (start, size), (other, width) = extents[a], extents[b]
         return size > 0 and width > 0 and start < other + width and other < start + size
 
-    for step in _flat(steps, times=2):
+    for step in flat(steps, times=2):
         for view in reads(step):
             demand(view.name, step.layer)
         for view in writes(step):
