@@ -1,0 +1,69 @@
+"""Nested scopes of printed code: what is computed at a loop level is declared there, once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from webkiln.codegen.dialect import Dialect
+from webkiln.nest.expr import Expr
+
+
+@dataclass(slots=True)
+class Block:
+    """One open scope: declarations first, then statements."""
+
+    declarations: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
+    values: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        return [*self.declarations, *self.statements]
+
+
+class Scopes:
+    """The open blocks, outermost first, and the level at which the value of each axis is known."""
+
+    def __init__(self, dialect: Dialect, depends: dict[Expr, frozenset[str]]) -> None:
+        self.dialect, self.depends = dialect, depends
+        self.blocks: list[Block] = []
+        self.levels: dict[str, int] = {}
+        self.names = 0
+
+    @contextmanager
+    def block(self) -> Iterator[Block]:
+        opened = Block()
+        self.blocks.append(opened)
+        yield opened
+        self.blocks.pop()
+
+    @property
+    def here(self) -> Block:
+        return self.blocks[-1]
+
+    @contextmanager
+    def loop(self, name: str, header: str) -> Iterator[None]:
+        with self.block() as inner:
+            self.levels[name] = len(self.blocks) - 1
+            yield
+            del self.levels[name]
+        self.here.statements += [header, *("  " + line for line in inner.lines()), "}"]
+
+    def level(self, expr: Expr) -> int:
+        return max((self.levels[name] for name in self.depends[expr] if name in self.levels), default=0)
+
+    def declare(self, level: int, type_: str, text: str, name: str | None = None) -> str:
+        if name is None:
+            self.names += 1
+            name = f"v{self.names}"
+        self.blocks[level].declarations.append(self.dialect.declare(type_, name, text))
+        return name
+
+    def bound(self, expr: Expr, key: tuple[object, ...], type_: str, text: str, level: int | None = None) -> str:
+        """Name `text` at the level of `expr`."""
+        where = self.level(expr) if level is None else level
+        name = self.declare(where, type_, text)
+        self.blocks[where].values[key] = name
+        return name
+
+    def known(self, key: tuple[object, ...]) -> str | None:
+        return next((block.values[key] for block in reversed(self.blocks) if key in block.values), None)

@@ -1,0 +1,204 @@
+"""Values and addresses: how an expression is spelled where the loops stand, for one element and for vectors.
+
+Every subexpression is computed at the loop level of its deepest variable, once per level (expressions are total, so nothing can go
+wrong by computing early).
+"""
+
+from dataclasses import dataclass
+
+from webkiln.codegen.dialect import Dialect
+from webkiln.codegen.scopes import Scopes
+from webkiln.nest.affine import step
+from webkiln.nest.expr import INT, Expr, walk
+from webkiln.nest.nest import Nest, load_guard, load_index
+from webkiln.plan.kernel import Kernel
+
+PRODUCED = "result"
+"""The level of what is known after the reduction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A summand of an address, `factor` times `stride` elements, known at a loop level."""
+
+    level: int
+    factor: str
+    stride: str | None = None
+
+    @property
+    def text(self) -> str:
+        return self.factor if self.stride is None else f"{self.factor} * {self.stride}"
+
+
+class Values(Scopes):
+    """The expressions of one kernel. A value has copies: for the neighbour `t` on the tile axis and `v` on the vector axis."""
+
+    def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
+        self.kernel, self.nest = kernel, kernel.nest
+        self.vector, self.tile = kernel.schedule.vector, kernel.schedule.tile
+        super().__init__(dialect, _dependencies(self.nest, self.vector, self.tile))
+        self.simd = dialect.simd if self.vector else None
+        self.width = self.simd.width if self.simd else 1
+        self.copies = (1, 1)
+        self.partial = False
+
+    def each(self) -> list[tuple[int, int]]:
+        """(tile offset, vector offset) of every copy."""
+        vectors, tiles = self.copies
+        return [(t, v * self.width) for t in range(tiles) for v in range(vectors)]
+
+    def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
+        names = self.depends[expr]
+        return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
+
+    def scalar(self, expr: Expr, t: int, v: int) -> str:
+        """`expr` for one element: tile offset `t`, vector-axis offset `v`."""
+        if expr.op == "const":
+            return self.dialect.literal(expr.value, expr.type)
+        if expr.op == "arg":
+            return str(expr.value)
+        if expr.op == "axis":
+            offset = t if expr.value == self.tile else v if expr.value == self.vector else 0
+            return f"({expr.value} + {offset})" if offset else str(expr.value)
+        if expr.op in ("acc", "accindex"):
+            return accumulator(expr.value, t, v) + ("_at" if expr.op == "accindex" else "")
+        key = self.key(expr, t, v, "scalar")
+        found = self.known(key)
+        if found is not None:
+            return found
+        if expr.op == "load":
+            return self.bound(expr, key, expr.type, self.load(expr, t, v))
+        args = [self.scalar(item, t, v) for item in expr.args]
+        return self.bound(expr, key, expr.type, self.dialect.scalar(expr, args))
+
+    def vector_value(self, expr: Expr, t: int, v: int) -> str:
+        """`expr` for `width` neighbours on the vector axis."""
+        assert self.simd is not None
+        if expr.op == "acc":
+            return accumulator(expr.value, t, v)
+        key = self.key(expr, t, v, "vector")
+        found = self.known(key)
+        if found is not None:
+            return found
+        if self.vector not in self.depends[expr]:
+            return self.bound(expr, key, "v128", self.simd.splat(self.scalar(expr, t, v), expr.type))
+        if expr.op == "load":
+            return self.bound(expr, key, "v128", self.vector_load(expr, t, v))
+        shift = expr.op in ("shl", "shr")
+        args = [str(item.value) if shift and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
+        return self.bound(expr, key, "v128", self.simd.operation(expr, args))
+
+    def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:
+        """The address of an element as summands."""
+        panel = self.kernel.panel(position)
+        summands: list[Term] = []
+        for dim, item in enumerate(index):
+            if item.op == "const" and item.value == 0:
+                continue
+            text, level = self.scalar(item, t, v), self.level(item)
+            stride = f"s{position}_{dim}"
+            if panel is None:
+                summands.append(Term(level, text, None if dim == len(index) - 1 else stride))
+            elif dim == panel.dim:
+                block, lane = f"({text} >> {panel.block.bit_length() - 1})", f"({text} & {panel.block - 1})"
+                summands += [Term(level, block, stride), Term(level, lane)] if panel.order else [Term(level, text)]
+            else:
+                summands.append(Term(level, text, str(panel.block) if dim == panel.order[-1] else stride))
+        return summands
+
+    def address(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int, *, only: int | None = None) -> str:
+        """Sum the terms level by level, so that each loop adds only what changes in it; `only` bounds the level."""
+        summands = [item for item in self.terms(position, index, t, v) if only is None or item.level <= only]
+        total = ""
+        for level in sorted({item.level for item in summands}):
+            parts = ([total] if total else []) + [item.text for item in summands if item.level == level]
+            text = " + ".join(parts)
+            if text.isidentifier():
+                total = text
+                continue
+            key = ("address", text)
+            total = self.known(key) or self.bound(expr, key, INT, text, level)
+        return total or "0"
+
+    def load(self, expr: Expr, t: int, v: int) -> str:
+        """The text that reads one element."""
+        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
+        operand = self.nest.inputs[position]
+        run = self.runs(index) and self.kernel.panel(position) is None
+        first, lane = (0, v) if run else (v, 0)
+        if guard is None:
+            return self.dialect.load(operand, f"x{position}", plus(self.address(expr, position, index, t, first), lane))
+        if self.dialect.pointers and (run or self.level(expr) > self.level(guard[0])):
+            pointer, at = self.guarded_pointer(expr, guard, t, first)
+            return self.dialect.load(operand, pointer, plus(at, lane))
+        condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
+        return self.dialect.guarded(operand, f"x{position}", self.address(expr, position, index, t, v), condition, other)
+
+    def runs(self, index: tuple[Expr, ...]) -> bool:
+        """Neighbours on the vector axis are neighbours in memory."""
+        if self.vector is None or not index or step(index[-1], self.vector) != 1:
+            return False
+        return not any(self.vector in self.depends[item] for item in index[:-1])
+
+    def vector_load(self, expr: Expr, t: int, v: int) -> str:
+        """The text that reads a vector; the copies on the vector axis differ by a constant."""
+        assert self.simd is not None
+        position, guard = expr.value[0], load_guard(expr)
+        partial = self.partial and self.kernel.panel(position) is None
+        if guard is None:
+            pointer, at = f"x{position}", self.address(expr, position, load_index(expr), t, 0)
+        else:
+            pointer, at = self.guarded_pointer(expr, guard, t, 0)
+        return self.simd.load(pointer, plus(at, v), partial)
+
+    def guarded_pointer(self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int) -> tuple[str, str]:
+        """Pointer and offset: the pointer is chosen where the guard is known, and deeper steps are multiplied by 0 or 1, so that
+        inner loops have no branch."""
+        assert self.dialect.pointers is not None
+        position, index = expr.value[0], load_index(expr)
+        operand = self.nest.inputs[position]
+        condition, where = self.scalar(guard[0], t, v), self.level(guard[0])
+        base = self.address(expr, position, index, t, v, only=where)
+        other = self.dialect.literal(guard[1].value, guard[1].type)
+        key = ("pointer", position, condition, base, other)
+        pointer = self.known(key)
+        if pointer is None:
+            text = self.dialect.pointers.chosen(operand, f"x{position}", condition, base, other)
+            pointer = self.declare(where, self.dialect.pointers.pointer_type(operand), text)
+            self.blocks[where].values[key] = pointer
+        inner = []
+        for item in self.terms(position, index, t, v):
+            if item.level > where:
+                known_step = ("step", condition, item.text)
+                product = self.known(known_step)
+                if product is None:
+                    stride = self.declare(where, INT, f"{condition} ? {item.stride or '1'} : 0")
+                    product = self.blocks[item.level].values[known_step] = f"{item.factor} * {stride}"
+                inner.append(product)
+        return pointer, " + ".join(inner) or "0"
+
+
+def plus(text: str, offset: int) -> str:
+    if text == "0":
+        return str(offset)
+    return f"{text} + {offset}" if offset else text
+
+
+def accumulator(position: int, t: int, v: int) -> str:
+    return f"acc{position}_{t}_{v}"
+
+
+def _dependencies(nest: Nest, vector: str | None, tile: str | None) -> dict[Expr, frozenset[str]]:
+    """For every expression, the axes it moves with; accumulators are known only after the reduction."""
+    result: dict[Expr, frozenset[str]] = {}
+    produced = frozenset(name for name in (vector, tile, PRODUCED) if name is not None)
+    parallel = frozenset(loop.axis for loop in nest.axes)
+    extents = [loop.extent for loop in (*nest.axes, *nest.reduce)]
+    for expr in walk((*extents, *nest.roots)):
+        if expr.op == "axis":
+            result[expr] = frozenset({expr.value})
+        elif expr.op in ("acc", "accindex"):
+            result[expr] = produced | parallel
+        else:
+            result[expr] = frozenset().union(*(result[item] for item in expr.args))
+    return result
