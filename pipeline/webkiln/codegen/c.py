@@ -41,6 +41,7 @@ CASTS = {(FLOAT, INT): "__builtin_wasm_trunc_saturate_s_i32_f32({0})", (FLOAT, U
 class C:
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
+    threads = None
 
     @property
     def pointers(self) -> "C":

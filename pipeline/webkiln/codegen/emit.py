@@ -1,29 +1,26 @@
-"""Print a kernel as nested loops, for any dialect.
+"""Print a kernel for any dialect: as nested loops, or as what one invocation does among many.
 
 A schedule makes several copies of the innermost body: `count` neighbours on the tile axis, and `lanes` neighbours on the vector axis,
 as vectors where the dialect has them and as scalars where it has not.
 """
 
-from webkiln.codegen.dialect import Dialect
-from webkiln.codegen.reductions import Reductions
-from webkiln.codegen.values import PRODUCED, accumulator, plus
-from webkiln.nest.expr import INT, Expr
+from webkiln.codegen.dialect import Dialect, Threads
+from webkiln.codegen.points import Points
+from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import Kernel
 
 
 def body(kernel: Kernel, dialect: Dialect) -> list[str]:
     """The statements of the kernel's function."""
-    return _Loops(kernel, dialect).run()
+    emitter = _Loops(kernel, dialect) if dialect.threads is None else _Invocations(kernel, dialect, dialect.threads)
+    loops = {loop.axis: loop for loop in kernel.nest.axes}
+    with emitter.block() as top:
+        emitter.parallel([loops[name] for name in kernel.schedule.order])
+    return top.lines()
 
 
-class _Loops(Reductions):
-    def run(self) -> list[str]:
-        with self.block() as top:
-            loops = {loop.axis: loop for loop in self.nest.axes}
-            self.parallel([loops[name] for name in self.kernel.schedule.order])
-        return top.lines()
-
+class _Loops(Points):
     def parallel(self, loops: list[Loop]) -> None:
         if not loops:
             self.point()
@@ -36,7 +33,7 @@ class _Loops(Reductions):
             with self.loop(name, self.dialect.loop(name, extent)):
                 self.parallel(rest)
             return
-        span = schedule.lanes if name == self.vector else schedule.count
+        span = schedule.span(name)
         self.here.statements.append(self.dialect.counter(name))
         before = self.copies, self.partial
         for chunk, partial in ((span, False), (self.width if name == self.vector else 1, True)):
@@ -49,42 +46,40 @@ class _Loops(Reductions):
                 self.parallel(rest)
         self.copies, self.partial = before
 
-    def point(self) -> None:
-        """Accumulators, reduction loops, epilogue, stores."""
-        simd = self.simd
-        if self.rows:
-            self.reduce_rows()
-            self.simd = None
-        elif self.nest.accumulators:
-            for position, t, v in self.accumulators():
-                self.here.statements += self.start(self.nest.accumulators[position], accumulator(position, t, v))
-            self.reduction(list(self.nest.reduce), lambda: self.updates(accumulator))
-            self.finish(accumulator)
-        with self.block() as tail:
-            self.levels[PRODUCED] = len(self.blocks) - 1
-            for position, out in enumerate(self.nest.outputs):
-                for t, v in self.each():
-                    self.store(position, out.value, out.index, t, v)
-            del self.levels[PRODUCED]
-        self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
-        self.simd = simd
 
-    def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
-        operand = self.nest.outputs[position].operand
-        slot = len(self.nest.inputs) + position
-        statements = self.here.statements
+class _Invocations(Points):
+    """One invocation computes one point with all its copies. Copies beyond the end of their axis are computed from whatever is
+    there and not stored, because loads cannot fail."""
 
-        def at(offset: int) -> str:
-            return self.address(value, slot, index, t, offset)
+    def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
+        super().__init__(kernel, dialect)
+        self.threads = threads
+        self.extents: dict[str, str] = {}
 
-        if self.simd is None:
-            text = self.scalar(value, t, v)
-            place = plus(at(0), v) if self.runs(index) else at(v)
-            statements.append(self.dialect.store(operand, f"y{position}", place, text))
-            return
-        text = self.vector_value(value, t, v)
-        if self.runs(index):
-            statements.append(self.simd.store(f"y{position}", plus(at(0), v), text, self.partial))
-            return
-        for lane in range(self.width):
-            statements.append(self.simd.store_lane(f"y{position}", at(v + lane), text, lane, self.partial))
+    def parallel(self, loops: list[Loop]) -> None:
+        """Decode the number of the invocation, whose chunks lie row-major along `loops`."""
+        schedule, declared = self.kernel.schedule, self.here.declarations
+        number = self.threads.number
+        for loop in reversed(loops):
+            name = loop.axis
+            self.levels[name] = 0
+            extent = self.extents[name] = self.scalar(loop.extent, 0, 0)
+            span = schedule.span(name)
+            chunks = extent if span == 1 else self.declare(0, INT, f"({extent} + {span - 1}) / {span}")
+            place = number if loop is loops[0] else f"{number} % {chunks}"
+            self.declare(0, INT, place if span == 1 else f"{place} * {span}", name)
+            if loop is not loops[0]:
+                number = self.declare(0, INT, f"{number} / {chunks}")
+        declared += self.threads.leave(f"{loops[0].axis} >= {self.extents[loops[0].axis]}" if loops else f"{number} > 0")
+        along = schedule.lanes if self.vector in self.extents else self.width
+        self.copies = (along // self.width, schedule.count)
+        self.point()
+
+    @property
+    def ragged(self) -> bool:
+        return self.simd is not None and not self.kernel.schedule.whole
+
+    def put(self, statement: str, t: int, v: int) -> None:
+        offsets = {self.tile: t, self.vector: v - v % self.width if self.kernel.schedule.whole else v}
+        conditions = [f"{name} + {offset} < {self.extents[name]}" for name, offset in offsets.items() if name in self.extents and offset]
+        self.here.statements.append(f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement)

@@ -36,6 +36,7 @@ WHOLE = {
 class JavaScript:
     composed = frozenset({"erf"})
     simd = None
+    threads = None
 
     @property
     def pointers(self) -> "JavaScript":

@@ -27,6 +27,9 @@ def _tracks_nan(item: Accumulator) -> bool:
 class Simd128:
     width = 4
 
+    def vector(self, type_: str) -> str:
+        return "v128"
+
     def remaining(self, name: str, extent: str) -> str:
         return f"{extent} - {name}"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.scopes import Scopes
 from webkiln.nest.affine import step
-from webkiln.nest.expr import INT, Expr, walk
+from webkiln.nest.expr import INT, Expr, select, walk
 from webkiln.nest.nest import Nest, load_guard, load_index
 from webkiln.plan.kernel import Kernel
 
@@ -80,13 +80,14 @@ class Values(Scopes):
         found = self.known(key)
         if found is not None:
             return found
+        type_ = self.simd.vector(expr.type)
         if self.vector not in self.depends[expr]:
-            return self.bound(expr, key, "v128", self.simd.splat(self.scalar(expr, t, v), expr.type))
+            return self.bound(expr, key, type_, self.simd.splat(self.scalar(expr, t, v), expr.type))
         if expr.op == "load":
-            return self.bound(expr, key, "v128", self.vector_load(expr, t, v))
+            return self.bound(expr, key, type_, self.vector_load(expr, t, v))
         shift = expr.op in ("shl", "shr")
         args = [str(item.value) if shift and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
-        return self.bound(expr, key, "v128", self.simd.operation(expr, args))
+        return self.bound(expr, key, type_, self.simd.operation(expr, args))
 
     def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:
         """The address of an element as summands."""
@@ -145,11 +146,15 @@ class Values(Scopes):
         assert self.simd is not None
         position, guard = expr.value[0], load_guard(expr)
         partial = self.partial and self.kernel.panel(position) is None
-        if guard is None:
-            pointer, at = f"x{position}", self.address(expr, position, load_index(expr), t, 0)
-        else:
+        if guard is not None and self.dialect.pointers:
             pointer, at = self.guarded_pointer(expr, guard, t, 0)
-        return self.simd.load(pointer, plus(at, v), partial)
+            return self.simd.load(pointer, plus(at, v), partial)
+        text = self.simd.load(f"x{position}", plus(self.address(expr, position, load_index(expr), t, 0), v), partial)
+        if guard is None:
+            return text
+        return self.simd.operation(
+            select(guard[0], expr, guard[1]), [self.vector_value(guard[0], t, v), text, self.vector_value(guard[1], t, v)]
+        )
 
     def guarded_pointer(self, expr: Expr, guard: tuple[Expr, Expr], t: int, v: int) -> tuple[str, str]:
         """Pointer and offset: the pointer is chosen where the guard is known, and deeper steps are multiplied by 0 or 1, so that

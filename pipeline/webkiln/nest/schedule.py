@@ -29,6 +29,10 @@ class Schedule:
     panels: tuple[Panel, ...] = ()
     whole: bool = False
 
+    def span(self, axis: str) -> int:
+        """The neighbours on a parallel axis that are computed together."""
+        return self.lanes if axis == self.vector else self.count if axis == self.tile else 1
+
     def panel(self, source: int) -> Panel | None:
         return next((panel for panel in self.panels if panel.source == source), None)
 

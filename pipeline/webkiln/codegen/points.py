@@ -1,0 +1,55 @@
+"""One point of the parallel axes, with all its copies: accumulators, reduction loops, epilogue, stores."""
+
+from webkiln.codegen.reductions import Reductions
+from webkiln.codegen.values import PRODUCED, accumulator, plus
+from webkiln.nest.expr import Expr
+
+
+class Points(Reductions):
+    def point(self) -> None:
+        simd = self.simd
+        if self.rows:
+            self.reduce_rows()
+            self.simd = None
+        elif self.nest.accumulators:
+            for position, t, v in self.accumulators():
+                self.here.statements += self.start(self.nest.accumulators[position], accumulator(position, t, v))
+            self.reduction(list(self.nest.reduce), lambda: self.updates(accumulator))
+            self.finish(accumulator)
+        with self.block() as tail:
+            self.levels[PRODUCED] = len(self.blocks) - 1
+            for position, out in enumerate(self.nest.outputs):
+                for t, v in self.each():
+                    self.store(position, out.value, out.index, t, v)
+            del self.levels[PRODUCED]
+        self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
+        self.simd = simd
+
+    def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
+        operand = self.nest.outputs[position].operand
+        slot = len(self.nest.inputs) + position
+
+        def at(offset: int) -> str:
+            return self.address(value, slot, index, t, offset)
+
+        if self.simd is None:
+            text = self.scalar(value, t, v)
+            place = plus(at(0), v) if self.runs(index) else at(v)
+            self.put(self.dialect.store(operand, f"y{position}", place, text), t, v)
+            return
+        text = self.vector_value(value, t, v)
+        if self.runs(index) and not self.ragged:
+            self.put(self.simd.store(f"y{position}", plus(at(0), v), text, self.partial), t, v)
+            return
+        for lane in range(self.width):
+            place = plus(at(0), v + lane) if self.runs(index) else at(v + lane)
+            self.put(self.simd.store_lane(f"y{position}", place, text, lane, self.partial), t, v + lane)
+
+    @property
+    def ragged(self) -> bool:
+        """Whether the elements of a vector are stored one by one, because some may lie beyond the end of the axis."""
+        return False
+
+    def put(self, statement: str, t: int, v: int) -> None:
+        """Store what was computed for the neighbours `t` and `v`."""
+        self.here.statements.append(statement)
