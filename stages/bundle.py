@@ -89,7 +89,7 @@ def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:
 def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
     """The inputs or outputs of the model, which all backends must agree on."""
     views = {
-        backend: [{key: value for key, value in tensor.items() if key != "offset"} for tensor in program[role]]
+        backend: [{key: value for key, value in tensor.items() if key not in ("offset", "storage")} for tensor in program[role]]
         for backend, program in programs.items()
     }
     first, *others = views.values()

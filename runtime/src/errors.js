@@ -1,7 +1,7 @@
 /**
  * @typedef {'MissingFile' | 'WrongType' | 'Truncated' | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant'
  *   | 'NoBackend' | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption' | 'UnknownPlaceholder'
- *   | 'MissingPlaceholder' | 'WrongSize' | 'OutOfMemory'
+ *   | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue' | 'OutOfMemory' | 'DeviceLost' | 'ContextLost'
  *   | 'Trapped' | 'Aborted' | 'Disposed'} ErrorCode
  */
 
@@ -29,3 +29,15 @@ export const messageOf = error => error instanceof Error ? error.message : Strin
  * @returns {WebkilnError}
  */
 export const abortedError = what => new WebkilnError('Aborted', `${what} was aborted by its signal`);
+
+/** What ends a model: nothing but loading it again helps. @type {Set<unknown>} */
+export const FATAL = new Set(['Trapped', 'DeviceLost', 'ContextLost']);
+
+const TOLD = ['OutOfMemory', 'DeviceLost', 'ContextLost', 'WrongValue', 'CompileFailed', 'NoBackend'];
+
+/**
+ * What an engine, which does not know this class, says by the `code` of its error.
+ * @param {any} error
+ * @returns {WebkilnError | null}
+ */
+export const toldBy = error => TOLD.includes(error?.code) ? new WebkilnError(error.code, error.message) : null;

@@ -63,6 +63,7 @@ export class Local {
   }
 
   dispose() {
+    this.session?.dispose();
     this.session = null;
   }
 }

@@ -1,9 +1,9 @@
 /** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, Progress } from './types.ts' */
 /** @import { Feed } from './download.js' */
-import { WebkilnError, abortedError, messageOf } from './errors.js';
+import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
 import { Reader } from './cache.js';
 import { supportsVariant } from './probe.js';
-import { Session, guard } from './session.js';
+import { Session, engineOf, failed } from './session.js';
 
 const PARALLEL_SHARDS = 4;
 
@@ -75,8 +75,11 @@ function decoder(engine, program, shard) {
   return (bytes, arrived) => {
     for (let next = pending[done]; next && next.start + next.bytes <= arrived; next = pending[++done]) {
       const { index, start, bytes: length } = next;
-      new Uint8Array(engine.buffer, engine.base + program.staging.offset, length).set(bytes.subarray(start, start + length));
-      guard(`decoding weight ${index}`, () => engine.init(index));
+      try {
+        engine.init(index, bytes.subarray(start, start + length));
+      } catch (error) {
+        throw failed(`decoding weight ${index}`, error);
+      }
     }
   };
 }
@@ -133,7 +136,7 @@ class Attempt {
       this.read(script, meter),
     ]);
     const { program, create } = await load();
-    return { engine: await create(compiled), program, variant, meter };
+    return { engine: engineOf(await create(compiled), program), program, variant, meter };
   }
 
   /**
@@ -163,22 +166,26 @@ class Attempt {
   async load() {
     /** @type {Failure[]} */
     const failures = [];
-    /** @type {unknown} */
-    let last;
+    /** @type {WebkilnError | null} */
+    let last = null;
     for (const backend of this.request.backends) {
+      /** @type {Engine | null} */
+      let engine = null;
       try {
-        const { engine, program, variant, meter } = await this.start(backend);
+        const { program, variant, meter, ...started } = await this.start(backend);
+        engine = started.engine;
         await this.fill(engine, program, meter);
         if (this.stop.signal.aborted) throw abortedError('the load');
         await this.reader.prune(Object.values(this.request.urls));
         return { session: new Session(engine, program), backend, variant: variant?.name ?? null, failures };
       } catch (error) {
+        engine?.dispose();
         if (this.stop.signal.aborted) throw error;
-        last = error;
-        failures.push({ backend, code: error instanceof WebkilnError ? error.code : 'NoBackend', message: messageOf(error) });
+        last = error instanceof WebkilnError ? error : toldBy(error);
+        failures.push({ backend, code: last?.code ?? 'NoBackend', message: messageOf(error) });
       }
     }
-    if (failures.length === 1 && last instanceof WebkilnError && last.code !== 'UnknownBackend') throw last;
+    if (failures.length === 1 && last && last.code !== 'UnknownBackend') throw last;
     const reasons = failures.map(({ backend, message }) => `${backend}: ${message}`).join('; ');
     throw new WebkilnError('NoBackend', `no backend could be loaded: ${reasons}`);
   }

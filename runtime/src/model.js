@@ -1,5 +1,5 @@
 /** @import { Failure, Host, LayerValue, LoadReply, Manifest, TypedArray } from './types.ts' */
-import { WebkilnError, abortedError } from './errors.js';
+import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { copyInputs } from './dtypes.js';
 import { placeholdersOf } from './placeholders.js';
 
@@ -64,7 +64,7 @@ export class Model {
       try {
         job.resolve(await job.start());
       } catch (error) {
-        if (error instanceof WebkilnError && error.code === 'Trapped') this.#end(error);
+        if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
         job.reject(/** @type {Error} */ (error));
       }
     }

@@ -1,21 +1,27 @@
-/** @import { Engine, LayerValue, Layout, Placed, Program, RunReply, RunRequest, TypedArray } from './types.ts' */
-import { WebkilnError, messageOf } from './errors.js';
-import { arrayOf, sizeOf } from './dtypes.js';
+/** @import { Engine, LayerValue, Layout, Linear, Program, RunReply, RunRequest } from './types.ts' */
+import { WebkilnError, toldBy, messageOf } from './errors.js';
+import { Memory } from './memory.js';
 
 /**
- * Calls into generated code; whatever it throws makes the model useless.
+ * What generated code throws makes the model useless, unless it says otherwise by its code.
  * @param {string} what
- * @param {() => void} action
+ * @param {unknown} error
+ * @returns {WebkilnError}
  */
-export function guard(what, action) {
-  try {
-    action();
-  } catch (error) {
-    throw new WebkilnError('Trapped', `${what} failed (${messageOf(error)}); the model is lost: dispose of it and load it again`);
-  }
+export function failed(what, error) {
+  return error instanceof WebkilnError
+    ? error
+    : toldBy(error) ?? new WebkilnError('Trapped', `${what} failed (${messageOf(error)}); the model is lost: dispose of it and load it again`);
 }
 
-/** One program in its memory: copies inputs in, runs, copies outputs out, and keeps the states. */
+/**
+ * @param {Linear | Engine} made
+ * @param {Program} program
+ * @returns {Engine}
+ */
+export const engineOf = (made, program) => 'buffer' in made ? new Memory(made, program) : made;
+
+/** A loaded program: hands inputs in, runs, hands outputs out, and keeps the states. */
 export class Session {
   /**
    * @param {Engine} engine
@@ -45,60 +51,46 @@ export class Session {
       const given = this.program.placeholders.map((name, index) => `${name} = ${placeholders[index]}`).join(', ');
       throw new WebkilnError('WrongSize', `layer '${layer}' has the size ${text}, which is ${size} for ${given}; give larger inputs`);
     }
-    if (layout.memory > this.engine.buffer.byteLength - this.engine.base) {
-      try {
-        this.engine = this.engine.grow(layout.memory);
-      } catch (error) {
-        throw new WebkilnError('OutOfMemory', `inputs of this size need ${layout.memory} bytes, which could not be had (${messageOf(error)})`);
-      }
-    }
+    this.engine.arrange(layout, placeholders);
     this.layout = layout;
     this.placeholders = placeholders;
     return layout;
   }
 
-  /**
-   * @param {Pick<Placed, 'dtype' | 'shape' | 'offset'>} placed
-   * @returns {TypedArray}
-   */
-  view({ dtype, shape, offset }) {
-    return new (arrayOf(dtype))(this.engine.buffer, this.engine.base + offset, sizeOf(shape));
-  }
-
-  /**
-   * @param {number} offset
-   * @param {number} bytes
-   */
-  bytes(offset, bytes) {
-    return new Uint8Array(this.engine.buffer, this.engine.base + offset, bytes);
-  }
-
   reset() {
-    for (const { offset, initial, bytes } of this.program.states) this.bytes(offset, bytes).set(this.bytes(initial, bytes));
+    this.engine.copy(this.program.states.map(({ offset, initial, bytes }) => ({ source: initial, target: offset, bytes })));
   }
 
   /**
    * @param {RunRequest} request one value for each input of the program and each placeholder
-   * @returns {RunReply}
+   * @returns {Promise<RunReply>}
    */
-  run({ inputs, placeholders }) {
-    const layout = this.arrange(placeholders);
-    for (const input of layout.inputs) {
-      const value = /** @type {any} */ (inputs[input.name]);
-      this.view(input).set(value);
+  async run({ inputs, placeholders }) {
+    try {
+      const layout = this.arrange(placeholders);
+      for (const input of layout.inputs) this.engine.write(input, /** @type {any} */ (inputs[input.name]));
+      await this.engine.run(...this.placeholders);
+      const values = await Promise.all(layout.outputs.map(output => this.engine.read(output)));
+      this.engine.copy(this.program.states.map(({ offset, next, bytes }) => ({ source: next, target: offset, bytes })));
+      return {
+        outputs: Object.fromEntries(layout.outputs.map(({ name }, index) => [name, /** @type {any} */ (values[index])])),
+        shapes: Object.fromEntries(layout.outputs.map(({ name, shape }) => [name, shape])),
+      };
+    } catch (error) {
+      throw failed('the run', error);
     }
-    guard('the run', () => this.engine.run(...this.placeholders));
-    const outputs = Object.fromEntries(layout.outputs.map(output => [output.name, this.view(output).slice()]));
-    const changes = this.program.states.map(({ offset, next, bytes }) => ({ offset, value: this.bytes(next, bytes).slice() }));
-    for (const { offset, value } of changes) {
-      this.bytes(offset, value.length).set(value);
-    }
-    return { outputs, shapes: Object.fromEntries(layout.outputs.map(({ name, shape }) => [name, shape])) };
   }
 
-  /** @returns {LayerValue[]} the values of the last run, in program order; empty unless the bundle keeps them */
+  /** @returns {Promise<LayerValue[]>} the values of the last run, in program order; empty unless the bundle keeps them */
   layers() {
-    return (this.layout?.layers ?? []).map(({ layer, variable, dtype, shape, offset }) =>
-      ({ layer, variable, dtype, shape, data: this.view({ dtype, shape, offset }).slice() }));
+    const kept = this.layout?.layers ?? [];
+    return Promise.all(kept.map(async placed => {
+      const { layer, variable, dtype, shape } = placed;
+      return { layer, variable, dtype, shape, data: await this.engine.read(placed) };
+    }));
+  }
+
+  dispose() {
+    this.engine.dispose();
   }
 }

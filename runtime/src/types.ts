@@ -51,9 +51,11 @@ export interface Manifest {
   backends: Record<string, BackendEntry>;
 }
 
+/** A tensor in a backend's memory, which holds its elements as `storage`. */
 export interface Placed {
   name: string;
   dtype: Dtype;
+  storage: Dtype;
   shape: number[];
   offset: number;
 }
@@ -63,7 +65,7 @@ export interface Layout {
   memory: number;
   inputs: Placed[];
   outputs: Placed[];
-  layers: { layer: string; variable: string; dtype: Dtype; shape: number[]; offset: number }[];
+  layers: (Omit<Placed, 'name'> & { layer: string; variable: string })[];
   /** Sizes that must not be negative, as written and as they are. */
   guards: { layer: string; text: string; size: number }[];
 }
@@ -78,18 +80,39 @@ export interface Program {
   layout(...placeholders: number[]): Layout;
 }
 
+/** One program in the memory of its backend. What throws with a `code` says more than that the model is lost. */
 export interface Engine {
+  /** Decodes a piece of weights, the bytes that an entry of the init program reads. */
+  init(entry: number, bytes: Uint8Array): void;
+  /** Makes room for a layout; weights and states survive. */
+  arrange(layout: Layout, placeholders: number[]): void;
+  write(placed: Placed, value: TypedArray): void;
+  run(...placeholders: number[]): void | Promise<void>;
+  read(placed: Omit<Placed, 'name'>): TypedArray | Promise<TypedArray>;
+  /** Copies as if all at once. */
+  copy(moves: Move[]): void;
+  dispose(): void;
+}
+
+export interface Move {
+  source: number;
+  target: number;
+  bytes: number;
+}
+
+/** A program in one linear memory, as its generated code gives it. */
+export interface Linear {
   readonly buffer: ArrayBufferLike;
   readonly base: number;
   init(entry: number): void;
   run(...placeholders: number[]): void;
-  /** The same engine with at least that many bytes behind its base; this one must not be used any more. */
-  grow(bytes: number): Engine;
+  /** The same program with at least that many bytes behind its base; this one must not be used any more. */
+  grow(bytes: number): Linear;
 }
 
 export interface BackendModule {
   program: Program;
-  create(module?: WebAssembly.Module): Engine | Promise<Engine>;
+  create(module?: WebAssembly.Module): Linear | Engine | Promise<Linear | Engine>;
 }
 
 export type BackendImports = Record<string, () => Promise<BackendModule>>;

@@ -23,7 +23,7 @@ from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
 
-SCHEMA = "webkiln.program/2"
+SCHEMA = "webkiln.program/3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +185,7 @@ class _Writer:
         return {
             "name": name,
             "dtype": value.dtype,
+            "storage": self.facts.stored(value.dtype),
             "shape": list(map(size_to_json, value.shape)),
             "order": order,
             **drawn,
@@ -193,8 +194,14 @@ class _Writer:
 
     def layer(self, layer: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
-        offset, shape = size_to_json(self.offsets[self.roots[variable]]), list(map(size_to_json, value.shape))
-        return {"layer": layer, "variable": variable, "dtype": value.dtype, "shape": shape, "offset": offset}
+        return {
+            "layer": layer,
+            "variable": variable,
+            "dtype": value.dtype,
+            "storage": self.facts.stored(value.dtype),
+            "shape": list(map(size_to_json, value.shape)),
+            "offset": size_to_json(self.offsets[self.roots[variable]]),
+        }
 
     def kernel(self, call: Call, choice: Choice) -> Kernel:
         made = Kernel(call.nest, choice.schedule)

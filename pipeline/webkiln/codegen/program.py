@@ -64,7 +64,7 @@ def _described(program: dict[str, Any]) -> str:
 
     def tensors(items: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
         sized = [{**item, "shape": list(map(size_from_json, item["shape"])), "offset": size_from_json(item["offset"])} for item in items]
-        return [{key: item[key] for key in (*keys, "dtype", "shape", "offset")} for item in sized]
+        return [{key: item[key] for key in (*keys, "dtype", "storage", "shape", "offset")} for item in sized]
 
     layout = {
         "memory": size_from_json(program["memory"]),

@@ -1,6 +1,7 @@
 """What a backend can do, as a value that is passed down to planning and printing."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -8,7 +9,8 @@ class Facts:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
-    `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes.
+    `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which
+    elements of a dtype lie in memory, where it is another one.
     """
 
     backend: str
@@ -19,3 +21,7 @@ class Facts:
     packs: bool
     alignment: int = 64
     staging: int = 32 << 20
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+    def stored(self, dtype: str) -> str:
+        return self.storage.get(dtype, dtype)
