@@ -1,6 +1,6 @@
-"""Run many small graphs on a backend in one Node process, through the real lowering, printers, compiler and linker."""
+"""Run many small graphs on a backend in one go, in Node or a browser, through the real lowering, printers, compiler and linker."""
 
-import json
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.backends import toolchain
+from webkiln.backends import chromium, frame, toolchain
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
 from webkiln.codegen.program import write_code
@@ -29,7 +29,10 @@ from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")
-RUNNER = Path(__file__).with_name("run_programs.mjs")
+RUNNER = Path(__file__).with_name("run_node.mjs")
+HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
+PAGES = ("webgpu",)
+"""Backends that only a browser has."""
 
 
 @dataclass(frozen=True)
@@ -81,23 +84,39 @@ def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd") 
 
 
 def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, variant: str = "simd") -> list[dict[str, Array]]:
-    """Print, compile and run programs in one Node process."""
+    """Print, compile and run programs in one Node process or one page of Chromium, whichever has the backend."""
     for number, item in enumerate(prepared):
-        home = folder / str(number)
-        write_code(item.program, TEMPLATES, home / "code")
-        for position, data in enumerate(item.shards):
-            (home / f"{position}.shard").write_bytes(data)
-        for tensor in item.program["inputs"]:
-            (home / f"{tensor['name']}.in").write_bytes(np.ascontiguousarray(item.inputs[tensor["name"]]).tobytes())
-        (home / "placeholders.json").write_text(json.dumps([placeholders(item)[name] for name in item.program["placeholders"]]))
-    programs = [item.program for item in prepared]
+        write_code(item.program, TEMPLATES, folder / str(number) / "code")
     if backend == "wasm":
-        _compile(programs, folder, variant)
-    (folder / "jobs.json").write_text(json.dumps({"count": len(programs), "backend": backend}))
-    command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder)]
+        _compile([item.program for item in prepared], folder, variant)
+    frames = [frame.encode(_given(item)) for item in prepared]
+    if backend in PAGES:
+        folders = {"/repository/": ROOT, "/programs/": folder}
+        request = {"script": "/repository/tests/backends/run_page.mjs", "backend": backend, "count": len(frames)}
+        answers = chromium.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280)
+    else:
+        answers = _run_in_node(frames, backend, folder)
+    return [frame.decode(answer).outputs for answer in answers]
+
+
+def _given(item: Prepared) -> dict[str, Array]:
+    """All that a program reads, in one frame: `placeholders`, `input.<name>` and `shard.<number>`."""
+    values = placeholders(item)
+    sizes = np.array([values[name] for name in item.program["placeholders"]], np.int32)
+    inputs = {f"input.{tensor['name']}": item.inputs[tensor["name"]] for tensor in item.program["inputs"]}
+    shards = {f"shard.{number}": np.frombuffer(data, np.uint8) for number, data in enumerate(item.shards)}
+    return {"placeholders": sizes, **inputs, **shards}
+
+
+def _run_in_node(frames: Sequence[bytes], backend: str, folder: Path) -> list[bytes]:
+    for number, data in enumerate(frames):
+        (folder / str(number) / "in").write_bytes(data)
+    (folder / "package.json").write_text('{"type":"module"}')
+    shutil.copyfile(HARNESS, folder / "harness.js")
+    command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder), backend, str(len(frames))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    return [_read(folder / str(number), item) for number, item in enumerate(prepared)]
+    return [(folder / str(number) / "out").read_bytes() for number in range(len(frames))]
 
 
 def placeholders(item: Prepared) -> dict[str, int]:
@@ -118,7 +137,10 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
 
     def tensors(start: int, stop: int) -> list[dict[str, Any]]:
         rows = list(zip(views, offsets, strict=True))[start:stop]
-        return [{"name": v.name, "dtype": v.type.dtype, "storage": v.type.dtype, "shape": list(v.shape), "order": None, "offset": o} for v, o in rows]
+        return [
+            {"name": v.name, "dtype": v.type.dtype, "storage": v.type.dtype, "shape": list(v.shape), "order": None, "offset": o}
+            for v, o in rows
+        ]
 
     launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, views, call.args)}
     return {
@@ -143,15 +165,6 @@ def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> 
     for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
         needed = [objects[name] for name in sorted(program_["kernels"])]
         toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
-
-
-def _read(home: Path, made: Prepared) -> dict[str, Array]:
-    result, values = {}, placeholders(made)
-    for item in made.program["outputs"]:
-        data = (home / f"{item['name']}.out").read_bytes()
-        shape = [dim.at(size_from_json(size), values) for size in item["shape"]]
-        result[item["name"]] = np.frombuffer(data, item["dtype"]).reshape(shape)
-    return result
 
 
 def error(got: Array, reference: Array) -> float:

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -93,11 +93,17 @@ def console() -> list[str]:
 
 def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
     """Run the harness page on one frame per input set; the answers are frames too."""
+    wanted = {**request, "script": "./harness.js", "bundle": "/bundle/index.js"}
+    return run_page(str(bundle), {"/bundle/": bundle}, wanted, frames, timeout)
+
+
+def run_page(what: str, folders: Mapping[str, Path], request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
+    """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of each frame; `what` is named in errors."""
     done = threading.Event()
     failure: dict[str, Any] = {}
     answers: dict[int, bytes] = {}
-    text = json.dumps({**request, "bundle": "/bundle/index.js"}).encode()
-    page = b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module" src="/harness_page.js"></script>'
+    text = json.dumps(request).encode()
+    page = b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module" src="/harness/harness_page.js"></script>'
 
     def route(path: str, body: bytes) -> Answer | None:
         match path.strip("/").split("/"):
@@ -105,8 +111,6 @@ def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], t
                 return HTTPStatus.OK, "text/html", page
             case ["request"]:
                 return HTTPStatus.OK, "application/json", text
-            case ["harness.js" | "harness_page.js" as name]:
-                return HTTPStatus.OK, "text/javascript", HARNESS.with_name(name).read_bytes()
             case ["in", index]:
                 return HTTPStatus.OK, "application/octet-stream", frames[int(index)]
             case ["out", index]:
@@ -118,7 +122,7 @@ def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], t
                 return HTTPStatus.OK, "text/plain", b""
         return None
 
-    with Server({"/bundle/": bundle}, route=route) as server:
+    with Server({"/harness/": HARNESS.parent, **folders}, route=route) as server:
         session = browser()
         try:
             session.get(server.url)
@@ -127,9 +131,9 @@ def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], t
             session.get("about:blank")
         except WebDriverException as error:
             browser.cache_clear()
-            raise ToolError(f"chromium: the session broke while {bundle} ran ({error.msg})") from error
+            raise ToolError(f"chromium: the session broke while {what} ran ({error.msg})") from error
     if not finished:
-        raise ToolError(f"chromium: {bundle} did not finish within {timeout:g} s {log}".rstrip())
+        raise ToolError(f"chromium: {what} did not finish within {timeout:g} s {log}".rstrip())
     if failure:
-        raise ToolError(f"chromium: {bundle}: {failure['code'] or 'Error'}: {failure['message']}")
+        raise ToolError(f"chromium: {what}: {failure['code'] or 'Error'}: {failure['message']}")
     return [answers[index] for index in range(len(frames))]

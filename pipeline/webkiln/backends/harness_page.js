@@ -1,5 +1,3 @@
-import { runSets } from '/harness.js';
-
 async function call(path, options) {
   const response = await fetch(path, options);
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
@@ -8,6 +6,7 @@ async function call(path, options) {
 
 try {
   const request = await (await call('/request')).json();
+  const { runSets } = await import(request.script);
   await runSets(
     request,
     async set => (await call(`/in/${set}`)).arrayBuffer(),

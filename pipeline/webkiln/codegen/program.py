@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from webkiln.codegen import c, js
+from webkiln.codegen import c, js, wgsl
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
@@ -23,7 +23,7 @@ ARRAYS = (
 def write_code(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     """Write the sources of `program` into `folder`."""
     made = {name: kernels.from_json(data) for name, data in program["kernels"].items()}
-    {"wasm": _write_wasm, "js": _write_js}[program["backend"]](program, made, templates, folder)
+    {"wasm": _write_wasm, "js": _write_js, "webgpu": _write_webgpu}[program["backend"]](program, made, templates, folder)
 
 
 PREFIX = "d_"
@@ -115,14 +115,15 @@ def _write_wasm(program: dict[str, Any], made: dict[str, Kernel], templates: Tem
     (folder / "wasm.js").write_text(templates.render("program.wasm.js", program=described, lines=[described]))
 
 
+def _places(kernel: Kernel, entry: dict[str, Any]) -> list[int | str]:
+    """The offsets of a launch's operands, each in its own elements."""
+    pairs = zip(kernel.operands, entry["operands"], strict=True)
+    return [size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype))) for operand, at in pairs]
+
+
 def _write_js(program: dict[str, Any], made: dict[str, Kernel], templates: Templates, folder: Path) -> None:
     def launch(entry: dict[str, Any]) -> str:
-        operands = made[entry["kernel"]].operands
-        places = [
-            size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype)))
-            for operand, at in zip(operands, entry["operands"], strict=True)
-        ]
-        return f"{entry['kernel']}({', '.join(map(_size, [*places, *entry['args']]))})"
+        return f"{entry['kernel']}({', '.join(map(_size, [*_places(made[entry['kernel']], entry), *entry['args']]))})"
 
     main = _steps(program["main"], Language("let", launch, "U8.copyWithin({target}, {source}, {source} + {bytes});"))
     parameters = [f"{PREFIX}{name}" for name in program["placeholders"]]
@@ -134,3 +135,47 @@ def _write_js(program: dict[str, Any], made: dict[str, Kernel], templates: Templ
         ordered, templates, [described, *main], program=described, heaps=ARRAYS, init=init, main=main, parameters=parameters
     )
     (folder / "js.js").write_text(text)
+
+
+ARGUMENT_BLOCK = 256
+"""Bytes: where a dynamic offset of a uniform buffer may lie."""
+
+
+def _write_webgpu(program: dict[str, Any], made: dict[str, Kernel], templates: Templates, folder: Path) -> None:
+    def launch(entry: dict[str, Any]) -> str:
+        kernel = made[entry["kernel"]]
+        words = map(_size, [*_places(kernel, entry), *entry["args"]])
+        return f"step.launch('{entry['kernel']}', {_size(_invocations(kernel, entry))}, [{', '.join(words)}])"
+
+    main = _steps(program["main"], Language("let", launch, "step.copy({target}, {source}, {bytes});"))
+    init = [launch(entry) for entry in program["init"]]
+    words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in made.values()), default=2)
+    engine = "\n".join(templates.source(name) for name in ("narrowing.js", "engine.webgpu.js"))
+    described = _described(program)
+    text = templates.render(
+        "program.webgpu.js",
+        program=described,
+        engine=engine,
+        shaders={name: _literal_text(wgsl.print_kernel(kernel, templates)) for name, kernel in sorted(made.items())},
+        stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
+        init=init,
+        main=main,
+        parameters=[f"{PREFIX}{name}" for name in program["placeholders"]],
+        lines=[described, *main, engine],
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "webgpu.js").write_text(text)
+
+
+def _literal_text(text: str) -> str:
+    return f"`{text}`"
+
+
+def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
+    """How many chunks of points a launch has, which is how many invocations compute them."""
+    args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
+    total = 1
+    for loop in kernel.nest.axes:
+        span = kernel.schedule.span(loop.axis)
+        total = total * dim.floordiv(args[loop.extent.value] + (span - 1), span)
+    return size_to_json(total)

@@ -37,6 +37,10 @@ class Templates:
         vocabulary = "\n\n".join(text for name, text in helpers.items() if name in needed)
         return self._environment.get_template(f"{frame}.jinja").render(vocabulary=vocabulary, **values)
 
+    def source(self, name: str) -> str:
+        """The text of a file that a module holds as it is."""
+        return (self.folder / name).read_text()
+
     def _helpers(self, language: str) -> dict[str, str]:
         result = {}
         for paragraph in (self.folder / f"vocabulary.{language}").read_text().strip().split("\n\n"):

@@ -119,11 +119,27 @@ def cos(x: Expr) -> Expr:
     return _pick(quadrant + 1, sine, cosine)
 
 
-COMPOSITIONS: dict[str, Callable[[Expr], Expr]] = {
-    "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "erf": erf, "sin": sin, "cos": cos,
+def power(x: Expr, y: Expr) -> Expr:
+    """exp(y log|x|), negative for a negative x and an odd y; the error grows with the exponent."""
+    size, reach = apply("abs", x), apply("abs", y)
+    infinity, one, zero = const(float("inf")), const(1.0), const(0.0)
+    whole = apply("eq", apply("trunc", y), y)
+    odd = apply("ne", apply("band", cast(y, INT), const(1, INT)), const(0, INT))
+    negative = apply("lt", bitcast(x, INT), const(0, INT))
+    magnitude = select(apply("eq", size, one), one, exp(y * log(size)))
+    flips = apply("and", apply("and", negative, odd), apply("and", whole, apply("lt", reach, const(16777216.0))))
+    finite = apply("and", apply("ne", size, infinity), apply("ne", reach, infinity))
+    invalid = apply("and", apply("and", apply("lt", x, zero), apply("not", whole)), finite)
+    unknown = apply("or", apply("or", apply("isnan", x), apply("isnan", y)), invalid)
+    value = select(unknown, const(float("nan")), select(flips, -magnitude, magnitude))
+    return select(apply("or", apply("eq", y, zero), apply("eq", x, one)), one, value)
+
+
+COMPOSITIONS: dict[str, Callable[..., Expr]] = {
+    "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "erf": erf, "sin": sin, "cos": cos, "pow": power,
 }  # fmt: skip
 
 
 def compose(nest: Nest, chosen: Collection[str]) -> Nest:
     """Replace the operations in `chosen` by their compositions."""
-    return nest.map(lambda expr: COMPOSITIONS[expr.op](expr.args[0]) if expr.op in chosen else None)
+    return nest.map(lambda expr: COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen else None)

@@ -1,0 +1,55 @@
+/** @import { Placed, TypedArray } from '../runtime/src/types.ts' */
+
+/** What lies in the memory of a GPU: words of 32 bits. @type {Record<string, any>} */
+const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
+
+/** How a caller holds each dtype. @type {Record<string, any>} */
+const HELD = {
+  float32: Float32Array, float16: Uint16Array, float64: Float64Array, bool: Uint8Array,
+  int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
+  uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
+};
+
+/**
+ * Whole numbers of 64 bits as words; what does not fit is refused.
+ * @param {Placed} placed
+ * @param {BigInt64Array | BigUint64Array} value
+ * @returns {TypedArray}
+ */
+function checkedWords({ name, dtype, storage }, value) {
+  const words = new WORDS[storage](value.length);
+  for (let at = 0; at < value.length; at++) {
+    words[at] = Number(value[at]);
+    if (BigInt(words[at]) !== value[at]) {
+      const message = `'${name}': element ${at} is ${value[at]}; on this backend ${dtype} is held as ${storage}, which has no such number`;
+      throw Object.assign(new Error(message), { code: 'WrongValue' });
+    }
+  }
+  return words;
+}
+
+/**
+ * A caller's values as they lie in memory.
+ * @param {Placed} placed
+ * @param {any} value
+ * @returns {any}
+ */
+function narrowed(placed, value) {
+  const { dtype, storage } = placed;
+  if (dtype === storage) return value;
+  if (dtype === 'float16') return Float32Array.from(value, wk_half);
+  return dtype === 'int64' || dtype === 'uint64' ? checkedWords(placed, value) : WORDS[storage].from(value);
+}
+
+/**
+ * What lies in memory, as a caller wants it.
+ * @param {Omit<Placed, 'name'>} placed
+ * @param {ArrayBuffer} bytes
+ * @returns {TypedArray}
+ */
+function widened({ dtype, storage }, bytes) {
+  const words = new WORDS[storage](bytes);
+  if (dtype === storage) return words;
+  if (dtype === 'float16') return Uint16Array.from(words, wk_to_half);
+  return HELD[dtype].from(words, dtype === 'int64' || dtype === 'uint64' ? BigInt : Number);
+}

@@ -1,0 +1,65 @@
+fn wk_infinity() -> f32 { return bitcast<f32>(arguments.infinity); }
+
+fn wk_nan() -> f32 { return bitcast<f32>(arguments.nan); }
+
+fn wk_isnan(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+
+fn wk_max(a: f32, b: f32) -> f32 { return select(b, a, (a > b && !wk_isnan(b)) || wk_isnan(a)); }
+
+fn wk_min(a: f32, b: f32) -> f32 { return select(b, a, (a < b && !wk_isnan(b)) || wk_isnan(a)); }
+
+fn wk_sign(x: f32) -> f32 { return select(select(x, -1.0, x < 0.0), 1.0, x > 0.0); }
+
+fn wk_i32(x: f32) -> i32 {
+  let inside = x > -2147483648.0 && x < 2147483648.0;
+  let beyond = select(select(0, i32(-2147483648), x <= -2147483648.0), 2147483647, x >= 2147483648.0);
+  return select(select(beyond, i32(select(0.0, x, inside)), inside), 0, wk_isnan(x));
+}
+
+fn wk_u32(x: f32) -> u32 {
+  let inside = x > 0.0 && x < 4294967296.0;
+  return select(select(select(0u, 4294967295u, x >= 4294967296.0), u32(select(0.0, x, inside)), inside), 0u, wk_isnan(x));
+}
+
+fn wk_idiv(a: i32, b: i32) -> i32 {
+  let plain = b != 0 && b != -1;
+  return select(select(0, 0 - a, b == -1), a / select(1, b, plain), plain);
+}
+
+fn wk_irem(a: i32, b: i32) -> i32 {
+  let plain = b != 0 && b != -1;
+  return select(0, a % select(1, b, plain), plain);
+}
+
+fn wk_udiv(a: u32, b: u32) -> u32 { return select(0u, a / select(1u, b, b != 0u), b != 0u); }
+
+fn wk_urem(a: u32, b: u32) -> u32 { return select(0u, a % select(1u, b, b != 0u), b != 0u); }
+
+fn wk_floordiv(a: i32, b: i32) -> i32 {
+  let q = wk_idiv(a, b);
+  let r = wk_irem(a, b);
+  return select(q, q - 1, r != 0 && (r < 0) != (b < 0));
+}
+
+fn wk_floormod(a: i32, b: i32) -> i32 {
+  let r = wk_irem(a, b);
+  return select(r, r + b, r != 0 && (r < 0) != (b < 0));
+}
+
+fn wk_uint8(at: i32) -> u32 { return (arena[at >> 2u] >> u32((at & 3) * 8)) & 0xffu; }
+
+fn wk_bool(at: i32) -> bool { return wk_uint8(at) != 0u; }
+
+fn wk_int8(at: i32) -> i32 { return bitcast<i32>(wk_uint8(at) << 24u) >> 24u; }
+
+fn wk_uint16(at: i32) -> u32 { return (arena[at >> 1u] >> u32((at & 1) * 16)) & 0xffffu; }
+
+fn wk_int16(at: i32) -> i32 { return bitcast<i32>(wk_uint16(at) << 16u) >> 16u; }
+
+fn wk_float16(at: i32) -> f32 {
+  let half = wk_uint16(at);
+  let size = half & 0x7fffu;
+  let sign = (half & 0x8000u) << 16u;
+  let normal = bitcast<f32>(((size + select(0x1c000u, 0x38000u, size >= 0x7c00u)) << 13u) | sign);
+  return select(normal, select(1.0, -1.0, sign != 0u) * f32(size) * 5.9604644775390625e-8, size < 0x400u);
+}

@@ -1,0 +1,129 @@
+"""WGSL over one arena of 32-bit words, bound read-write; operands are offsets in it, counted in their own elements.
+
+Constant expressions must be finite, so infinities and NaN come from the argument block, and NaN is told by its bits, because compilers
+fold `x != x`. What differs from C otherwise: shifts take u32, and both values of a select are computed.
+"""
+
+from dataclasses import replace
+from math import isinf, isnan
+
+import numpy as np
+
+from webkiln.codegen.emit import body
+from webkiln.codegen.templates import Templates
+from webkiln.nest.compose import COMPOSITIONS, compose
+from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.nest import Accumulator, Operand
+from webkiln.plan.kernel import Kernel
+
+WORKGROUP = 64
+"""Invocations of a workgroup."""
+TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
+PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
+"""Elements of a word, for the dtypes that only weights have while they are decoded."""
+SCALAR = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})",
+    "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
+    "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "wk_isnan({0})", "select": "select({2}, {1}, {0})",
+    "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "round({0})", "sign": "sign({0})",
+    "min": "min({0}, {1})", "max": "max({0}, {1})", "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
+    "shl": "{0} << u32({1} & 31)", "shr": "{0} >> u32({1} & 31)",
+}  # fmt: skip
+BY_TYPE = {
+    ("neg", UINT): "0u - {0}", ("sign", FLOAT): "wk_sign({0})", ("sign", UINT): "min({0}, 1u)",
+    ("shl", UINT): "{0} << ({1} & 31u)", ("shr", UINT): "{0} >> ({1} & 31u)",
+    ("min", FLOAT): "wk_min({0}, {1})", ("max", FLOAT): "wk_max({0}, {1})",
+    ("idiv", INT): "wk_idiv({0}, {1})", ("irem", INT): "wk_irem({0}, {1})",
+    ("floordiv", INT): "wk_floordiv({0}, {1})", ("floormod", INT): "wk_floormod({0}, {1})",
+    ("idiv", UINT): "wk_udiv({0}, {1})", ("irem", UINT): "wk_urem({0}, {1})",
+    ("floordiv", UINT): "wk_udiv({0}, {1})", ("floormod", UINT): "wk_urem({0}, {1})",
+}  # fmt: skip
+CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
+
+
+class Wgsl:
+    composed = frozenset(COMPOSITIONS)
+    simd = None
+    pointers = None
+    number = "invocation"
+
+    @property
+    def threads(self) -> "Wgsl":
+        return self
+
+    def leave(self, condition: str) -> list[str]:
+        return [f"if ({condition}) {{ return; }}"]
+
+    def declare(self, type_: str, name: str, text: str) -> str:
+        return f"let {name} = {text};"
+
+    def literal(self, value: float, type_: str) -> str:
+        if type_ == BOOL:
+            return "true" if value else "false"
+        if type_ == UINT:
+            return f"{int(value)}u"
+        if type_ == INT:
+            return str(int(value)) if value >= 0 else f"i32({int(value)})"
+        if isnan(value):
+            return "wk_nan()"
+        if isinf(value):
+            return "wk_infinity()" if value > 0 else "(-wk_infinity())"
+        text = f"{np.float32(value)}f"
+        return f"({text})" if text[0] == "-" else text
+
+    def loop(self, name: str, extent: str) -> str:
+        return f"for (var {name} = 0; {name} < {extent}; {name}++) {{"
+
+    def counter(self, name: str) -> str:
+        return f"var {name} = 0;"
+
+    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
+        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
+
+    def scalar(self, expr: Expr, args: list[str]) -> str:
+        source = expr.args[0].type
+        if expr.op == "cast":
+            if expr.type == BOOL:
+                return f"{args[0]} != {self.literal(0, source)}"
+            return CASTS.get((source, expr.type), f"{expr.type}({{0}})").format(*args)
+        if expr.op == "bitcast":
+            return f"bitcast<{expr.type}>({args[0]})"
+        return (BY_TYPE.get((expr.op, source)) or SCALAR[expr.op]).format(*args)
+
+    def load(self, operand: Operand, pointer: str, at: str) -> str:
+        if operand.dtype in PACKED:
+            return f"wk_{operand.dtype}({pointer} + {at})"
+        word = f"arena[{pointer} + {at}]"
+        return word if operand.dtype == "uint32" else f"bitcast<{TYPES[operand.dtype]}>({word})"
+
+    def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
+        return f"select({other}, {self.load(operand, pointer, at)}, {condition})"
+
+    def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
+        return f"arena[{pointer} + {at}] = {value if operand.dtype == 'uint32' else f'bitcast<u32>({value})'};"
+
+    def start(self, item: Accumulator, name: str) -> list[str]:
+        first = [f"var {name} = {self.literal(item.identity.value, item.identity.type)};"]
+        return [*first, f"var {name}_at = 0;", f"var {name}_any = false;"] if item.combiner.startswith("arg") else first
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
+        return [f"{name} += {a} * {b};"]
+
+    def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
+        if item.combiner in ("sum", "prod"):
+            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+        if item.combiner in ("max", "min"):
+            return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
+        better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
+        if item.body.type == FLOAT:
+            better = f"({better} || wk_isnan({value})) && !wk_isnan({name})"
+        return [f"if (!{name}_any || ({better})) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
+
+
+def print_kernel(kernel: Kernel, templates: Templates) -> str:
+    """One compute shader whose argument block is the operands' offsets, then the arguments."""
+    dialect = Wgsl()
+    lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
+    inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
+    outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
+    return templates.render("nest.wgsl", arguments=[*inputs, *outputs, *kernel.arguments], lines=lines, workgroup=WORKGROUP)
