@@ -118,7 +118,10 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
 
     def tensors(start: int, stop: int) -> list[dict[str, Any]]:
         rows = list(zip(views, offsets, strict=True))[start:stop]
-        return [{"name": v.name, "dtype": v.type.dtype, "storage": v.type.dtype, "shape": list(v.shape), "order": None, "offset": o} for v, o in rows]
+        return [
+            {"name": v.name, "dtype": v.type.dtype, "storage": v.type.dtype, "shape": list(v.shape), "order": None, "offset": o}
+            for v, o in rows
+        ]
 
     launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, views, call.args)}
     return {

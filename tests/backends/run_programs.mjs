@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 
 const folder = process.argv[2];
 const { count, backend } = JSON.parse(readFileSync(join(folder, "jobs.json"), "utf8"));
-const sizes = { float32: 4, int32: 4, uint32: 4, float16: 2, int16: 2, uint16: 2, int8: 1, uint8: 1, bool: 1 };
+const sizes = { float32: 4, int32: 4, uint32: 4, float16: 2, int16: 2, uint16: 2, int8: 1, uint8: 1, bool: 1, float64: 8, int64: 8, uint64: 8 };
 
 for (let number = 0; number < count; number++) {
   const home = join(folder, String(number));
