@@ -252,9 +252,7 @@ class WebGpuEngine {
   init(entry, bytes) {
     this.check();
     const { device } = this.gpu;
-    const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
-    padded.set(bytes);
-    device.queue.writeBuffer(this.arena, this.program.staging.offset, padded);
+    device.queue.writeBuffer(this.arena, this.program.staging.offset, stagedWords(bytes, this.program.init[entry]?.[3]));
     const encoder = device.createCommandEncoder();
     this.inits.encode(encoder, this.group, this.inits.dispatches.slice(entry, entry + 1));
     device.queue.submit([encoder.finish()]);

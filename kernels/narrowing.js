@@ -53,3 +53,18 @@ function widened({ dtype, storage }, bytes) {
   if (dtype === 'float16') return Uint16Array.from(words, wk_to_half);
   return HELD[dtype].from(words, dtype === 'int64' || dtype === 'uint64' ? BigInt : Number);
 }
+
+/**
+ * A piece of weights as words; of 64-bit integers, those that fit.
+ * @param {Uint8Array} bytes
+ * @param {string | undefined} narrow the dtype of the piece, where memory has no such numbers
+ * @returns {Uint8Array}
+ */
+function stagedWords(bytes, narrow) {
+  const words = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
+  words.set(bytes);
+  if (narrow === undefined) return words;
+  const storage = { int64: 'int32', uint64: 'uint32' }[narrow] ?? 'float32';
+  const value = new HELD[narrow](words.buffer);
+  return new Uint8Array(narrowed(/** @type {any} */ ({ name: 'a weight', dtype: narrow, storage }), value).buffer);
+}

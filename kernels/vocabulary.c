@@ -33,9 +33,17 @@ static inline int wk_idiv(int a, int b) { return b == 0 ? 0 : b == -1 ? -a : a /
 
 static inline int wk_irem(int a, int b) { return b == 0 || b == -1 ? 0 : a % b; }
 
-static inline unsigned wk_udiv(unsigned a, unsigned b) { return b ? a / b : 0; }
+static inline unsigned wk_idiv_u(unsigned a, unsigned b) { return b ? a / b : 0; }
 
-static inline unsigned wk_urem(unsigned a, unsigned b) { return b ? a % b : 0; }
+static inline unsigned wk_irem_u(unsigned a, unsigned b) { return b ? a % b : 0; }
+
+static inline long long wk_idiv_64(long long a, long long b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
+
+static inline long long wk_irem_64(long long a, long long b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
+
+static inline unsigned long long wk_irem_u64(unsigned long long a, unsigned long long b) { return b ? a % b : 0; }
 
 static inline int wk_floordiv(int a, int b) {
   const int q = wk_idiv(a, b), r = wk_irem(a, b);
@@ -47,9 +55,25 @@ static inline int wk_floormod(int a, int b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+static inline long long wk_floordiv_64(long long a, long long b) {
+  const long long q = wk_idiv_64(a, b), r = wk_irem_64(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? q - 1 : q;
+}
+
+static inline long long wk_floormod_64(long long a, long long b) {
+  const long long r = wk_irem_64(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static inline double wk_max_64(double a, double b) { return a > b || a != a ? a : b; }
+
+static inline double wk_min_64(double a, double b) { return a < b || a != a ? a : b; }
+
+static inline double wk_sign_64(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
+
 static inline double wk_log2(double x) {
-  union { double f; long long i; } u = {x};
-  int e = (int)(u.i >> 52) - 1023;
+  union { double f; long long i; } u = {x < 0x1p-1022 ? x * 0x1p54 : x};
+  int e = (int)(u.i >> 52) - 1023 - (x < 0x1p-1022 ? 54 : 0);
   u.i = (u.i & 0xFFFFFFFFFFFFFll) | 0x3FF0000000000000ll;
   double m = u.f;
   if (m > 1.4142135623730951) { m *= 0.5; e += 1; }
@@ -59,29 +83,100 @@ static inline double wk_log2(double x) {
   return e + 2 * s * p * 1.4426950408889634;
 }
 
-static inline double wk_exp2(double x) {
-  if (x > 1000) return __builtin_inf();
-  if (x < -1000) return 0;
-  const double n = __builtin_rint(x), r = (x - n) * 0.6931471805599453;
-  double p = 1;
-  for (int k = 12; k > 0; k--) p = p * r / k + 1;
-  union { long long i; double f; } u = {((long long)n + 1023) << 52};
-  return p * u.f;
+static inline double wk_scaled(double x, int e) {
+  const int half = e / 2;
+  union { long long i; double f; } a = {(long long)(half + 1023) << 52}, b = {(long long)(e - half + 1023) << 52};
+  return x * a.f * b.f;
 }
 
-static inline float wk_pow(float x, float y) {
+static inline double wk_exp2(double x) {
+  if (x > 1100) return __builtin_inf();
+  if (x < -1100) return 0;
+  const double n = __builtin_rint(x), r = (x - n) * 0.6931471805599453;
+  double p = 1;
+  for (int k = 13; k > 0; k--) p = p * r / k + 1;
+  return wk_scaled(p, (int)n);
+}
+
+static inline double wk_exp_64(double x) {
+  if (x != x) return x;
+  if (x > 710) return __builtin_inf();
+  if (x < -746) return 0;
+  const double n = __builtin_rint(x * 1.4426950408889634), r = x - n * 0.693147180369123816490 - n * 1.90821492927058770002e-10;
+  double p = 1;
+  for (int k = 14; k > 0; k--) p = p * r / k + 1;
+  return wk_scaled(p, (int)n);
+}
+
+static inline double wk_log_64(double x) {
+  if (!(x > 0)) return x == 0 ? -__builtin_inf() : __builtin_nan("");
+  return x == __builtin_inf() ? x : wk_log2(x) * 0.6931471805599453;
+}
+
+static inline double wk_log1p_64(double x) {
+  const double u = 1 + x;
+  return u == 1 || x == __builtin_inf() ? x : wk_log_64(u) * (x / (u - 1));
+}
+
+static inline double wk_expm1_64(double x) {
+  if (__builtin_fabs(x) > 0.5) return wk_exp_64(x) - 1;
+  double p = 1;
+  for (int k = 16; k > 1; k--) p = p * x / k + 1;
+  return p * x;
+}
+
+static inline double wk_tanh_64(double x) {
+  const double t = wk_expm1_64(2 * __builtin_fabs(x)), r = t > 1e300 ? 1 : t / (t + 2);
+  return x < 0 ? -r : x == 0 ? x : r;
+}
+
+static inline double wk_sine(double x, int quarter) {
+  if (!(__builtin_fabs(x) < 1e9)) return __builtin_nan("");
+  const double n = __builtin_rint(x * 0.6366197723675814);
+  const double r = x - n * 1.5707963267341256142 - n * 6.0771005063039e-11 - n * 2.0222662487959506e-21, z = r * r;
+  double sine = 1, cosine = 1;
+  for (int k = 20; k > 0; k -= 2) {
+    cosine = 1 - cosine * z / (k * (k - 1));
+    sine = 1 - sine * z / (k * (k + 1));
+  }
+  const int q = ((int)n + quarter) & 3;
+  const double v = q & 1 ? cosine : sine * r;
+  return q & 2 ? -v : v;
+}
+
+static inline double wk_sin_64(double x) { return wk_sine(x, 0); }
+
+static inline double wk_cos_64(double x) { return wk_sine(x, 1); }
+
+static inline double wk_erf_64(double x) {
+  const double size = __builtin_fabs(x) > 6 ? 6 : __builtin_fabs(x);
+  double r = size, term = size;
+  if (size < 3) {
+    for (int n = 1; n < 60; n++) { term = -term * size * size / n; r += term / (2 * n + 1); }
+    r *= 1.1283791670955126;
+  } else {
+    double f = size;
+    for (int k = 60; k > 0; k--) f = size + k / (2 * f);
+    r = 1 - wk_exp_64(-size * size) / (f * 1.7724538509055159);
+  }
+  return x != x ? x : x < 0 ? -r : r;
+}
+
+static inline double wk_pow_64(double x, double y) {
   if (y == 0 || x == 1) return 1;
   if (x != x || y != y) return x + y;
-  const float size = __builtin_fabsf(x), whole = __builtin_truncf(y);
-  const int odd = whole == y && __builtin_fabsf(y) < 16777216.0f && ((int)y & 1);
-  if (x < 0 && whole != y && size != __builtin_inff() && __builtin_fabsf(y) != __builtin_inff()) return __builtin_nanf("");
+  const double size = __builtin_fabs(x), whole = __builtin_trunc(y);
+  const int odd = whole == y && __builtin_trunc(y / 2) * 2 != y;
+  if (x < 0 && whole != y && size != __builtin_inf() && __builtin_fabs(y) != __builtin_inf()) return __builtin_nan("");
   double r;
   if (size == 1) r = 1;
-  else if (__builtin_fabsf(y) == __builtin_inff()) r = (size > 1) == (y > 0) ? __builtin_inf() : 0;
-  else if (size == 0 || size == __builtin_inff()) r = (size == 0) == (y > 0) ? 0 : __builtin_inf();
+  else if (__builtin_fabs(y) == __builtin_inf()) r = (size > 1) == (y > 0) ? __builtin_inf() : 0;
+  else if (size == 0 || size == __builtin_inf()) r = (size == 0) == (y > 0) ? 0 : __builtin_inf();
   else r = wk_exp2(y * wk_log2(size));
-  return (float)(odd && (x < 0 || (x == 0 && 1 / x < 0)) ? -r : r);
+  return odd && (x < 0 || (x == 0 && 1 / x < 0)) ? -r : r;
 }
+
+static inline float wk_pow(float x, float y) { return (float)wk_pow_64(x, y); }
 
 static inline float wk_half(unsigned short h) {
   const int sign = (h & 0x8000) << 16, rest = (h & 0x7FFF) << 13;

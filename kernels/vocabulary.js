@@ -13,11 +13,36 @@ const wk_i32 = (x) => (x !== x ? 0 : x <= -2147483648 ? -2147483648 : x >= 21474
 
 const wk_u32 = (x) => (x !== x || x <= 0 ? 0 : x >= 4294967295 ? 4294967295 : x >>> 0);
 
+const wk_i64 = (x) => BigInt.asIntN(64, x !== x ? 0n : x <= -(2 ** 63) ? -(2n ** 63n) : x >= 2 ** 63 ? 2n ** 63n - 1n : BigInt(Math.trunc(x)));
+
+const wk_u64 = (x) => (x !== x || x <= 0 ? 0n : x >= 2 ** 64 ? 2n ** 64n - 1n : BigInt(Math.trunc(x)));
+
+const wk_floordiv_64 = (a, b) => (b === 0n ? 0n : a / b - BigInt(a % b !== 0n && a < 0n !== b < 0n));
+
+const wk_floormod_64 = (a, b) => (b === 0n ? 0n : a - wk_floordiv_64(a, b) * b);
+
 const wk_floordiv = (a, b) => (b === 0 ? 0 : Math.floor(a / b));
 
 const wk_floormod = (a, b) => (b === 0 ? 0 : a - Math.floor(a / b) * b);
 
 const wk_pow = (x, y) => (x === 1 || (x === -1 && (y === Infinity || y === -Infinity)) ? 1 : Math.pow(x, y));
+
+const wk_erf = (x) => {
+  const size = Math.min(Math.abs(x), 6), square = size * size;
+  let value = size;
+  if (size < 3) {
+    for (let n = 1, term = size; n < 60; n++) {
+      term *= -square / n;
+      value += term / (2 * n + 1);
+    }
+    value *= 1.1283791670955126;
+  } else {
+    let fraction = size;
+    for (let k = 60; k > 0; k--) fraction = size + k / (2 * fraction);
+    value = 1 - Math.exp(-square) / (fraction * 1.7724538509055159);
+  }
+  return x < 0 ? -value : value;
+};
 
 const wk_half = (h) => {
   const e = (h >> 10) & 31, m = h & 1023;

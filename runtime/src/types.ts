@@ -76,7 +76,8 @@ export interface Program {
   loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
   staging: { offset: number; bytes: number };
-  init: [shard: number, start: number, bytes: number][];
+  /** `narrow`: the 64-bit dtype of the bytes, where the backend takes them as 32-bit elements. */
+  init: [shard: number, start: number, bytes: number, narrow?: Dtype][];
   layout(...placeholders: number[]): Layout;
 }
 

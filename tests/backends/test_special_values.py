@@ -7,7 +7,7 @@ from tests.backends.harness import Prepared, call_program, run_programs
 from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering, View
-from webkiln.nest.expr import ANY, BOOL, COMPARISONS, FLOAT, INT, NUMBER, VOCABULARY, apply, bitcast, cast, select
+from webkiln.nest.expr import ANY, BITS, BOOL, COMPARISONS, FLOAT, INT, NUMBER, VOCABULARY, apply, bitcast, cast, select
 from webkiln.nest.interpret import interpret
 from webkiln.nest.nest import COMBINERS
 from webkiln.nest.schedule import Schedule
@@ -15,7 +15,7 @@ from webkiln.plan.schedule import SCALAR_ONLY
 
 PRINTERS = [("js", "", 1), ("wasm", "simd", 1), ("wasm", "simd", 8), ("wasm", "relaxed", 8)]
 INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow"}
-TOLERANCE = 2e-6
+TOLERANCE = {np.dtype(np.float32): 2e-6, np.dtype(np.float64): 2e-13}
 
 
 def operations(type_, width):
@@ -30,7 +30,7 @@ def operations(type_, width):
     for other in ANY:
         if other != type_ and not (width > 1 and BOOL in (other, type_)):
             rows.append((f"cast {other}", other, lambda a, b, other=other: cast(a, other)))
-            if BOOL not in (other, type_):
+            if other in BITS.get(type_, ()):
                 rows.append((f"bitcast {other}", other, lambda a, b, other=other: bitcast(a, other)))
     return [row for row in rows if width == 1 or row[1] == FLOAT]
 
@@ -64,15 +64,16 @@ def oracle(call, inputs):
 
 
 def agrees(label, got, expected, inputs):
-    if got.dtype != np.float32:
+    if got.dtype.kind != "f":
         return got == expected
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     if label.split()[0] not in INEXACT:
         return same
+    tolerance = TOLERANCE[got.dtype]
     with np.errstate(all="ignore"):
-        close = np.abs(got.astype(np.float64) - expected) <= TOLERANCE * np.abs(expected.astype(np.float64)) + 1e-37
+        close = np.abs(got.astype(np.float64) - expected) <= tolerance * np.abs(expected.astype(np.float64)) + 1e-37
     if label in ("sin", "cos", "erf"):
-        close |= np.abs(got.astype(np.float64) - expected) <= TOLERANCE
+        close |= np.abs(got.astype(np.float64) - expected) <= tolerance
     if label in ("sin", "cos"):
         close |= np.abs(inputs["a"]) > 8192
     return same | close

@@ -1,7 +1,7 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from webkiln.errors import InternalError
@@ -19,6 +19,8 @@ from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.memory import aligned, check, flat, live_ranges, place, writes
 from webkiln.plan.schedule import Choice, choose, plain
+from webkiln.plan.storage import stored as stored_steps
+from webkiln.plan.storage import stored_call
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
@@ -37,7 +39,8 @@ class Planned:
 
 def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
     """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it."""
-    lowered = lower(graph, keep)
+    fused = lower(graph, keep)
+    lowered = replace(fused, steps=stored_steps(fused.steps, facts))
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
     weights = {item.name for item in stored(graph)} - shared
     free = weights
@@ -97,7 +100,7 @@ class _Writer:
 
     def bytes(self, name: str) -> int:
         type_ = self.graph.type(name)
-        return type_.size * itemsize(type_.dtype)
+        return type_.size * itemsize(self.facts.stored(type_.dtype))
 
     def weight_bytes(self, weight: Stored) -> int:
         """What a weight takes in the layout that its readers want."""
@@ -105,7 +108,7 @@ class _Writer:
         if target is None:
             return self.bytes(weight.name)
         view = View(weight.name, self.graph.type(weight.name)).reshaped(target.shape)
-        return kernels.elements(view, target.panel) * itemsize(weight.dtype)
+        return kernels.elements(view, target.panel) * itemsize(self.facts.stored(weight.dtype))
 
     def write(self) -> dict[str, Any]:
         graph, steps = self.graph, self.planned.lowered.steps
@@ -233,7 +236,10 @@ class _Writer:
 
     def decode(self, piece: Piece, staging: int) -> dict[str, Any]:
         target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)
-        call = decode_call(piece, target)
+        raw = decode_call(piece, target)
+        elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
+        narrow = self.facts.stored(elements) != elements and itemsize(elements) == 8
+        call = stored_call(raw, self.facts, {HEADER} if narrow else {HEADER, ELEMENTS})
         kernel = self.kernel(call, plain(call, "decodes weights"))
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         places = {HEADER: staging, ELEMENTS: staging + header} | {piece.weight.name: self.offsets[piece.weight.name]}
@@ -243,6 +249,7 @@ class _Writer:
             "shard": piece.shard,
             "start": piece.offset,
             "bytes": piece.bytes,
+            **({"narrow": elements} if narrow else {}),
             "operands": [places[view.name] for view in views],
             "args": kernels.values(kernel, views, call.args),
         }

@@ -8,34 +8,56 @@ from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
-from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.plan.kernel import Kernel
 
-TYPES = {FLOAT: "float", INT: "int", UINT: "unsigned", BOOL: "int", "v128": "v128_t"}
+TYPES = {
+    FLOAT: "float", DOUBLE: "double", INT: "int", UINT: "unsigned", LONG: "long long", ULONG: "unsigned long long", BOOL: "int", "v128": "v128_t",
+}  # fmt: skip
 STORAGE = {
-    "float32": "float", "float16": "unsigned short", "int32": "int", "uint32": "unsigned", "int16": "short", "uint16": "unsigned short",
-    "int8": "signed char", "uint8": "unsigned char", "bool": "unsigned char",
+    "float32": "float", "float16": "unsigned short", "float64": "double", "int32": "int", "uint32": "unsigned", "int16": "short",
+    "uint16": "unsigned short", "int8": "signed char", "uint8": "unsigned char", "int64": "long long", "uint64": "unsigned long long",
+    "bool": "unsigned char",
 }  # fmt: skip
 SCALAR = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
     "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "{0} != {0}", "select": "{0} ? {1} : {2}",
-    "sqrt": "__builtin_sqrtf({0})", "floor": "__builtin_floorf({0})", "ceil": "__builtin_ceilf({0})", "trunc": "__builtin_truncf({0})",
-    "rint": "__builtin_rintf({0})", "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}", "shl": "{0} << ({1} & 31)", "shr": "{0} >> ({1} & 31)",
-    "pow": "wk_pow({0}, {1})",
+    "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
 }  # fmt: skip
-BY_TYPE = {
-    ("abs", FLOAT): "__builtin_fabsf({0})", ("abs", INT): "{0} < 0 ? -{0} : {0}", ("abs", UINT): "{0}",
-    ("sign", FLOAT): "wk_sign({0})", ("sign", INT): "({0} > 0) - ({0} < 0)", ("sign", UINT): "{0} > 0",
-    ("min", FLOAT): "wk_min({0}, {1})", ("min", INT): "{0} < {1} ? {0} : {1}", ("min", UINT): "{0} < {1} ? {0} : {1}",
-    ("max", FLOAT): "wk_max({0}, {1})", ("max", INT): "{0} > {1} ? {0} : {1}", ("max", UINT): "{0} > {1} ? {0} : {1}",
-    ("idiv", INT): "wk_idiv({0}, {1})", ("irem", INT): "wk_irem({0}, {1})",
-    ("floordiv", INT): "wk_floordiv({0}, {1})", ("floormod", INT): "wk_floormod({0}, {1})",
-    ("idiv", UINT): "wk_udiv({0}, {1})", ("irem", UINT): "wk_urem({0}, {1})",
-    ("floordiv", UINT): "wk_udiv({0}, {1})", ("floormod", UINT): "wk_urem({0}, {1})",
-}  # fmt: skip
-CASTS = {(FLOAT, INT): "__builtin_wasm_trunc_saturate_s_i32_f32({0})", (FLOAT, UINT): "__builtin_wasm_trunc_saturate_u_i32_f32({0})"}
+SUFFIX = {FLOAT: "", INT: "", UINT: "_u", LONG: "_64", ULONG: "_u64", DOUBLE: "_64"}
+"""Of the helpers in kernels/vocabulary.c, by the type they work on."""
+
+
+def _by_type() -> dict[tuple[str, str], str]:
+    """(operation, type of its operands) -> text, where it depends on the type."""
+    rows: dict[tuple[str, str], str] = {}
+    for type_ in WHOLE:
+        mask = 63 if type_ in (LONG, ULONG) else 31
+        signed = type_ in (INT, LONG)
+        quotient, remainder = ("wk_floordiv", "wk_floormod") if signed else ("wk_idiv", "wk_irem")
+        rows |= {
+            ("shl", type_): f"{{0}} << ({{1}} & {mask})", ("shr", type_): f"{{0}} >> ({{1}} & {mask})",
+            ("min", type_): "{0} < {1} ? {0} : {1}", ("max", type_): "{0} > {1} ? {0} : {1}",
+            ("abs", type_): "{0} < 0 ? -{0} : {0}" if signed else "{0}", ("sign", type_): "({0} > 0) - ({0} < 0)" if signed else "{0} > 0",
+            ("idiv", type_): f"wk_idiv{SUFFIX[type_]}({{0}}, {{1}})", ("irem", type_): f"wk_irem{SUFFIX[type_]}({{0}}, {{1}})",
+            ("floordiv", type_): f"{quotient}{SUFFIX[type_]}({{0}}, {{1}})", ("floormod", type_): f"{remainder}{SUFFIX[type_]}({{0}}, {{1}})",
+        }  # fmt: skip
+    for type_, letter in ((FLOAT, "f"), (DOUBLE, "")):
+        builtins = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "abs": "fabs"}
+        rows |= {(op, type_): f"__builtin_{name}{letter}({{0}})" for op, name in builtins.items()}
+        rows |= {(op, type_): f"wk_{op}{SUFFIX[type_]}({{0}}, {{1}})" for op in ("min", "max", "pow")}
+        rows["sign", type_] = f"wk_sign{SUFFIX[type_]}({{0}})"
+    return rows | {(op, DOUBLE): f"wk_{op}_64({{0}})" for op in ("exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf")}
+
+
+BY_TYPE = _by_type()
+CASTS = {
+    (source, target): f"__builtin_wasm_trunc_saturate_{'us'[target in (INT, LONG)]}_{target.replace('u', 'i')}_{source}({{0}})"
+    for source in REAL
+    for target in WHOLE
+}
 
 
 class C:
@@ -51,15 +73,17 @@ class C:
         return f"const {TYPES.get(type_, type_)} {name} = {text};"
 
     def literal(self, value: float, type_: str) -> str:
-        if type_ == UINT:
-            return f"{int(value)}u"
-        if type_ != FLOAT:
-            return str(int(value)) if value >= 0 else "(-2147483647 - 1)" if value == -(2**31) else f"({int(value)})"
+        letter = {FLOAT: "f", UINT: "u", LONG: "ll", ULONG: "ull"}.get(type_, "")
+        if type_ not in REAL:
+            least = {INT: -(2**31), LONG: -(2**63)}.get(type_)
+            if value == least:
+                return f"({int(value) + 1}{letter} - 1)"
+            return f"{int(value)}{letter}" if value >= 0 else f"({int(value)}{letter})"
         if isnan(value):
-            return '__builtin_nanf("")'
+            return f'__builtin_nan{letter}("")'
         if isinf(value):
-            return "__builtin_inff()" if value > 0 else "(-__builtin_inff())"
-        return f"{float(value).hex()}f" if value >= 0 and str(value)[0] != "-" else f"({float(value).hex()}f)"
+            return f"__builtin_inf{letter}()" if value > 0 else f"(-__builtin_inf{letter}())"
+        return f"{float(value).hex()}{letter}" if value >= 0 and str(value)[0] != "-" else f"({float(value).hex()}{letter})"
 
     def loop(self, name: str, extent: str) -> str:
         return f"for (int {name} = 0; {name} < {extent}; {name}++) {{"

@@ -9,20 +9,20 @@ from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.ir.types import itemsize
 from webkiln.nest.compose import compose
-from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.plan.kernel import Kernel
 
 HEAPS = {
     "float32": "F32", "float16": "U16", "int32": "I32", "uint32": "U32", "int16": "I16", "uint16": "U16",
-    "int8": "I8", "uint8": "U8", "bool": "U8",
+    "int8": "I8", "uint8": "U8", "bool": "U8", "float64": "F64", "int64": "I64", "uint64": "U64",
 }  # fmt: skip
 SCALAR = {
     "div": "{0} / {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} === {1}", "ne": "{0} !== {1}",
     "and": "{0} && {1}", "or": "{0} || {1}", "not": "!{0}", "isnan": "{0} !== {0}", "select": "{0} ? {1} : {2}",
     "sqrt": "Math.sqrt({0})", "floor": "Math.floor({0})", "ceil": "Math.ceil({0})", "trunc": "Math.trunc({0})", "rint": "wk_rint({0})",
     "exp": "Math.exp({0})", "log": "Math.log({0})", "log1p": "Math.log1p({0})", "expm1": "Math.expm1({0})",
-    "sin": "Math.sin({0})", "cos": "Math.cos({0})", "tanh": "Math.tanh({0})", "pow": "wk_pow({0}, {1})",
+    "sin": "Math.sin({0})", "cos": "Math.cos({0})", "tanh": "Math.tanh({0})", "pow": "wk_pow({0}, {1})", "erf": "wk_erf({0})",
     "abs": "Math.abs({0})", "sign": "Math.sign({0})", "min": "Math.min({0}, {1})", "max": "Math.max({0}, {1})",
 }  # fmt: skip
 FLOATS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}"}
@@ -31,10 +31,21 @@ WHOLE = {
     "floordiv": "wk_floordiv({0}, {1})", "floormod": "wk_floormod({0}, {1})", "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
     "shl": "{0} << {1}", "shr": "{0} >> {1}", "abs": "Math.abs({0})",
 }  # fmt: skip
+LARGE = {
+    **{op: f"{{0}} {symbol} {{1}}" for op, symbol in (("add", "+"), ("sub", "-"), ("mul", "*"), ("band", "&"), ("bor", "|"), ("bxor", "^"))},
+    "neg": "-{0}", "abs": "{0} < 0n ? -{0} : {0}", "sign": "BigInt(({0} > 0n) - ({0} < 0n))",
+    "min": "{0} < {1} ? {0} : {1}", "max": "{0} > {1} ? {0} : {1}",
+    "idiv": "{1} === 0n ? 0n : {0} / {1}", "irem": "{1} === 0n ? 0n : {0} % {1}",
+    "floordiv": "wk_floordiv_64({0}, {1})", "floormod": "wk_floormod_64({0}, {1})",
+    "shl": "{0} << ({1} & 63n)", "shr": "{0} >> ({1} & 63n)",
+}  # fmt: skip
+"""On 64-bit integers, which are BigInt; results are wrapped."""
+WRAP = {INT: "{0} | 0", UINT: "{0} >>> 0", LONG: "BigInt.asIntN(64, {0})", ULONG: "BigInt.asUintN(64, {0})"}
+BIG = (LONG, ULONG)
 
 
 class JavaScript:
-    composed = frozenset({"erf"})
+    composed: frozenset[str] = frozenset()
     simd = None
     threads = None
 
@@ -54,8 +65,9 @@ class JavaScript:
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
             return "true" if value else "false"
-        if type_ != FLOAT:
-            return str(int(value)) if value >= 0 else f"({int(value)})"
+        if type_ not in REAL:
+            text = f"{int(value)}{'n' if type_ in BIG else ''}"
+            return text if value >= 0 else f"({text})"
         if isnan(value) or isinf(value):
             return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
         text = repr(float(value)).removesuffix(".0")
@@ -76,22 +88,26 @@ class JavaScript:
             return self._cast(source, expr.type, args[0])
         if expr.op == "bitcast":
             if FLOAT not in (source, expr.type):
-                return f"{args[0]} {'|' if expr.type == INT else '>>>'} 0"
+                return WRAP[expr.type].format(args[0])
             return f"wk_bits({args[0]}){' >>> 0' if expr.type == UINT else ''}" if source == FLOAT else f"wk_float({args[0]})"
-        if source in (INT, UINT) and expr.op in WHOLE:
-            if source == UINT and expr.op == "shr":
-                return f"{args[0]} >>> {args[1]}"
-            return f"{WHOLE[expr.op].format(*args)} {'|' if source == INT else '>>>'} 0"
+        table = LARGE if source in BIG else WHOLE if source in WRAP else {}
+        if expr.op in table:
+            text = table[expr.op].format(*args)
+            return text.replace(">>", ">>>") if source == UINT and expr.op == "shr" else WRAP[source].format(text)
         return (FLOATS.get(expr.op) or SCALAR[expr.op]).format(*args)
 
     def _cast(self, source: str, target: str, text: str) -> str:
         if target == BOOL:
-            return f"{text} !== 0"
-        if source == FLOAT:
-            return f"wk_{target}({text})"
+            return f"{text} !== {'0n' if source in BIG else '0'}"
+        if source in REAL:
+            return f"Math.fround({text})" if target == FLOAT else text if target == DOUBLE else f"wk_{target}({text})"
+        if target in BIG:
+            return WRAP[target].format(text if source in BIG else f"BigInt({text})")
+        if source in BIG:
+            return f"Number({text})" if target in REAL else f"Number(BigInt.as{'Int' if target == INT else 'Uint'}N(32, {text}))"
         if source == BOOL:
             return f"+{text}"
-        return f"{text} {'|' if target == INT else '>>>'} 0" if target != FLOAT else text
+        return text if target in REAL else WRAP[target].format(text)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         element = f"{HEAPS[operand.dtype]}[{pointer} + {at}]"
@@ -110,7 +126,10 @@ class JavaScript:
         return [*first, f"let {name}_at = 0, {name}_any = false;"] if item.combiner.startswith("arg") else first
 
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};" if type_ == FLOAT else f"{name} = {name} + Math.imul({a}, {b}) {'|' if type_ == INT else '>>>'} 0;"]
+        if type_ in REAL:
+            return [f"{name} += {a} * {b};"]
+        product = f"{a} * {b}" if type_ in BIG else f"Math.imul({a}, {b})"
+        return [f"{name} = {WRAP[type_].format(f'{name} + {product}')};"]
 
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
         if item.combiner.startswith("arg"):
@@ -120,10 +139,10 @@ class JavaScript:
         if item.combiner in ("max", "min"):
             symbol = ">" if item.combiner == "max" else "<"
             return [f"{name} = {value} {symbol} {name} || {value} !== {value} ? {value} : {name};"]
-        op = "add" if item.combiner == "sum" else "mul"
-        if item.body.type == FLOAT:
+        op, type_ = "add" if item.combiner == "sum" else "mul", item.body.type
+        if type_ in REAL:
             return [f"{name} = {FLOATS[op].format(name, value)};"]
-        return [f"{name} = {WHOLE[op].format(name, value)} {'|' if item.body.type == INT else '>>>'} 0;"]
+        return [f"{name} = {WRAP[type_].format((LARGE if type_ in BIG else WHOLE)[op].format(name, value))};"]
 
 
 def print_module(kernels: Sequence[Kernel], templates: Templates, steps: Sequence[str], **values: object) -> str:

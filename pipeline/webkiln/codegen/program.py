@@ -16,7 +16,7 @@ from webkiln.plan.kernel import Kernel
 
 ARRAYS = (
     ("F32", "Float32Array"), ("I32", "Int32Array"), ("U32", "Uint32Array"), ("I16", "Int16Array"),
-    ("U16", "Uint16Array"), ("I8", "Int8Array"), ("U8", "Uint8Array"),
+    ("U16", "Uint16Array"), ("I8", "Int8Array"), ("U8", "Uint8Array"), ("F64", "Float64Array"), ("I64", "BigInt64Array"), ("U64", "BigUint64Array"),
 )  # fmt: skip
 
 
@@ -78,7 +78,9 @@ def _described(program: dict[str, Any]) -> str:
         "loaded": program["loaded"],
         "states": program["states"],
         "staging": program["staging"],
-        "init": [[entry["shard"], entry["start"], entry["bytes"]] for entry in program["init"]],
+        "init": [
+            [entry["shard"], entry["start"], entry["bytes"], *([entry["narrow"]] if "narrow" in entry else [])] for entry in program["init"]
+        ],
     }
     parameters = ", ".join(f"{PREFIX}{name}" for name in program["placeholders"])
     return f"{_literal(value)[:-1]},layout:({parameters}) => ({_literal(layout)})}}"

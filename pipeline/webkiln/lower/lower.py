@@ -4,13 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from webkiln.errors import InternalError, UnsupportedError
+from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Call, Copy, Lowering, Repeat, Step, View, calls
-from webkiln.nest.nest import COMPUTE
 from webkiln.ops.table import complete, find
 
 VIEWS = frozenset({"Reshape", "Identity"})
@@ -33,7 +32,6 @@ def lower(graph: Graph, keep: Collection[str] = ()) -> Lowered:
 
     Variables in `keep` are computed even where fusion could do without them.
     """
-    _check_dtypes(graph)
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
@@ -114,20 +112,3 @@ def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
 def _literals(graph: Graph) -> dict[str, float]:
     """Scalars of the structure are written into the kernels."""
     return {name: constant.values[0] for name, constant in graph.constants.items() if len(constant.values) == 1}
-
-
-def _check_dtypes(graph: Graph) -> None:
-    """Every dtype that reaches the browser has a storage form in kernels."""
-    if items := sorted(set(_unstored(graph))):
-        raise UnsupportedError(graph.name, items)
-
-
-def _unstored(graph: Graph) -> Iterator[tuple[str, str, str]]:
-    for node in graph.nodes:
-        for name in (*node.inputs, *node.outputs):
-            dtype = graph.type(name).dtype
-            if dtype not in COMPUTE:
-                yield node.layer or node.name, f"{node.op} works on {dtype}", f"Cast to one of {', '.join(COMPUTE)}."
-        for value in node.attrs.values():
-            if isinstance(value, Graph):
-                yield from _unstored(value)

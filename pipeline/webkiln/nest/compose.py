@@ -135,11 +135,24 @@ def power(x: Expr, y: Expr) -> Expr:
     return select(apply("or", apply("eq", y, zero), apply("eq", x, one)), one, value)
 
 
+def half(x: Expr) -> Expr:
+    """The nearest float16, ties to even."""
+    size = apply("abs", x)
+    small = apply("rint", size * 16777216.0) * (1 / 16777216)
+    bits = bitcast(size, INT)
+    odd = apply("band", apply("shr", bits, const(13, INT)), const(1, INT))
+    rounded = bitcast(apply("band", bits + odd + 0xFFF, const(-0x2000, INT)), FLOAT)
+    finite = select(apply("lt", size, const(2.0**-14)), small, rounded)
+    bounded = select(apply("ge", size, const(65520.0)), const(float("inf")), finite)
+    signed = bitcast(apply("bor", bitcast(bounded, INT), apply("band", bitcast(x, INT), const(-(2**31), INT))), FLOAT)
+    return select(apply("isnan", x), x, signed)
+
+
 COMPOSITIONS: dict[str, Callable[..., Expr]] = {
     "exp": exp, "log": log, "log1p": log1p, "expm1": expm1, "tanh": tanh, "erf": erf, "sin": sin, "cos": cos, "pow": power,
 }  # fmt: skip
 
 
 def compose(nest: Nest, chosen: Collection[str]) -> Nest:
-    """Replace the operations in `chosen` by their compositions."""
-    return nest.map(lambda expr: COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen else None)
+    """Replace the operations in `chosen`, where they are on f32, by their compositions."""
+    return nest.map(lambda expr: COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen and expr.type == FLOAT else None)

@@ -4,7 +4,7 @@ Total means: no trap, no undefined behaviour, no load outside a buffer, for any 
 computed earlier than it is needed. The meaning of every operation is defined once, by its numpy function in `SEMANTICS`
 (`nest/semantics.py`); every printer must agree with it.
 
-Types: f32, i32, u32, bool. Arithmetic on i32 and u32 wraps. Interning makes equal expressions identical, so common
+Types: f32, f64, i32, u32, i64, u64, bool. Arithmetic on integers wraps. Interning makes equal expressions identical, so common
 subexpressions are found by identity.
 """
 
@@ -19,26 +19,30 @@ import numpy as np
 from webkiln.errors import InternalError
 
 FLOAT, INT, UINT, BOOL = "f32", "i32", "u32", "bool"
-NUMPY = {FLOAT: np.float32, INT: np.int32, UINT: np.uint32, BOOL: np.bool_}
+DOUBLE, LONG, ULONG = "f64", "i64", "u64"
+NUMPY = {FLOAT: np.float32, DOUBLE: np.float64, INT: np.int32, UINT: np.uint32, LONG: np.int64, ULONG: np.uint64, BOOL: np.bool_}
 
-NUMBER = (FLOAT, INT, UINT)
-WHOLE = (INT, UINT)
-ANY = (FLOAT, INT, UINT, BOOL)
+REAL = (FLOAT, DOUBLE)
+WHOLE = (INT, UINT, LONG, ULONG)
+NUMBER = (*REAL, *WHOLE)
+ANY = (*NUMBER, BOOL)
 
 VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
     "add": (2, NUMBER), "sub": (2, NUMBER), "mul": (2, NUMBER), "neg": (1, NUMBER), "abs": (1, NUMBER), "sign": (1, NUMBER),
     "min": (2, NUMBER), "max": (2, NUMBER),
-    "div": (2, (FLOAT,)), "sqrt": (1, (FLOAT,)), "floor": (1, (FLOAT,)), "ceil": (1, (FLOAT,)), "trunc": (1, (FLOAT,)),
-    "rint": (1, (FLOAT,)),
-    "exp": (1, (FLOAT,)), "log": (1, (FLOAT,)), "log1p": (1, (FLOAT,)), "expm1": (1, (FLOAT,)), "sin": (1, (FLOAT,)),
-    "cos": (1, (FLOAT,)), "tanh": (1, (FLOAT,)), "erf": (1, (FLOAT,)), "pow": (2, (FLOAT,)),
+    "div": (2, REAL), "sqrt": (1, REAL), "floor": (1, REAL), "ceil": (1, REAL), "trunc": (1, REAL), "rint": (1, REAL),
+    "exp": (1, REAL), "log": (1, REAL), "log1p": (1, REAL), "expm1": (1, REAL), "sin": (1, REAL), "cos": (1, REAL), "tanh": (1, REAL),
+    "erf": (1, REAL), "pow": (2, REAL),
     "idiv": (2, WHOLE), "irem": (2, WHOLE), "floordiv": (2, WHOLE), "floormod": (2, WHOLE),
     "band": (2, WHOLE), "bor": (2, WHOLE), "bxor": (2, WHOLE), "shl": (2, WHOLE), "shr": (2, WHOLE),
     "and": (2, (BOOL,)), "or": (2, (BOOL,)), "not": (1, (BOOL,)),
-    "isnan": (1, (FLOAT,)),
+    "isnan": (1, REAL),
     "lt": (2, NUMBER), "le": (2, NUMBER), "gt": (2, NUMBER), "ge": (2, NUMBER), "eq": (2, ANY), "ne": (2, ANY),
 }  # fmt: skip
 """Operation -> (arity, operand types); all operands have one type."""
+
+BITS = {FLOAT: (INT, UINT), INT: (FLOAT, UINT), UINT: (FLOAT, INT), LONG: (ULONG,), ULONG: (LONG,)}
+"""Between which types `bitcast` goes."""
 
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
 COSTLY = frozenset(
@@ -109,6 +113,8 @@ def const(value: float, type_: str = FLOAT) -> Expr:
         with np.errstate(over="ignore"):
             rounded = float(np.float32(value))
         return make("const", FLOAT, value=float("nan") if isnan(rounded) else rounded)
+    if type_ == DOUBLE:
+        return make("const", DOUBLE, value=float("nan") if isnan(value) else float(value))
     if type_ == BOOL:
         return make("const", BOOL, value=bool(value))
     return make("const", type_, value=int(value))
@@ -197,9 +203,11 @@ def cast(value: Expr, type_: str) -> Expr:
 
 
 def bitcast(value: Expr, type_: str) -> Expr:
-    if BOOL in (value.type, type_):
-        raise InternalError("bitcast is between f32, i32 and u32")
-    return value if value.type == type_ else make("bitcast", type_, (value,))
+    if value.type == type_:
+        return value
+    if type_ not in BITS.get(value.type, ()):
+        raise InternalError(f"bitcast is between types of one size, got {value.type} to {type_}")
+    return make("bitcast", type_, (value,))
 
 
 def walk(roots: Iterable[Expr]) -> list[Expr]:

@@ -6,10 +6,12 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from webkiln.canonical import key
 from webkiln.errors import InternalError
 from webkiln.ir.serial import decode, encode
-from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr, const, make, rebuild, walk
+from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, const, make, rebuild, walk
 
 COMBINERS = ("sum", "prod", "max", "min", "argmax", "argmin")
 COMPUTE = {
@@ -22,6 +24,9 @@ COMPUTE = {
     "uint16": UINT,
     "uint32": UINT,
     "bool": BOOL,
+    "float64": DOUBLE,
+    "int64": LONG,
+    "uint64": ULONG,
 }
 """Storage dtype of an operand -> the type its elements have in expressions."""
 
@@ -57,10 +62,10 @@ class Accumulator:
         if self.combiner in ("sum", "prod"):
             return const(0 if self.combiner == "sum" else 1, self.body.type)
         lowest = self.combiner in ("max", "argmax")
-        if self.body.type == FLOAT:
-            return const(-inf if lowest else inf)
-        low, high = (0, 2**32 - 1) if self.body.type == UINT else (-(2**31), 2**31 - 1)
-        return const(low if lowest else high, self.body.type)
+        if self.body.type in REAL:
+            return const(-inf if lowest else inf, self.body.type)
+        limits = np.iinfo(NUMPY[self.body.type])
+        return const(int(limits.min if lowest else limits.max), self.body.type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,36 +5,37 @@ from collections.abc import Callable
 import numpy as np
 
 from webkiln.ir.types import Array
-from webkiln.nest.expr import BOOL, NUMPY, Expr
-
-
-def _idiv(a: Array, b: Array) -> Array:
-    """Truncating; x / 0 = 0; the least integer divided by -1 wraps to itself."""
-    wide, divisor = a.astype(np.int64), np.where(b == 0, 1, b).astype(np.int64)
-    quotient = np.abs(wide) // np.abs(divisor) * np.sign(wide) * np.sign(divisor)
-    return np.where(b == 0, 0, quotient).astype(a.dtype)
-
-
-def _irem(a: Array, b: Array) -> Array:
-    """The remainder of `idiv`, with the sign of a; x % 0 = 0."""
-    wide, divisor = a.astype(np.int64), np.where(b == 0, 1, b).astype(np.int64)
-    return np.where(b == 0, 0, np.sign(wide) * (np.abs(wide) % np.abs(divisor))).astype(a.dtype)
+from webkiln.nest.expr import BOOL, NUMPY, REAL, Expr
 
 
 def _floordiv(a: Array, b: Array) -> Array:
-    wide, divisor = a.astype(np.int64), np.where(b == 0, 1, b).astype(np.int64)
-    return np.where(b == 0, 0, wide // divisor).astype(a.dtype)
+    """x // 0 = 0; the least integer divided by -1 wraps to itself."""
+    return np.where(b == 0, 0, np.floor_divide(a, np.where(b == 0, 1, b))).astype(a.dtype)
 
 
 def _floormod(a: Array, b: Array) -> Array:
     """The remainder of `floordiv`, with the sign of b; x mod 0 = 0."""
-    wide, divisor = a.astype(np.int64), np.where(b == 0, 1, b).astype(np.int64)
-    return np.where(b == 0, 0, wide % divisor).astype(a.dtype)
+    return np.where(b == 0, 0, np.mod(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _irem(a: Array, b: Array) -> Array:
+    """The remainder of `idiv`, with the sign of a; x % 0 = 0."""
+    return np.where(b == 0, 0, np.fmod(a, np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _idiv(a: Array, b: Array) -> Array:
+    """Truncating; x / 0 = 0; the least integer divided by -1 wraps to itself."""
+    return np.where(b == 0, 0, np.floor_divide(a - _irem(a, b), np.where(b == 0, 1, b))).astype(a.dtype)
+
+
+def _shift(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """By the count modulo the width of the type."""
+    return lambda a, b: function(a, b & a.dtype.type(8 * a.dtype.itemsize - 1))
 
 
 def _double(function: Callable[..., Array]) -> Callable[..., Array]:
-    """A transcendental function, correctly rounded from float64."""
-    return lambda *args: function(*(item.astype(np.float64) for item in args)).astype(np.float32)
+    """A transcendental function, computed in float64."""
+    return lambda *args: function(*(item.astype(np.float64) for item in args)).astype(args[0].dtype)
 
 
 def erf(x: Array) -> Array:
@@ -55,18 +56,18 @@ def erf(x: Array) -> Array:
 
 
 def _sign(x: Array) -> Array:
-    return np.sign(x) if x.dtype != np.float32 else np.where(np.isnan(x), x, np.sign(x))
+    return np.where(np.isnan(x), x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)
 
 
 SEMANTICS: dict[str, Callable[..., Array]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": lambda a: (0 - a) if a.dtype != np.float32 else -a,
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": lambda a: -a if a.dtype.kind == "f" else (a - a) - a,
     "abs": np.abs, "sign": _sign, "min": np.minimum, "max": np.maximum,
     "div": np.divide, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
     "exp": _double(np.exp), "log": _double(np.log), "log1p": _double(np.log1p), "expm1": _double(np.expm1),
     "sin": _double(np.sin), "cos": _double(np.cos), "tanh": _double(np.tanh), "erf": _double(erf), "pow": _double(np.power),
     "idiv": _idiv, "irem": _irem, "floordiv": _floordiv, "floormod": _floormod,
     "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor,
-    "shl": lambda a, b: np.left_shift(a, b & 31), "shr": lambda a, b: np.right_shift(a, b & 31),
+    "shl": _shift(np.left_shift), "shr": _shift(np.right_shift),
     "and": np.logical_and, "or": np.logical_or, "not": np.logical_not, "isnan": np.isnan,
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
@@ -77,10 +78,11 @@ def cast(value: Array, type_: str) -> Array:
     target = NUMPY[type_]
     if type_ == BOOL:
         return np.asarray(value != 0)
-    if value.dtype == np.float32 and type_ != "f32":
+    if value.dtype.kind == "f" and type_ not in REAL:
         limits = np.iinfo(target)
-        wide = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
-        return np.clip(wide, limits.min, limits.max).astype(np.int64).astype(target)
+        whole = np.trunc(np.where(np.isnan(value), 0, value).astype(np.float64))
+        low, high = whole <= float(limits.min), whole >= float(limits.max)
+        return np.where(low, limits.min, np.where(high, limits.max, np.where(low | high, 0, whole).astype(target))).astype(target)
     return value.astype(target)
 
 

@@ -9,7 +9,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import BOOL, FLOAT, Expr, apply, cast, const, select
+from webkiln.nest.expr import BOOL, REAL, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -97,7 +97,7 @@ def gelu_reference(attrs: Attributes, x: Array) -> Array:
 
 
 def exponential_below_zero(scale: float, alpha: float) -> Formula:
-    return lambda attrs, x: select(apply("gt", x, const(0)), scale * x, (scale * alpha) * apply("expm1", x))
+    return lambda attrs, x: select(apply("gt", x, const(0, x.type)), scale * x, (scale * alpha) * apply("expm1", x))
 
 
 SELU_SCALE, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
@@ -140,7 +140,7 @@ elementwise(
     lambda attrs, x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)), samples(FLOATS),
 )  # fmt: skip
 elementwise(
-    "LeakyRelu", lambda attrs, x: select(apply("lt", x, const(0)), x * attrs["alpha"], x),
+    "LeakyRelu", lambda attrs, x: select(apply("lt", x, const(0, x.type)), x * attrs["alpha"], x),
     lambda attrs, x: np.where(x < 0, attrs["alpha"] * x, x), samples(FLOATS, alpha=0.3), attributes={"alpha": REQUIRED},
 )  # fmt: skip
 elementwise(
@@ -167,11 +167,11 @@ elementwise("Min", binary("min"), lambda attrs, a, b: np.minimum(a, b), [*FLOAT_
 
 
 def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    return apply("floor", a / b) if a.type == FLOAT else apply("floordiv", a, b)
+    return apply("floor", a / b) if a.type in REAL else apply("floordiv", a, b)
 
 
 def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    return a - apply("floor", a / b) * b if a.type == FLOAT else apply("floormod", a, b)
+    return a - apply("floor", a / b) * b if a.type in REAL else apply("floormod", a, b)
 
 
 def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attributes, Array, Array], Array]:
@@ -234,7 +234,7 @@ def _cast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 def _lower_cast(low: Lowering, attrs: Attributes) -> None:
     nest = low.nest()
     value = nest.element(low.inputs[0], nest.axes(low.outputs[0].shape))
-    if value.type == FLOAT and is_integer(attrs["dtype"]) and itemsize(attrs["dtype"]) < 4:
+    if value.type in REAL and is_integer(attrs["dtype"]) and itemsize(attrs["dtype"]) < 4:
         limits = np.iinfo(attrs["dtype"])
         value = clip({"min": limits.min, "max": limits.max}, value)
     nest.store(low.outputs[0], cast(value, COMPUTE[attrs["dtype"]]))

@@ -11,7 +11,8 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
+from webkiln.nest.expr import INT, Expr, apply, cast, const, select
+from webkiln.nest.nest import COMPUTE
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
 from webkiln.ops.window import all_inside, window_index, window_size
@@ -76,9 +77,9 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
             count = const(1, INT)
             for window in attrs["window"]:
                 count = count * nest.number(window)
-            value = value / cast(count, FLOAT)
+            value = value / cast(count, value.type)
         else:
-            value = value / nest.accumulate("sum", select(guard, const(1.0), const(0.0)))
+            value = value / nest.accumulate("sum", select(guard, const(1, value.type), const(0, value.type)))
     nest.store(out, value)
     nest.done()
 
@@ -131,7 +132,7 @@ def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
     index = list(nest.axes(out.shape))
-    guard, covered = None, const(1.0)
+    guard, covered = None, const(1, COMPUTE[x.type.dtype])
     for axis, count in zip(attrs["axes"], attrs["sizes"], strict=True):
         size = x[axis]
         widths = [-(-(o + 1) * size // count) - o * size // count for o in range(count)]
@@ -139,7 +140,7 @@ def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
         first = apply("floordiv", index[axis] * full, nest.argument(count))
         width = apply("floordiv", (index[axis] + 1) * full + nest.argument(count - 1), nest.argument(count)) - first
         index[axis] = first + tap
-        covered = covered * cast(width, FLOAT)
+        covered = covered * cast(width, covered.type)
         if min(widths) < max(widths):
             inside = apply("lt", tap, width)
             guard = inside if guard is None else apply("and", guard, inside)

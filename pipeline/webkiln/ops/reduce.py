@@ -9,7 +9,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
-from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const
+from webkiln.nest.expr import INT, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
@@ -45,7 +45,7 @@ def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
             count = const(1, INT)
             for axis in axes:
                 count = count * nest.number(x[axis])
-            value = value / cast(count, FLOAT)
+            value = value / cast(count, value.type)
         kept = [size for axis, size in enumerate(x.shape) if axis not in axes]
         nest.store(low.outputs[0].reshaped(kept), value)
         nest.done()

@@ -14,6 +14,7 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
+from webkiln.nest.nest import COMPUTE
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
 
@@ -178,7 +179,7 @@ def _lower_nearest(low: Lowering, lines: Sequence[Line]) -> None:
 
 def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
     """One nest: the elements around the position, weighed axis after axis."""
-    nest = low.nest()
+    nest, type_ = low.nest(), COMPUTE[low.inputs[0].type.dtype]
     index = list(nest.axes(low.outputs[0].shape))
     corners: list[tuple[Expr, Expr]] = []
     shares: list[Expr] = []
@@ -186,7 +187,7 @@ def _lower_linear(low: Lowering, lines: Sequence[Line]) -> None:
         unit, place = nest.argument(line.unit), _scaled(nest, line, index[line.axis])
         before = apply("floordiv", place, unit)
         corners.append((_bounded(nest, before, line.size), _bounded(nest, before + 1, line.size)))
-        shares.append(cast(place - before * unit, FLOAT) / cast(unit, FLOAT))
+        shares.append(cast(place - before * unit, type_) / cast(unit, type_))
 
     def at(choice: tuple[int, ...]) -> Expr:
         place = list(index)
@@ -206,8 +207,8 @@ def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) 
     step = line.scale / line.unit if _is_averaged(attrs) else 1.0
     reach = ceil(0.5 + step / 2 if attrs["method"] == "area" else FILTERS[attrs["method"]].radius * max(step, 1.0))
     taps = 2 * reach
-    total = low.temporary(x.type.dtype, (line.out,))
-    table = low.temporary(x.type.dtype, (line.out, taps))
+    total = low.temporary("float32", (line.out,))
+    table = low.temporary("float32", (line.out, taps))
 
     nest = low.nest()
     (row,) = nest.axes((line.out,))
@@ -224,7 +225,8 @@ def _lower_line(low: Lowering, attrs: Attributes, line: Line, x: View, y: View) 
     row, tap = index[line.axis], nest.reduce(taps)
     first = apply("floordiv", _scaled(nest, line, row), nest.argument(line.unit)) - nest.argument(reach - 1)
     index[line.axis] = _bounded(nest, first + tap, line.size)
-    nest.store(y, nest.accumulate("sum", nest.load(x, index) * nest.load(table, (row, tap))))
+    value = nest.load(x, index)
+    nest.store(y, nest.accumulate("sum", value * cast(nest.load(table, (row, tap)), value.type)))
     nest.done()
 
 

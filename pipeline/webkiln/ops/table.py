@@ -49,11 +49,11 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
     types = infer(node, [Type(str(array.dtype), array.shape) for array in arrays])
     with np.errstate(all="ignore"):
         results = find(node.op).reference(complete(node), *arrays)
-    checked = []
-    for type_, result in zip(types, results, strict=True):
-        if result.shape != type_.shape:
-            raise InternalError(f"{node.op}: the reference gives shape {result.shape}, the type rule {type_.shape}")
-        checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(type_.shape))
+        checked = []
+        for type_, result in zip(types, results, strict=True):
+            if result.shape != type_.shape:
+                raise InternalError(f"{node.op}: the reference gives shape {result.shape}, the type rule {type_.shape}")
+            checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(type_.shape))
     return tuple(checked)
 
 

@@ -1,0 +1,107 @@
+"""Elements as a backend stores them: steps over the dtypes of the model -> steps over those that the backend's memory has.
+
+64-bit integers become 32-bit ones, float64 becomes float32 and float16 float32 (rounded to a half at every store); narrow integers and bool
+take a whole word, into which stores wrap them. Constants outside the narrower range saturate; values are checked where they enter.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from webkiln.ir.types import Type, itemsize
+from webkiln.nest.build import Call, Copy, Repeat, Step, View
+from webkiln.nest.compose import half
+from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
+from webkiln.nest.facts import Facts
+from webkiln.nest.nest import COMPUTE, Nest, Operand, Output, load_guard, load_index
+
+NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
+
+
+def stored(steps: Iterable[Step], facts: Facts) -> tuple[Step, ...]:
+    """The steps with every operand in the dtype as which the backend stores it."""
+    return tuple(_step(step, facts) for step in steps) if facts.storage else tuple(steps)
+
+
+def stored_call(call: Call, facts: Facts, packed: Collection[str] = ()) -> Call:
+    """One call; the operands named in `packed` stay as they are (encoded weights)."""
+    if not facts.storage:
+        return call
+
+    def dtype(view: View) -> str:
+        return view.type.dtype if view.name in packed else facts.stored(view.type.dtype)
+
+    def seen(view: View) -> View:
+        return View(view.name, Type(dtype(view), view.shape))
+
+    nest = narrowed(call.nest, [dtype(view) for view in call.inputs], [dtype(view) for view in call.outputs])
+    return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
+
+
+def _step(step: Step, facts: Facts) -> Step:
+    if isinstance(step, Call):
+        return stored_call(step, facts)
+    if isinstance(step, Copy):
+        source, target = (View(view.name, Type(facts.stored(view.type.dtype), view.shape)) for view in (step.source, step.target))
+        return Copy(source, target, step.layer)
+    return Repeat(step.counter, step.count, stored(step.steps, facts))
+
+
+def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
+    """`nest` over operands of these dtypes, computing in f32, i32, u32 and bool only."""
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op == "load":
+            return _load(expr, inputs[expr.value[0]])
+        if expr.op == "const" and expr.type in NARROW:
+            return _const(expr)
+        if expr.op in ("cast", "bitcast"):
+            function = cast if expr.op == "cast" else bitcast
+            return function(expr.args[0], NARROW.get(expr.type, expr.type))
+        return make(expr.op, NARROW[expr.type], expr.args, expr.value) if expr.type in NARROW else None
+
+    changed = nest.map(change)
+    results = tuple(
+        Output(Operand(dtype, out.operand.rank), _kept(out.value, out.operand.dtype, COMPUTE[dtype]), out.index)
+        for out, dtype in zip(changed.outputs, outputs, strict=True)
+    )
+    operands = tuple(Operand(dtype, operand.rank) for operand, dtype in zip(nest.inputs, inputs, strict=True))
+    return replace(changed, inputs=operands, outputs=results)
+
+
+def _load(expr: Expr, dtype: str) -> Expr:
+    """The element as stored, seen as the type that the nest computes in."""
+    guard, type_ = load_guard(expr), COMPUTE[dtype]
+    other = None if guard is None else const(guard[1].value, type_)
+    value = load(expr.value[0], type_, load_index(expr), guard[0] if guard else None, other)
+    return cast(value, NARROW.get(expr.type, expr.type))
+
+
+def _const(expr: Expr) -> Expr:
+    type_ = NARROW[expr.type]
+    if type_ in REAL:
+        return const(expr.value, type_)
+    limits = np.iinfo(NUMPY[type_])
+    return const(min(max(expr.value, int(limits.min)), int(limits.max)), type_)
+
+
+def _wrapped(bits: int) -> Callable[[Expr], Expr]:
+    shift = const(32 - bits, INT)
+    return lambda value: apply("shr", apply("shl", value, shift), shift)
+
+
+def _masked(bits: int) -> Callable[[Expr], Expr]:
+    return lambda value: apply("band", value, const(2**bits - 1, UINT))
+
+
+KEPT: dict[str, Callable[[Expr], Expr]] = {
+    "float16": half, "int8": _wrapped(8), "int16": _wrapped(16), "uint8": _masked(8), "uint16": _masked(16),
+}  # fmt: skip
+"""Logical dtype -> the value that an element of it keeps of what is stored into a wider one."""
+
+
+def _kept(value: Expr, dtype: str, type_: str) -> Expr:
+    if dtype in KEPT and itemsize(dtype) < 4:
+        value = KEPT[dtype](value)
+    return cast(value, type_) if value.type == BOOL or type_ != value.type else value

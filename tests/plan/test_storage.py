@@ -1,0 +1,96 @@
+"""Steps over narrower storage compute what the operators' references do, as far as the narrower dtypes can hold it."""
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import expected, node_job
+from webkiln.errors import ShapeError
+from webkiln.ir.types import itemsize
+from webkiln.lower.lower import lower
+from webkiln.nest.build import Call
+from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, cast, walk
+from webkiln.nest.facts import Facts
+from webkiln.nest.interpret import interpret
+from webkiln.nest.semantics import compute
+from webkiln.ops.table import OPERATORS
+from webkiln.plan.memory import flat
+from webkiln.plan.storage import KEPT, stored
+
+STORAGE = {
+    "float64": "float32", "float16": "float32", "int64": "int32", "int16": "int32", "int8": "int32", "uint64": "uint32", "uint16": "uint32",
+    "uint8": "uint32", "bool": "uint32",
+}  # fmt: skip
+FACTS = Facts("narrow", 1, ((1, 1),), (1, 1), 1, packs=False, storage=STORAGE)
+DTYPES = ["float16", "float64", "int64", "uint64", "int8", "uint8", "int16", "uint16", "bool"]
+
+
+def cases(dtype):
+    """Samples of all operators, with integer operands (where they mean values) or float ones in another dtype."""
+    kinds = {"float": "f", "uint": "u", "int": "i", "bool": "b"}
+    kind = next(letter for name, letter in kinds.items() if dtype.startswith(name))
+    for name, operator in OPERATORS.items():
+        for case in operator.cases():
+            given = [np.abs(a) if kind == "u" and a.dtype.kind == "i" else a for a in case.inputs]
+            arrays = [a.astype(dtype) if a.dtype.kind == kind.replace("u", "i") else a for a in given]
+            yield name, case, arrays
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operators_on_narrowed_storage(dtype):
+    tried = 0
+    for name, case, arrays in cases(dtype):
+        changed = type(case)(tuple(arrays), case.attrs, case.tolerance, case.name)
+        if name == "Scan" or all(a.dtype != dtype for a in arrays):
+            continue
+        try:
+            job = node_job(name, changed, trained=False)
+        except ShapeError:
+            continue
+        lowered = lower(job.graph)
+        steps = stored(lowered.steps, FACTS)
+        values = {n: np.ascontiguousarray(v).astype(STORAGE.get(str(v.dtype), v.dtype)) for n, v in job.inputs.items()}
+        for step in flat(steps):
+            assert isinstance(step, Call)
+            assert not {DOUBLE, LONG, ULONG} & {e.type for e in walk(step.nest.roots)}
+            for view in step.outputs:
+                assert itemsize(view.type.dtype) == 4
+                values.setdefault(view.name, np.zeros(view.shape, view.type.dtype))
+            outs = [values[view.name].reshape(view.shape) for view in step.outputs]
+            interpret(step.nest, [values[view.name].reshape(view.shape) for view in step.inputs], step.args, outs)
+            for view, out in zip(step.outputs, outs, strict=True):
+                values[view.name] = out
+        for output, wanted in expected(name, changed).items():
+            source = lowered.roots[job.graph.outputs[output]]
+            got = values[source].reshape(wanted.shape).astype(wanted.dtype).astype(np.float64)
+            if dtype == "uint64" and wanted.dtype == dtype:
+                wanted = wanted.astype(np.uint32)  # noqa: PLW2901 (differences wrap at the narrower size)
+            tolerance = max(case.tolerance, 2e-3 if dtype == "float16" else 1e-5)
+            scale = max(1e-6, np.max(np.abs(wanted.astype(np.float64)), initial=0, where=np.isfinite(wanted)))
+            with np.errstate(invalid="ignore"):
+                same = (np.abs(got - wanted.astype(np.float64)) <= tolerance * scale) | (got == wanted) | (np.isnan(got) & np.isnan(wanted))
+            assert same.all(), (name, case.attrs, got, wanted)
+        tried += 1
+    assert tried > 2
+
+
+def test_what_a_store_keeps():
+    def evaluate(root, leaf, value):
+        results = {}
+        for expr in walk([root]):
+            results[expr] = value if expr is leaf else compute(expr, [results[a] for a in expr.args])
+        return results[root]
+
+    ints = np.array([0, 1, -1, 127, 128, -129, 255, 256, 65535, -65537, 2**31 - 1, -(2**31)], np.int32)
+    halves = np.array(
+        [0.0, -0.0, 1.0, 1.0009766, 65504, 65519.9, 65520, 1e9, -1e9, 6e-8, 2.9e-8, 3e-8, -6.1e-5, 0.1, np.inf, np.nan, 2049, 2051],
+        np.float32,
+    )
+    leaf = axis("x")
+    for dtype in ("int8", "int16"):
+        np.testing.assert_array_equal(evaluate(KEPT[dtype](leaf), leaf, ints), ints.astype(dtype))
+    for dtype in ("uint8", "uint16"):
+        root = KEPT[dtype](cast(leaf, UINT))
+        np.testing.assert_array_equal(evaluate(root, leaf, ints), ints.astype(dtype))
+    root = KEPT["float16"](bitcast(leaf, FLOAT))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(evaluate(root, leaf, halves.view(np.int32)), halves.astype(np.float16).astype(np.float32))
