@@ -1,10 +1,7 @@
-/** @import { Engine, Layout, Move, Placed, Program, TypedArray } from '../runtime/src/types.ts' */
-
 /**
  * A dispatch of one kernel; `block` is the number of its argument block.
  * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
  */
-
 /**
  * The device of all models in this thread, with its pipelines by shader text.
  * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, lost: any, failure: string | null }} Gpu

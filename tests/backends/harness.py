@@ -25,6 +25,7 @@ from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.memory import aligned
+from webkiln.plan.storage import stored_call
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -128,21 +129,22 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]:
     """A program of one launch, every operand an input or an output."""
-    kernel = Kernel(call.nest, schedule)
-    views = (*call.inputs, *call.outputs)
+    held = stored_call(call, FACTS[backend])
+    kernel = Kernel(held.nest, schedule)
+    views, stored_views = (*call.inputs, *call.outputs), (*held.inputs, *held.outputs)
     offsets, end = [], 0
-    for view in views:
+    for view in stored_views:
         offsets.append(end)
         end = aligned(end + max(view.type.size, 1) * itemsize(view.type.dtype), 64)
 
     def tensors(start: int, stop: int) -> list[dict[str, Any]]:
-        rows = list(zip(views, offsets, strict=True))[start:stop]
+        rows = list(zip(views, stored_views, offsets, strict=True))[start:stop]
         return [
-            {"name": v.name, "dtype": v.type.dtype, "storage": v.type.dtype, "shape": list(v.shape), "order": None, "offset": o}
-            for v, o in rows
+            {"name": v.name, "dtype": v.type.dtype, "storage": s.type.dtype, "shape": list(v.shape), "order": None, "offset": o}
+            for v, s, o in rows
         ]
 
-    launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, views, call.args)}
+    launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, stored_views, call.args)}
     return {
         "backend": backend, "placeholders": [], "guards": [], "loaded": end, "memory": end, "inputs": tensors(0, len(call.inputs)), "outputs": tensors(len(call.inputs), len(views)),
         "states": [], "staging": {"offset": end, "bytes": 0}, "layers": [], "init": [], "main": [launch],
