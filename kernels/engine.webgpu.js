@@ -1,4 +1,5 @@
 /** @import { Engine, Layout, Move, Placed, Program, TypedArray } from '../runtime/src/types.ts' */
+import { narrowed, stagedWords, widened } from './narrowing.js';
 
 /**
  * A dispatch of one kernel; `block` is the number of its argument block.
@@ -12,7 +13,6 @@
 
 const WORKGROUP = 64;
 const GROUPS = 65535;
-const ALIGNMENT = 256;
 const FEATURES = ['shader-f16', 'subgroups'];
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 
@@ -377,7 +377,7 @@ const bytesOf = shape => shape.reduce((product, length) => product * length, 4);
  * @param {ConstructorParameters<typeof WebGpuEngine>[2]} code
  * @returns {Promise<WebGpuEngine>}
  */
-async function openEngine(shaders, code) {
+export async function openEngine(shaders, code) {
   const gpu = await sharedGpu();
   const entries = Object.entries({ ...shaders, copy: COPY });
   const pipelines = await Promise.all(entries.map(([name, text]) => pipelineOf(gpu, name, text)));

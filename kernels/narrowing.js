@@ -34,7 +34,7 @@ function checkedWords({ name, dtype, storage }, value) {
  * @param {any} value
  * @returns {any}
  */
-function narrowed(placed, value) {
+export function narrowed(placed, value) {
   const { dtype, storage } = placed;
   if (dtype === storage) return value;
   if (dtype === 'float16') return Float32Array.from(value, wk_half);
@@ -47,7 +47,7 @@ function narrowed(placed, value) {
  * @param {ArrayBuffer} bytes
  * @returns {TypedArray}
  */
-function widened({ dtype, storage }, bytes) {
+export function widened({ dtype, storage }, bytes) {
   const words = new WORDS[storage](bytes);
   if (dtype === storage) return words;
   if (dtype === 'float16') return Uint16Array.from(words, wk_to_half);
@@ -60,7 +60,7 @@ function widened({ dtype, storage }, bytes) {
  * @param {string | undefined} narrow the dtype of the piece, where memory has no such numbers
  * @returns {Uint8Array}
  */
-function stagedWords(bytes, narrow) {
+export function stagedWords(bytes, narrow) {
   const words = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
   words.set(bytes);
   if (narrow === undefined) return words;

@@ -68,6 +68,8 @@ export interface Layout {
   layers: (Omit<Placed, 'name'> & { layer: string; variable: string })[];
   /** Sizes that must not be negative, as written and as they are. */
   guards: { layer: string; text: string; size: number }[];
+  /** The elements of each buffer, on backends that number them; offsets are such numbers there. */
+  buffers?: number[];
 }
 
 export interface Program {

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")
 RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
-PAGES = ("webgpu",)
+PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
 
 

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from webkiln.codegen import c, js, wgsl
+from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
@@ -23,7 +24,8 @@ ARRAYS = (
 def write_code(program: dict[str, Any], templates: Templates, folder: Path) -> None:
     """Write the sources of `program` into `folder`."""
     made = {name: kernels.from_json(data) for name, data in program["kernels"].items()}
-    {"wasm": _write_wasm, "js": _write_js, "webgpu": _write_webgpu}[program["backend"]](program, made, templates, folder)
+    writers = {"wasm": _write_wasm, "js": _write_js, "webgpu": _write_webgpu, "webgl": _write_webgl}
+    writers[program["backend"]](program, made, templates, folder)
 
 
 PREFIX = "d_"
@@ -73,6 +75,8 @@ def _described(program: dict[str, Any]) -> str:
         "layers": tensors(program["layers"], "layer", "variable"),
         "guards": [{"layer": guard["layer"], "text": guard["size"], "size": parse_size(guard["size"])} for guard in program["guards"]],
     }
+    if "buffers" in program:
+        layout["buffers"] = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     value = {
         "placeholders": program["placeholders"],
         "loaded": program["loaded"],
@@ -152,7 +156,7 @@ def _write_webgpu(program: dict[str, Any], made: dict[str, Kernel], templates: T
     main = _steps(program["main"], Language("let", launch, "step.copy({target}, {source}, {bytes});"))
     init = [launch(entry) for entry in program["init"]]
     words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in made.values()), default=2)
-    engine = "\n".join(templates.source(name) for name in ("narrowing.js", "engine.webgpu.js"))
+    engine = templates.script("engine.webgpu")
     described = _described(program)
     text = templates.render(
         "program.webgpu.js",
@@ -181,3 +185,37 @@ def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
         span = kernel.schedule.span(loop.axis)
         total = total * dim.floordiv(args[loop.extent.value] + (span - 1), span)
     return size_to_json(total)
+
+
+def _staged(entry: dict[str, Any], operand: Any) -> Any:
+    """An operand of an init entry; a part of staging says what its bytes are before they are narrowed."""
+    return {**operand, "narrow": entry["narrow"]} if "narrow" in entry and isinstance(operand, dict) else operand
+
+
+def _write_webgl(program: dict[str, Any], made: dict[str, Kernel], templates: Templates, folder: Path) -> None:
+    def launch(entry: dict[str, Any]) -> str:
+        operands, args = ", ".join(map(str, entry["operands"])), ", ".join(map(_size, entry["args"]))
+        return f"engine.launch('{entry['kernel']}', [{operands}], [{args}])"
+
+    main = _steps(program["main"], Language("let", launch, "engine.move({source}, {target});"))
+    engine = templates.script("engine.webgl")
+    described = _described(program)
+    sizes = [(buffer["storage"], size_from_json(buffer["elements"])) for buffer in program["buffers"]]
+    text = templates.render(
+        "program.webgl.js",
+        program=described,
+        engine=engine,
+        buffers=_literal([[storage, 0 if dim.is_symbolic(elements) else elements] for storage, elements in sizes]),
+        kernels=[
+            {"name": name, "inputs": len(kernel.nest.inputs), "text": glsl.print_kernel(kernel, templates)}
+            for name, kernel in sorted(made.items())
+        ],
+        entries=json.dumps(
+            [[entry["kernel"], [*map(partial(_staged, entry), entry["operands"])], entry["args"]] for entry in program["init"]]
+        ),
+        parameters=[f"{PREFIX}{name}" for name in program["placeholders"]],
+        main=main,
+        lines=[described, *main, engine],
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "webgl.js").write_text(text)

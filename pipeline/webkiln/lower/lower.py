@@ -6,6 +6,7 @@ from itertools import groupby
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
+from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
@@ -27,17 +28,19 @@ class Lowered:
         return tuple(calls(self.steps))
 
 
-def lower(graph: Graph, keep: Collection[str] = ()) -> Lowered:
+def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0) -> Lowered:
     """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
-    Variables in `keep` are computed even where fusion could do without them.
+    Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, if
+    the backend has such a limit.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    return Lowered(_fused(steps, kept | _crossing(steps)), roots)
+    fused = _fused(steps, kept | _crossing(steps))
+    return Lowered(_drawn(fused, targets) if targets else fused, roots)
 
 
 def _steps(
@@ -106,6 +109,16 @@ def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
     for run, between in _runs(steps):
         result += (tidy(call) for call in join(fuse(run, kept), kept))
         result += (replace(step, steps=_fused(step.steps, kept)) if isinstance(step, Repeat) else step for step in between)
+    return tuple(result)
+
+
+def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, Repeat):
+            result.append(replace(step, steps=_drawn(step.steps, targets)))
+        else:
+            result += draws(step, targets) if isinstance(step, Call) else [step]
     return tuple(result)
 
 
