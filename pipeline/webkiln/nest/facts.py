@@ -10,7 +10,8 @@ class Facts:
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
     `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which
-    elements of a dtype lie in memory, where it is another one.
+    elements of a dtype lie in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers
+    instead of parts of one memory, how many it can draw to; else 0.
     """
 
     backend: str
@@ -22,6 +23,7 @@ class Facts:
     alignment: int = 64
     staging: int = 32 << 20
     storage: Mapping[str, str] = field(default_factory=dict)
+    targets: int = 0
 
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)
