@@ -1,6 +1,6 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,15 @@ from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import Lowered, lower
-from webkiln.nest.build import Call, Copy, Step, View
+from webkiln.nest import procedure as procedures
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, writes
 from webkiln.nest.facts import Facts
+from webkiln.nest.procedure import Procedure
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.memory import aligned, check, flat, live_ranges, place, writes
+from webkiln.plan.memory import aligned, check, flat, live_ranges, place
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
@@ -84,12 +86,25 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     }
 
 
+def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
+    """What each size that the steps find out is at most, in their order."""
+    bounds: dict[str, int] = {}
+    for step in steps:
+        if isinstance(step, HostCall | Loop) and step.result:
+            bounds[step.result[0]] = dim.at(step.result[1], bounds)
+        for block in inside(step):
+            bounds |= _late_bounds(block)
+    return bounds
+
+
 class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
         self.roots = planned.lowered.roots
         self.offsets: dict[str, int] = {}
         self.kernels: dict[str, Kernel] = {}
+        self.procedures: dict[str, Procedure] = {}
+        self.late = _late_bounds(planned.lowered.steps)
         self.end = 0
 
     def reserve(self, name: str, size: int) -> None:
@@ -100,7 +115,7 @@ class _Writer:
 
     def bytes(self, name: str) -> int:
         type_ = self.graph.type(name)
-        return type_.size * itemsize(self.facts.stored(type_.dtype))
+        return dim.at(type_.size, self.late) * itemsize(self.facts.stored(type_.dtype))
 
     def weight_bytes(self, weight: Stored) -> int:
         """What a weight takes in the layout that its readers want."""
@@ -135,7 +150,8 @@ class _Writer:
             "backend": self.facts.backend,
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
-            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards()],
+            "late": list(self.late),
+            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards() if not dim.names([size]) & set(self.late)],
             "loaded": loaded if dim.is_symbolic(needed) else needed,
             "memory": size_to_json(needed),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
@@ -155,12 +171,15 @@ class _Writer:
             "init": init,
             "main": [self.step(step, choices) for step in steps],
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
+            "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
         }
 
     def place_arena(self, steps: Sequence[Step]) -> int:
         """Everything that only lives between launches shares one arena behind the lasting buffers; its bytes."""
         written = [view for step in flat(steps) for view in writes(step)]
-        sizes = {view.name: view.type.size * itemsize(view.type.dtype) for view in written if view.name not in self.offsets}
+        sizes = {
+            view.name: dim.at(view.type.size, self.late) * itemsize(view.type.dtype) for view in written if view.name not in self.offsets
+        }
         kept = {self.roots[name] for name in self.layers.values()} & set(sizes)
         places, total = place(live_ranges(steps, sizes, kept), self.facts.alignment)
         check(steps, {name: (offset, sizes[name]) for name, offset in places.items()}, kept)
@@ -217,8 +236,29 @@ class _Writer:
             source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
             size = step.source.type.size * itemsize(step.source.type.dtype)
             return {"copy": size_to_json(size), "from": source, "to": target}
-        steps = [self.step(inner, choices) for inner in step.steps]
-        return {"repeat": step.counter, "count": size_to_json(step.count), "steps": steps}
+        if isinstance(step, HostCall):
+            return self.host(step)
+        blocks = [[self.step(item, choices) for item in block] for block in inside(step)]
+        if isinstance(step, Repeat):
+            return {"repeat": step.counter, "count": size_to_json(step.count), "steps": blocks[0]}
+        condition = self.offsets[step.condition.name]
+        if isinstance(step, Branch):
+            return {"if": size_to_json(condition), "then": blocks[0], "else": blocks[1]}
+        bound = None if step.bound is None else size_to_json(step.bound)
+        late = step.result[0] if step.result else None
+        return {"loop": step.counter, "while": size_to_json(condition), "bound": bound, "result": late, "steps": blocks[0]}
+
+    def host(self, step: HostCall) -> dict[str, Any]:
+        self.procedures.setdefault(step.procedure.name, step.procedure)
+        views = (*step.inputs, *step.outputs)
+        return {
+            "host": step.procedure.name,
+            "layer": step.layer,
+            "operands": [size_to_json(self.offsets[view.name]) for view in views],
+            "elements": [size_to_json(view.type.size if view in step.inputs else dim.at(view.type.size, self.late)) for view in views],
+            "args": [size_to_json(step.args[name]) for name in step.procedure.arguments],
+            "result": step.result[0] if step.result else None,
+        }
 
     def launch(self, call: Call, choice: Choice) -> dict[str, Any]:
         kernel = self.kernel(call, choice)

@@ -1,7 +1,7 @@
 """Graph -> steps: every node that runs in the browser becomes nests applied to Variables."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from webkiln.errors import InternalError
@@ -9,7 +9,7 @@ from webkiln.ir.graph import Graph, Node
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
-from webkiln.nest.build import Call, Copy, Lowering, Repeat, Step, View, calls
+from webkiln.nest.build import Call, Lowering, Step, View, calls, inside, map_inside, reads, writes
 from webkiln.ops.table import complete, find
 
 VIEWS = frozenset({"Reshape", "Identity"})
@@ -74,7 +74,7 @@ def _inlined(
     return _steps(body, body.nodes, views, known, scope, depth), [views[name] for name in body.outputs.values()]
 
 
-def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Copy | Repeat]]]:
+def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Step]]]:
     """Neighbouring calls, which fusion may join, or what stands between them."""
     for _, group in groupby(steps, lambda step: isinstance(step, Call)):
         members = list(group)
@@ -82,7 +82,7 @@ def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Copy | Repea
 
 
 def _crossing(steps: Iterable[Step]) -> set[str]:
-    """The Variables that more than one run of calls, or a copy, mentions."""
+    """The Variables that more than one run of calls, or another step, mentions."""
     found: set[str] = set()
     seen: set[str] = set()
 
@@ -92,10 +92,9 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
             found.update(mentioned & seen)
             seen.update(mentioned)
             for step in between:
-                if isinstance(step, Repeat):
-                    visit(step.steps)
-                else:
-                    found.update((step.source.name, step.target.name))
+                found.update(view.name for view in (*reads(step), *writes(step)))
+                for block in inside(step):
+                    visit(block)
 
     visit(steps)
     return found
@@ -105,7 +104,7 @@ def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
     result: list[Step] = []
     for run, between in _runs(steps):
         result += (tidy(call) for call in join(fuse(run, kept), kept))
-        result += (replace(step, steps=_fused(step.steps, kept)) if isinstance(step, Repeat) else step for step in between)
+        result += (map_inside(step, lambda block: _fused(block, kept)) for step in between)
     return tuple(result)
 
 
