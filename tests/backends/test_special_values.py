@@ -13,7 +13,15 @@ from webkiln.nest.nest import COMBINERS
 from webkiln.nest.schedule import Schedule
 from webkiln.plan.schedule import SCALAR_ONLY
 
-PRINTERS = [("js", "", 1), ("wasm", "simd", 1), ("wasm", "simd", 8), ("wasm", "relaxed", 8), ("webgpu", "", 1), ("webgpu", "", 8), ("webgpu", "aligned", 8)]
+PRINTERS = [
+    ("js", "", 1),
+    ("wasm", "simd", 1),
+    ("wasm", "simd", 8),
+    ("wasm", "relaxed", 8),
+    ("webgpu", "", 1),
+    ("webgpu", "", 8),
+    ("webgpu", "aligned", 8),
+]
 SHADERS = ("webgpu",)
 """They know 32-bit types only, may take denormal numbers for zero, and compose `pow`, whose error grows with the exponent."""
 INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow"}
