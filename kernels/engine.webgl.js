@@ -1,4 +1,3 @@
-/** @import { Dtype, Engine, Layout, Move, Placed, TypedArray } from '../runtime/src/types.ts' */
 import { narrowed, stagedWords, widened } from './narrowing.js';
 
 /**
@@ -289,7 +288,7 @@ class Textures {
     const data = new array(buffer.width * buffer.height * channels);
     gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
     this.settle();
-    const values = new array(buffer.elements);
+    const values = new array(placed.shape.reduce((size, length) => size * length, 1));
     for (let index = 0; index < values.length; index++) values[index] = data[index * channels];
     return widened(placed, values.buffer);
   }

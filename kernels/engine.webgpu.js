@@ -1,11 +1,9 @@
-/** @import { Engine, Layout, Move, Placed, Program, TypedArray } from '../runtime/src/types.ts' */
 import { narrowed, stagedWords, widened } from './narrowing.js';
 
 /**
  * A dispatch of one kernel; `block` is the number of its argument block.
  * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
  */
-
 /**
  * The device of all models in this thread, with its pipelines by shader text.
  * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, lost: any, failure: string | null }} Gpu

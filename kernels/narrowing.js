@@ -1,5 +1,3 @@
-/** @import { Placed, TypedArray } from '../runtime/src/types.ts' */
-
 /** What lies in the memory of a GPU: words of 32 bits. @type {Record<string, any>} */
 const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
 

@@ -86,11 +86,16 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     }
 
 
+def places_of(facts: Facts) -> Arena | Textures:
+    """What tells Variables their places on a backend."""
+    return Textures() if facts.targets else Arena(facts.alignment)
+
+
 class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
         self.roots = planned.lowered.roots
-        self.places = Textures() if facts.targets else Arena(facts.alignment)
+        self.places = places_of(facts)
         self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
 

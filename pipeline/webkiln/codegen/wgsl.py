@@ -30,7 +30,7 @@ SCALAR = {
     "shl": "{0} << u32({1} & 31)", "shr": "{0} >> u32({1} & 31)",
 }  # fmt: skip
 BY_TYPE = {
-    ("neg", UINT): "0u - {0}", ("sign", FLOAT): "wk_sign({0})", ("sign", UINT): "min({0}, 1u)",
+    ("ne", FLOAT): "!({0} == {1})", ("neg", UINT): "0u - {0}", ("sign", FLOAT): "wk_sign({0})", ("sign", UINT): "min({0}, 1u)",
     ("shl", UINT): "{0} << ({1} & 31u)", ("shr", UINT): "{0} >> ({1} & 31u)",
     ("min", FLOAT): "wk_min({0}, {1})", ("max", FLOAT): "wk_max({0}, {1})",
     ("idiv", INT): "wk_idiv({0}, {1})", ("irem", INT): "wk_irem({0}, {1})",
@@ -84,7 +84,7 @@ class Wgsl:
         source = expr.args[0].type
         if expr.op == "cast":
             if expr.type == BOOL:
-                return f"{args[0]} != {self.literal(0, source)}"
+                return (BY_TYPE.get(("ne", source)) or SCALAR["ne"]).format(args[0], self.literal(0, source))
             return CASTS.get((source, expr.type), f"{expr.type}({{0}})").format(*args)
         if expr.op == "bitcast":
             return f"bitcast<{expr.type}>({args[0]})"
