@@ -1,6 +1,6 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +11,15 @@ from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
-from webkiln.nest.build import Call, Copy, Step, View
+from webkiln.nest import procedure as procedures
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, writes
 from webkiln.nest.facts import Facts
+from webkiln.nest.procedure import Procedure
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.memory import flat, writes
+from webkiln.plan.memory import flat
 from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
@@ -91,6 +93,17 @@ def places_of(facts: Facts) -> Arena | Textures:
     return Textures() if facts.targets else Arena(facts.alignment)
 
 
+def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
+    """What each size that the steps find out is at most, in their order."""
+    bounds: dict[str, int] = {}
+    for step in steps:
+        if isinstance(step, HostCall | Loop) and step.result:
+            bounds[step.result[0]] = dim.at(step.result[1], bounds)
+        for block in inside(step):
+            bounds |= _late_bounds(block)
+    return bounds
+
+
 class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
@@ -98,9 +111,12 @@ class _Writer:
         self.places = places_of(facts)
         self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
+        self.procedures: dict[str, Procedure] = {}
+        self.late = _late_bounds(planned.lowered.steps)
 
     def buffer(self, type_: Type) -> Buffer:
-        return Buffer(self.facts.stored(type_.dtype), type_.size)
+        """The room for a Variable, as large as it may become."""
+        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late))
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(self.graph.type(name)))
@@ -137,7 +153,8 @@ class _Writer:
             "backend": self.facts.backend,
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
-            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards()],
+            "late": list(self.late),
+            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards() if not dim.names([size]) & set(self.late)],
             **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
@@ -155,6 +172,7 @@ class _Writer:
             "init": init,
             "main": [self.step(step, choices) for step in steps],
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
+            "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
         }
 
     def share(self, steps: Sequence[Step]) -> None:
@@ -213,8 +231,29 @@ class _Writer:
             source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
             size = self.buffer(step.source.type).bytes
             return {"copy": size_to_json(size), "from": source, "to": target}
-        steps = [self.step(inner, choices) for inner in step.steps]
-        return {"repeat": step.counter, "count": size_to_json(step.count), "steps": steps}
+        if isinstance(step, HostCall):
+            return self.host(step)
+        blocks = [[self.step(item, choices) for item in block] for block in inside(step)]
+        if isinstance(step, Repeat):
+            return {"repeat": step.counter, "count": size_to_json(step.count), "steps": blocks[0]}
+        condition = self.offsets[step.condition.name]
+        if isinstance(step, Branch):
+            return {"if": size_to_json(condition), "then": blocks[0], "else": blocks[1]}
+        bound = None if step.bound is None else size_to_json(step.bound)
+        late = step.result[0] if step.result else None
+        return {"loop": step.counter, "while": size_to_json(condition), "bound": bound, "result": late, "steps": blocks[0]}
+
+    def host(self, step: HostCall) -> dict[str, Any]:
+        self.procedures.setdefault(step.procedure.name, step.procedure)
+        views = (*step.inputs, *step.outputs)
+        return {
+            "host": step.procedure.name,
+            "layer": step.layer,
+            "operands": [size_to_json(self.offsets[view.name]) for view in views],
+            "elements": [size_to_json(view.type.size if view in step.inputs else dim.at(view.type.size, self.late)) for view in views],
+            "args": [size_to_json(step.args[name]) for name in step.procedure.arguments],
+            "result": step.result[0] if step.result else None,
+        }
 
     def launch(self, call: Call, choice: Choice) -> dict[str, Any]:
         kernel = self.kernel(call, choice)

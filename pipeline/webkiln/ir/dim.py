@@ -1,6 +1,7 @@
 """Sizes known at run time: canonical integer expressions over named placeholders.
 
-A placeholder such as `T` is set when the model runs and is at least 1; a step counter of a loop is at least 0. A Dim is a polynomial
+A placeholder such as `T` is set when the model runs and is at least 1; a step counter of a loop, and a size that only the run itself
+finds out, is at least 0. A Dim is a polynomial
 with integer coefficients, whose atoms are names and the terms floordiv, max and min of other sizes. Equal polynomials are equal Dims;
 where the result of an operation does not depend on any name it is an int, so that code that computes with sizes need not know the
 difference. What would need a number (`range`, an allocation) fails, and a comparison that the lower bounds cannot decide raises ShapeError.
@@ -27,6 +28,8 @@ else:
 NAME = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
 COUNTER = re.compile(r"i\d+\Z")
 """The names of the counters of loops, which placeholders cannot have."""
+LATE = re.compile(r"u\d+\Z")
+"""The names of sizes that a run finds out."""
 SAMPLE = 64
 """The value of every name where a choice between correct alternatives wants a typical size."""
 
@@ -141,14 +144,24 @@ class Dim(_Number):
 
 def placeholder(name: str) -> int:
     """The size called `name`, at least 1; ShapeError where a size cannot have that name."""
-    if COUNTER.match(name):
-        raise ShapeError(f"{name!r} is the name of a step counter; choose another one for the size")
+    if COUNTER.match(name) or LATE.match(name):
+        raise ShapeError(f"{name!r} is the name of a step counter or of a size that runs find out; choose another one for the size")
     return _named(name, 1)
 
 
 def counter(name: str) -> int:
     """The number of the current step of the loop called `name`, from 0."""
     return _named(name, 0)
+
+
+def late(name: str) -> int:
+    """The size called `name`, which is known only after a launch, at least 0."""
+    return _named(name, 0)
+
+
+def named(name: str) -> int:
+    """The size of that name, whichever kind it is."""
+    return _named(name, 0) if COUNTER.match(name) or LATE.match(name) else placeholder(name)
 
 
 def _named(name: str, low: int) -> int:
@@ -352,7 +365,7 @@ def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]
     """Add to `values` what names must be for sizes to be those of `actual`; ShapeError where they cannot."""
     for size, number in zip(declared, actual, strict=True):
         rest = at(size, values)
-        if isinstance(rest, Dim) and NAME.match(str(rest)) and number >= 1:
+        if isinstance(rest, Dim) and NAME.match(str(rest)) and number >= (0 if LATE.match(str(rest)) else 1):
             values[str(rest)] = number
         elif rest != number:
             raise ShapeError(f"a size is {size}, got {number}")

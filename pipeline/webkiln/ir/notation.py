@@ -3,7 +3,7 @@
 import ast
 
 from webkiln.errors import InternalError, ShapeError
-from webkiln.ir.dim import COUNTER, Dim, counter, floordiv, greatest, least, placeholder
+from webkiln.ir.dim import Dim, floordiv, greatest, least, named
 
 
 def size_to_json(size: int) -> int | str:
@@ -35,7 +35,7 @@ def _parsed(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.Name):
-        return counter(node.id) if COUNTER.match(node.id) else placeholder(node.id)
+        return named(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_parsed(node.operand)
     if isinstance(node, ast.BinOp):

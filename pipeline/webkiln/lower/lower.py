@@ -1,7 +1,7 @@
 """Graph -> steps: every node that runs in the browser becomes nests applied to Variables."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from webkiln.errors import InternalError
@@ -10,7 +10,7 @@ from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
-from webkiln.nest.build import Call, Copy, Lowering, Repeat, Step, View, calls
+from webkiln.nest.build import Call, Lowering, Step, View, calls, inside, map_inside, reads, writes
 from webkiln.ops.table import complete, find
 
 VIEWS = frozenset({"Reshape", "Identity"})
@@ -77,7 +77,7 @@ def _inlined(
     return _steps(body, body.nodes, views, known, scope, depth), [views[name] for name in body.outputs.values()]
 
 
-def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Copy | Repeat]]]:
+def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Step]]]:
     """Neighbouring calls, which fusion may join, or what stands between them."""
     for _, group in groupby(steps, lambda step: isinstance(step, Call)):
         members = list(group)
@@ -85,7 +85,7 @@ def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Copy | Repea
 
 
 def _crossing(steps: Iterable[Step]) -> set[str]:
-    """The Variables that more than one run of calls, or a copy, mentions."""
+    """The Variables that more than one run of calls, or another step, mentions."""
     found: set[str] = set()
     seen: set[str] = set()
 
@@ -95,10 +95,9 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
             found.update(mentioned & seen)
             seen.update(mentioned)
             for step in between:
-                if isinstance(step, Repeat):
-                    visit(step.steps)
-                else:
-                    found.update((step.source.name, step.target.name))
+                found.update(view.name for view in (*reads(step), *writes(step)))
+                for block in inside(step):
+                    visit(block)
 
     visit(steps)
     return found
@@ -108,17 +107,14 @@ def _fused(steps: Iterable[Step], kept: set[str], *, apart: bool) -> tuple[Step,
     result: list[Step] = []
     for run, between in _runs(steps):
         result += (tidy(call) for call in join(fuse(run, kept), kept, apart=apart))
-        result += (replace(step, steps=_fused(step.steps, kept, apart=apart)) if isinstance(step, Repeat) else step for step in between)
+        result += (map_inside(step, lambda block: _fused(block, kept, apart=apart)) for step in between)
     return tuple(result)
 
 
 def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
     result: list[Step] = []
     for step in steps:
-        if isinstance(step, Repeat):
-            result.append(replace(step, steps=_drawn(step.steps, targets)))
-        else:
-            result += draws(step, targets) if isinstance(step, Call) else [step]
+        result += draws(step, targets) if isinstance(step, Call) else [map_inside(step, lambda block: _drawn(block, targets))]
     return tuple(result)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from webkiln.errors import InternalError
@@ -10,7 +10,9 @@ from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Type
 from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, bitcast, const, load, select
-from webkiln.nest.nest import COMPUTE, Accumulator, Loop, Nest, Operand, Output, check
+from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand, Output, check
+from webkiln.nest.nest import Loop as Axis
+from webkiln.nest.procedure import Procedure, Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +64,80 @@ class Repeat:
     steps: tuple["Step", ...]
 
 
-Step = Call | Copy | Repeat
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """A procedure applied to Variables. `result`: the late size that is what it returns, with what it is at most."""
+
+    procedure: Procedure
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    args: Mapping[str, int]
+    layer: str = ""
+    result: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """`then` where the bool `condition` holds, else `otherwise`."""
+
+    condition: View
+    then: tuple["Step", ...]
+    otherwise: tuple["Step", ...]
+    layer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Steps done while the bool `condition` holds, at most `bound` times if there is one; `counter` goes from 0. `result`: the late size
+    that is how often they were done, with what it is at most."""
+
+    counter: str
+    condition: View
+    bound: int | None
+    steps: tuple["Step", ...]
+    layer: str = ""
+    result: tuple[str, int] | None = None
+
+
+Step = Call | Copy | Repeat | HostCall | Branch | Loop
 Inline = Callable[[Graph, Sequence[View], int], tuple[list[Step], list[View]]]
 """Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the views of its outputs."""
 
 
+def inside(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The blocks of steps within a step."""
+    if isinstance(step, Repeat | Loop):
+        return (step.steps,)
+    return (step.then, step.otherwise) if isinstance(step, Branch) else ()
+
+
+def map_inside(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> Step:
+    """The step with every block within it changed."""
+    if isinstance(step, Repeat | Loop):
+        return replace(step, steps=change(step.steps))
+    if isinstance(step, Branch):
+        return replace(step, then=change(step.then), otherwise=change(step.otherwise))
+    return step
+
+
+def reads(step: Step) -> tuple[View, ...]:
+    """What a step itself reads, without the steps within it."""
+    if isinstance(step, Branch | Loop):
+        return (step.condition,)
+    return step.inputs if isinstance(step, Call | HostCall) else (step.source,) if isinstance(step, Copy) else ()
+
+
+def writes(step: Step) -> tuple[View, ...]:
+    return step.outputs if isinstance(step, Call | HostCall) else (step.target,) if isinstance(step, Copy) else ()
+
+
 def calls(steps: Iterable[Step]) -> Iterator[Call]:
-    """Every call, those inside repeats too, in order."""
+    """Every call, those inside other steps too, in order."""
     for step in steps:
         if isinstance(step, Call):
             yield step
-        elif isinstance(step, Repeat):
-            yield from calls(step.steps)
+        for block in inside(step):
+            yield from calls(block)
 
 
 class Lowering:
@@ -117,15 +181,46 @@ class Lowering:
         self.steps += steps
         return outputs
 
+    def host(self, writer: Writer, inputs: Sequence[View], outputs: Sequence[View], result: tuple[Expr, str, int] | None = None) -> None:
+        """Append what `writer` wrote; `result`: what it returns, the late size which that is, and what it is at most."""
+        made = writer.done(result[0] if result else None)
+        late = result[1:] if result else None
+        self.steps.append(HostCall(made, tuple(inputs), tuple(outputs), dict(writer.args), self.layer, late))
+
+    @contextmanager
+    def _block(self) -> Iterator[list[Step]]:
+        outside, self.steps = self.steps, []
+        block = self.steps
+        yield block
+        self.steps = outside
+
+    def branch(self, condition: View, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """What one of two functions appends happens, by the bool `condition`."""
+        with self._block() as yes:
+            then()
+        with self._block() as no:
+            otherwise()
+        self.steps.append(Branch(condition, tuple(yes), tuple(no), self.layer))
+
+    @contextmanager
+    def loop(self, condition: View, bound: int | None, result: tuple[str, int] | None = None) -> Iterator[int]:
+        """What is appended inside happens while the bool `condition` holds; gives the number of the repetition, from 0."""
+        name = f"i{self._depth}"
+        self._depth += 1
+        with self._block() as steps:
+            yield dim.counter(name)
+        self._depth -= 1
+        self.steps.append(Loop(name, condition, bound, tuple(steps), self.layer, result))
+
     @contextmanager
     def repeat(self, count: int) -> Iterator[int]:
         """What is appended inside happens `count` times; gives the number of the repetition, from 0."""
-        outside, self.steps = self.steps, []
         name = f"i{self._depth}"
         self._depth += 1
-        yield dim.counter(name)
+        with self._block() as steps:
+            yield dim.counter(name)
         self._depth -= 1
-        self.steps = [*outside, Repeat(name, count, tuple(self.steps))]
+        self.steps.append(Repeat(name, count, tuple(steps)))
 
 
 class NestBuilder:
@@ -135,8 +230,8 @@ class NestBuilder:
         self._lowering = lowering
         self._inputs: list[View] = []
         self._outputs: list[tuple[View, Output]] = []
-        self._axes: list[Loop] = []
-        self._reduce: list[Loop] = []
+        self._axes: list[Axis] = []
+        self._reduce: list[Axis] = []
         self._accumulators: list[Accumulator] = []
         self._indices: tuple[Expr, ...] = ()
         self._args: dict[str, int] = {}
@@ -151,11 +246,11 @@ class NestBuilder:
         self._args[name] = value
         return arg(name)
 
-    def _loop(self, size: int, prefix: str, loops: list[Loop]) -> Expr:
+    def _loop(self, size: int, prefix: str, loops: list[Axis]) -> Expr:
         if size == 1:
             return const(0, INT)
         name = f"{prefix}{len(loops)}"
-        loops.append(Loop(name, self.number(size) if size else self.argument(0)))
+        loops.append(Axis(name, self.number(size) if size else self.argument(0)))
         return axis(name)
 
     def axes(self, shape: Sequence[int]) -> tuple[Expr, ...]:

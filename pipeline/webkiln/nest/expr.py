@@ -52,9 +52,9 @@ COSTLY = frozenset(
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Expr:
-    """One node. `op` is a key of VOCABULARY, or one of const, axis, arg, acc, accindex, load, select, cast, bitcast.
+    """One node. `op` is a key of VOCABULARY, or one of const, axis, arg, acc, accindex, load, select, cast, bitcast; in procedures also local.
 
-    `value` is the number of a const, the name of an axis or arg, the position of an acc, or (input position, guarded) of a load.
+    `value` is the number of a const, the name of an axis, arg or local, the position of an acc, or (input position, guarded) of a load.
     The arguments of a load are its logical indices, then, if guarded, its guard and the value it has where the guard is false.
     """
 
@@ -131,6 +131,11 @@ def axis(name: str) -> Expr:
 def arg(name: str) -> Expr:
     """A run-time i32 argument of the kernel: a size, stride or offset."""
     return make("arg", INT, value=name)
+
+
+def local(name: str, type_: str) -> Expr:
+    """What a variable of a procedure holds where the expression stands."""
+    return make("local", type_, value=name)
 
 
 def acc(position: int, type_: str) -> Expr:

@@ -148,13 +148,25 @@ def load_guard(expr: Expr) -> tuple[Expr, Expr] | None:
     return (expr.args[-2], expr.args[-1]) if expr.value[1] else None
 
 
-def to_json(nest: Nest) -> dict[str, Any]:
-    """Expressions as one table in which operands precede users."""
-    extents = tuple(loop.extent for loop in (*nest.axes, *nest.reduce))
-    order = walk((*extents, *nest.roots))
+def exprs_to_json(roots: Iterable[Expr]) -> tuple[list[Any], dict[Expr, int]]:
+    """Expressions as one table in which operands precede users, and where each stands."""
+    order = walk(roots)
     position = {expr: index for index, expr in enumerate(order)}
+    return [[e.op, e.type, [position[a] for a in e.args], encode(e.value)] for e in order], position
+
+
+def exprs_from_json(data: Iterable[Any]) -> list[Expr]:
+    exprs: list[Expr] = []
+    for op, type_, args, value in data:
+        exprs.append(make(op, type_, tuple(exprs[a] for a in args), decode(value)))
+    return exprs
+
+
+def to_json(nest: Nest) -> dict[str, Any]:
+    extents = tuple(loop.extent for loop in (*nest.axes, *nest.reduce))
+    table, position = exprs_to_json((*extents, *nest.roots))
     return {
-        "exprs": [[e.op, e.type, [position[a] for a in e.args], encode(e.value)] for e in order],
+        "exprs": table,
         "inputs": [[o.dtype, o.rank] for o in nest.inputs],
         "axes": [[loop.axis, position[loop.extent]] for loop in nest.axes],
         "reduce": [[loop.axis, position[loop.extent]] for loop in nest.reduce],
@@ -164,9 +176,7 @@ def to_json(nest: Nest) -> dict[str, Any]:
 
 
 def from_json(data: dict[str, Any]) -> Nest:
-    exprs: list[Expr] = []
-    for op, type_, args, value in data["exprs"]:
-        exprs.append(make(op, type_, tuple(exprs[a] for a in args), decode(value)))
+    exprs = exprs_from_json(data["exprs"])
 
     def loops(items: Iterable[tuple[str, int]]) -> tuple[Loop, ...]:
         return tuple(Loop(axis, exprs[extent]) for axis, extent in items)

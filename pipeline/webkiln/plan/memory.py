@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.nest.build import Call, Copy, Repeat, Step, View
+from webkiln.nest.build import Loop, Repeat, Step, inside, reads, writes
 
 SAMPLES = (1, 2, 3, 17, 64, 1000)
 """Values of placeholders at which a symbolic plan is checked."""
@@ -22,14 +22,6 @@ class Range:
     last: int
 
 
-def reads(step: Call | Copy) -> tuple[View, ...]:
-    return step.inputs if isinstance(step, Call) else (step.source,)
-
-
-def writes(step: Call | Copy) -> tuple[View, ...]:
-    return step.outputs if isinstance(step, Call) else (step.target,)
-
-
 def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str]) -> list[Range]:
     """One range per Variable in `sizes`; those in `kept` stay live to the end.
 
@@ -39,37 +31,40 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str])
     spans: dict[str, tuple[int, int]] = {}
 
     def visit(steps: Iterable[Step], position: int) -> tuple[int, Counter[str]]:
-        inside: Counter[str] = Counter()
+        found: Counter[str] = Counter()
         for step in steps:
-            begin = position
-            if isinstance(step, Repeat):
-                position, names = visit(step.steps, begin)
-                shared = [name for name in names if mentions[name] > names[name]]
-            else:
-                position, names = begin + 1, Counter(_names(step))
-                shared = list(names)
-            for name in shared:
+            begin, own, within = position, Counter(_names(step)), Counter[str]()
+            for block in inside(step):
+                position, names = visit(block, position)
+                within += names
+            position = max(position, begin + 1)
+            again = isinstance(step, Repeat | Loop)
+            crossing = [name for name in within if again and mentions[name] > within[name]]
+            for name in (*own, *crossing):
                 first, last = spans.get(name, (begin, begin))
                 spans[name] = (min(first, begin), max(last, position - 1))
-            inside += names
-        return position, inside
+            found += own + within
+        return position, found
 
     end, _ = visit(steps, 0)
     return [Range(name, sizes[name], spans[name][0], end if name in kept else spans[name][1]) for name in sizes if name in spans]
 
 
-def _names(step: Call | Copy) -> list[str]:
+def _names(step: Step) -> list[str]:
     return [view.name for view in (*reads(step), *writes(step))]
 
 
-def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Call | Copy]:
-    """The steps in the order in which they run, with as many turns of each repeat."""
+def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
+    """The steps in the order in which they run, with as many turns of each repeat or loop and both branches; one that holds others comes
+    before them (and a loop again behind them), as far as it reads anything itself."""
     for step in steps:
-        if isinstance(step, Repeat):
-            for _ in range(times):
-                yield from flat(step.steps, times)
-        else:
+        if not isinstance(step, Repeat):
             yield step
+        for _ in range(times if isinstance(step, Repeat | Loop) else 1):
+            for block in inside(step):
+                yield from flat(block, times)
+            if isinstance(step, Loop):
+                yield step
 
 
 def aligned(size: int, alignment: int) -> int:
@@ -105,6 +100,10 @@ def check(steps: Sequence[Step], places: Mapping[str, tuple[int, int]], kept: se
         _simulate(steps, extents, kept)
 
 
+def _layer(step: Step) -> str:
+    return "" if isinstance(step, Repeat) else step.layer
+
+
 def _simulate(steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kept: set[str]) -> None:
     valid: set[str] = set()
     overwritten: dict[str, str] = {}
@@ -120,13 +119,13 @@ def _simulate(steps: Sequence[Step], extents: Mapping[str, tuple[int, int]], kep
 
     for step in flat(steps, times=2):
         for view in reads(step):
-            demand(view.name, step.layer)
+            demand(view.name, _layer(step))
         for view in writes(step):
             if view.name not in extents:
                 continue
             lost = {name for name in valid if name != view.name and overlaps(name, view.name)}
             if clash := lost & {other.name for other in (*reads(step), *writes(step))}:
-                raise InternalError(f"memory plan: {step.layer} writes {view.name} over {', '.join(sorted(clash))}, which it also uses")
+                raise InternalError(f"memory plan: {_layer(step)} writes {view.name} over {', '.join(sorted(clash))}, which it also uses")
             valid -= lost
             overwritten |= dict.fromkeys(lost, view.name)
             valid.add(view.name)

@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import Call, Copy, Repeat, Step, View
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Step, View, map_inside
 from webkiln.nest.compose import half
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import COMPUTE, Nest, Operand, Output, load_guard, load_index
+from webkiln.nest.procedure import Procedure, Store
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
@@ -40,20 +41,53 @@ def stored_call(call: Call, facts: Facts, packed: Collection[str] = ()) -> Call:
 
 
 def _step(step: Step, facts: Facts) -> Step:
+    def seen(view: View) -> View:
+        return View(view.name, Type(facts.stored(view.type.dtype), view.shape))
+
     if isinstance(step, Call):
         return stored_call(step, facts)
     if isinstance(step, Copy):
-        source, target = (View(view.name, Type(facts.stored(view.type.dtype), view.shape)) for view in (step.source, step.target))
-        return Copy(source, target, step.layer)
-    return Repeat(step.counter, step.count, stored(step.steps, facts))
+        return Copy(seen(step.source), seen(step.target), step.layer)
+    if isinstance(step, HostCall):
+        views = [tuple(map(seen, operands)) for operands in (step.inputs, step.outputs)]
+        inputs, outputs = ([view.type.dtype for view in operands] for operands in views)
+        return replace(step, procedure=narrowed_procedure(step.procedure, inputs, outputs), inputs=views[0], outputs=views[1])
+    changed = replace(step, condition=seen(step.condition)) if isinstance(step, Branch | Loop) else step
+    return map_inside(changed, lambda block: stored(block, facts))
 
 
 def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
     """`nest` over operands of these dtypes, computing in f32, i32, u32 and bool only."""
+    changed = nest.map(_changer(inputs))
+    results = tuple(
+        Output(Operand(dtype, out.operand.rank), _kept(out.value, out.operand.dtype, COMPUTE[dtype]), out.index)
+        for out, dtype in zip(changed.outputs, outputs, strict=True)
+    )
+    operands = tuple(Operand(dtype, operand.rank) for operand, dtype in zip(nest.inputs, inputs, strict=True))
+    return replace(changed, inputs=operands, outputs=results)
+
+
+def narrowed_procedure(procedure: Procedure, inputs: list[str], outputs: list[str]) -> Procedure:
+    """`procedure` over operands of these dtypes."""
+
+    def store(item: Store) -> Store:
+        dtype = procedure.outputs[item.output].dtype
+        return Store(item.output, item.index, _kept(item.value, dtype, COMPUTE[outputs[item.output]]))
+
+    return replace(
+        procedure.map(_changer([*inputs, *outputs]), store),
+        inputs=tuple(Operand(dtype, 1) for dtype in inputs),
+        outputs=tuple(Operand(dtype, 1) for dtype in outputs),
+        locals=tuple((name, NARROW.get(type_, type_)) for name, type_ in procedure.locals),
+    )
+
+
+def _changer(operands: list[str]) -> Callable[[Expr], Expr | None]:
+    """Rewrites one node; `operands`: the dtypes of what may be loaded."""
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "load":
-            return _load(expr, inputs[expr.value[0]])
+            return _load(expr, operands[expr.value[0]])
         if expr.op == "const" and expr.type in NARROW:
             return _const(expr)
         if expr.op in ("cast", "bitcast"):
@@ -61,13 +95,7 @@ def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
             return function(expr.args[0], NARROW.get(expr.type, expr.type))
         return make(expr.op, NARROW[expr.type], expr.args, expr.value) if expr.type in NARROW else None
 
-    changed = nest.map(change)
-    results = tuple(
-        Output(Operand(dtype, out.operand.rank), _kept(out.value, out.operand.dtype, COMPUTE[dtype]), out.index)
-        for out, dtype in zip(changed.outputs, outputs, strict=True)
-    )
-    operands = tuple(Operand(dtype, operand.rank) for operand, dtype in zip(nest.inputs, inputs, strict=True))
-    return replace(changed, inputs=operands, outputs=results)
+    return change
 
 
 def _load(expr: Expr, dtype: str) -> Expr:
