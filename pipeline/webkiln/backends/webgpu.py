@@ -2,4 +2,6 @@
 
 from webkiln.nest.facts import WORDS, Facts
 
-FACTS = Facts(backend="webgpu", width=1, shapes=((1, 1),), dot=(1, 1), map_lanes=1, packs=False, storage=WORDS)
+FACTS = Facts(
+    backend="webgpu", width=4, shapes=((4, 4),), dot=(4, 4), map_lanes=4, packs=True, threads=True, storage=WORDS,
+)  # fmt: skip

@@ -15,9 +15,10 @@ class Facts:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
-    `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which
-    elements of a dtype lie in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers
-    instead of parts of one memory, how many it can draw to; else 0.
+    `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `packs`: whether
+    constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie
+    in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers instead of parts of one memory,
+    how many it can draw to; else 0.
     """
 
     backend: str
@@ -26,6 +27,7 @@ class Facts:
     dot: tuple[int, int]
     map_lanes: int
     packs: bool
+    threads: bool = False
     alignment: int = 64
     staging: int = 32 << 20
     storage: Mapping[str, str] = field(default_factory=dict)

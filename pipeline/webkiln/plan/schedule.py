@@ -4,7 +4,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webkiln.ir.dim import is_symbolic, sampled
 from webkiln.nest.affine import depends, step
@@ -13,6 +13,7 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.plan.align import is_aligned
 
 SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
@@ -44,6 +45,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
             refusals.append(f"{loop.axis}: {fit}")
             continue
         schedule = _scheduled(call, loop.axis, fit, facts)
+        if facts.threads:
+            schedule = replace(schedule, aligned=is_aligned(call, schedule))
         return Choice(schedule, _described(schedule, call, refusals))
     for loop in reversed(nest.reduce):
         reason = _unfit_row(call, loop, facts)
@@ -95,6 +98,8 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         return moving
     panels: dict[int, Panel] = {}
     for expr in moving:
+        if facts.threads and _contiguous(load_index(expr), name):
+            continue
         panel = _panel(call, expr, name, facts, constants)
         if panel is not None:
             panels[expr.value[0]] = panel
@@ -216,6 +221,9 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
         return Schedule((*others, name), name, facts.map_lanes, whole=whole)
     lanes, count = _lanes(call, name, facts)
     tile = _tile(call, name)
+    if facts.threads:
+        axis_, copies = (tile.axis, count) if tile else (None, 1)
+        return Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)
