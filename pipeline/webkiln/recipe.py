@@ -10,7 +10,7 @@ from typing import Any
 
 from webkiln.errors import RecipeError
 
-BACKENDS = ("webgpu", "wasm", "js")
+BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """Best first."""
 USUAL_BACKENDS = ("wasm", "js")
 """What is built where nothing is said: what runs everywhere, in browsers and in Node."""

@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+WORDS = {
+    "float64": "float32", "float16": "float32", "bool": "uint32", "uint8": "uint32", "uint16": "uint32", "uint64": "uint32",
+    "int8": "int32", "int16": "int32", "int64": "int32",
+}  # fmt: skip
+"""Storage in memory that consists of words of 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -10,9 +16,9 @@ class Facts:
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
     `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `packs`: whether
-    constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which elements of a dtype
-    lie in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers instead of parts of one
-    memory, how many it can draw to; else 0.
+    constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie
+    in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers instead of parts of one memory,
+    how many it can draw to; else 0.
     """
 
     backend: str
