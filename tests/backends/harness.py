@@ -23,6 +23,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import draws
 from webkiln.nest.build import Call, View
 from webkiln.nest.schedule import Schedule
+from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
@@ -83,7 +84,7 @@ def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd") 
     prepared = []
     for job in jobs:
         made = program(job.graph, FACTS[backend], job.encoding)
-        prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), job.weights)))
+        prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights))))
     return run_programs(prepared, backend, folder, variant)
 
 
