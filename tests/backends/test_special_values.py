@@ -203,6 +203,27 @@ def test_lanes_keep_extremes(backend, variant, along, tmp_path):
         np.testing.assert_array_equal(compared(outputs[name]), compared(function(rows, axis=1)), err_msg=name)
 
 
+@pytest.mark.parametrize("length", [0, 3, 256, 1001])
+def test_groups_of_invocations_reduce_one_row(length, tmp_path):
+    rng = np.random.default_rng(length)
+    rows = rng.integers(-9, 9, (5, length)).astype(np.float32)
+    for value, row in zip((np.nan, np.inf, -np.inf), rows, strict=False):
+        row[length // 2 : length // 2 + 1] = value
+    names = ("sum", "max", "min")
+    low = Lowering([View("x", Type("float32", rows.shape))], [View(name, Type("float32", (5,))) for name in names], "groups")
+    nest = low.nest()
+    value = nest.load(low.inputs[0], (*nest.axes((5,)), nest.reduce(length)))
+    for out in low.outputs:
+        nest.store(out, nest.accumulate(out.name, value))
+    nest.done()
+    (call,) = low.calls
+    (outputs,) = run_programs(
+        [Prepared(call_program(call, Schedule(("a0",), "r0", 4, group=64), "webgpu"), {"x": rows})], "webgpu", tmp_path
+    )
+    for name, expected in zip(names, oracle(call, {"x": rows}), strict=True):
+        np.testing.assert_array_equal(outputs[name], expected, err_msg=name)
+
+
 def test_the_vectors_hold_what_they_promise():
     assert np.isnan(FLOATS).any()
     assert np.isinf(FLOATS).sum() == 2

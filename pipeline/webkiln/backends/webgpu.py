@@ -7,5 +7,5 @@ STORAGE = {
     "int8": "int32", "int16": "int32", "int64": "int32",
 }  # fmt: skip
 FACTS = Facts(
-    backend="webgpu", width=4, shapes=((4, 4),), dot=(4, 4), map_lanes=4, packs=True, threads=True, storage=STORAGE,
+    backend="webgpu", width=4, shapes=((4, 4),), dot=(4, 4), map_lanes=4, packs=True, threads=True, group=64, storage=STORAGE,
 )  # fmt: skip

@@ -4,8 +4,11 @@ A schedule makes several copies of the innermost body: `count` neighbours on the
 as vectors where the dialect has them and as scalars where it has not.
 """
 
+from collections.abc import Iterable
+
 from webkiln.codegen.dialect import Dialect, Threads
 from webkiln.codegen.points import Points
+from webkiln.codegen.values import accumulator
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import Kernel
@@ -54,12 +57,13 @@ class _Invocations(Points):
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect)
         self.threads = threads
+        self.groups = threads.groups if kernel.schedule.group > 1 else None
         self.extents: dict[str, str] = {}
 
     def parallel(self, loops: list[Loop]) -> None:
         """Decode the number of the invocation, whose chunks lie row-major along `loops`."""
         schedule, declared = self.kernel.schedule, self.here.declarations
-        number = self.threads.number
+        number = self.threads.number if self.groups is None else self.groups.number
         for loop in reversed(loops):
             name = loop.axis
             self.levels[name] = 0
@@ -75,6 +79,19 @@ class _Invocations(Points):
         self.copies = (along // self.width, schedule.count)
         self.point()
 
+    def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
+        if self.groups is None:
+            return super().spans(name, extent)
+        lanes, group, local = self.kernel.schedule.lanes, self.kernel.schedule.group, self.groups.local
+        rest = self.groups.strided(name, f"{extent} / {lanes} * {lanes} + {local}", extent, 1, group)
+        return [(lanes, self.groups.strided(name, f"{local} * {lanes}", extent, lanes, lanes * group)), (1, rest)]
+
+    def reduce_rows(self) -> None:
+        super().reduce_rows()
+        if self.groups is not None:
+            for position, t, v in self.accumulators():
+                self.here.statements += self.groups.gather(self.nest.accumulators[position], accumulator(position, t, v))
+
     @property
     def ragged(self) -> bool:
         return self.simd is not None and not self.kernel.schedule.whole
@@ -82,4 +99,6 @@ class _Invocations(Points):
     def put(self, statement: str, t: int, v: int) -> None:
         offsets = {self.tile: t, self.vector: v - v % self.width if self.kernel.schedule.whole else v}
         conditions = [f"{name} + {offset} < {self.extents[name]}" for name, offset in offsets.items() if name in self.extents and offset]
+        if self.groups is not None:
+            conditions.append(f"{self.groups.local} == 0")
         self.here.statements.append(f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement)

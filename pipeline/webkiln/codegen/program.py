@@ -174,9 +174,9 @@ def _literal_text(text: str) -> str:
 
 
 def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
-    """How many chunks of points a launch has, which is how many invocations compute them."""
+    """How many invocations compute the chunks of points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
-    total = 1
+    total = kernel.schedule.group
     for loop in kernel.nest.axes:
         span = kernel.schedule.span(loop.axis)
         total = total * dim.floordiv(args[loop.extent.value] + (span - 1), span)

@@ -11,6 +11,7 @@ import numpy as np
 
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
+from webkiln.codegen.values import accumulator
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -42,12 +43,42 @@ BY_TYPE = {
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 
+class Workgroup:
+    """All invocations of a workgroup."""
+
+    number = "workgroup"
+    local = "local"
+
+    def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
+        return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
+
+    def gather(self, item: Accumulator, name: str) -> list[str]:
+        """As a tree in the memory of the workgroup."""
+        (combined,) = combination(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
+        return [
+            f"parts_{name}[local] = {name};",
+            "workgroupBarrier();",
+            f"for (var half = {WORKGROUP // 2}; half > 0; half /= 2) {{",
+            f"  if (local < half) {{ {combined} }}",
+            "  workgroupBarrier();",
+            "}",
+            f"{name} = parts_{name}[0];",
+        ]
+
+
+def combination(item: Accumulator, name: str, value: str) -> list[str]:
+    if item.combiner in ("sum", "prod"):
+        return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+    return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
+
+
 class Wgsl:
     """`whole`: the arena is an array of vectors instead of words."""
 
     composed = frozenset(COMPOSITIONS)
     pointers = None
     number = "invocation"
+    groups = Workgroup()
 
     def __init__(self, *, whole: bool) -> None:
         self.whole = whole
@@ -74,7 +105,7 @@ class Wgsl:
             return "wk_nan()"
         if isinf(value):
             return "wk_infinity()" if value > 0 else "(-wk_infinity())"
-        text = f"{np.float32(value)}f"
+        text = f"{np.float32(value)!s}f"
         return f"({text})" if text[0] == "-" else text
 
     def loop(self, name: str, extent: str) -> str:
@@ -116,14 +147,20 @@ class Wgsl:
         return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if item.combiner in ("sum", "prod"):
-            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-        if item.combiner in ("max", "min"):
-            return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
+        if not item.combiner.startswith("arg"):
+            return combination(item, name, value)
         better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
         if item.body.type == FLOAT:
             better = f"({better} || wk_isnan({value})) && !wk_isnan({name})"
         return [f"if (!{name}_any || ({better})) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
+
+
+def parts(kernel: Kernel) -> dict[str, str]:
+    """The memory in which the accumulators of a workgroup are combined: name -> type."""
+    if kernel.schedule.group == 1:
+        return {}
+    copies = [(position, t) for position in range(len(kernel.nest.accumulators)) for t in range(kernel.schedule.count)]
+    return {f"parts_{accumulator(position, t, 0)}": kernel.nest.accumulators[position].body.type for position, t in copies}
 
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
@@ -133,5 +170,10 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
     return templates.render(
-        "nest.wgsl", arguments=[*inputs, *outputs, *kernel.arguments], lines=lines, workgroup=WORKGROUP, whole=dialect.whole
+        "nest.wgsl",
+        parts=parts(kernel),
+        arguments=[*inputs, *outputs, *kernel.arguments],
+        lines=lines,
+        workgroup=WORKGROUP,
+        whole=dialect.whole,
     )

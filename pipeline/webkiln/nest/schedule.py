@@ -20,7 +20,7 @@ class Schedule:
     """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
-    at a multiple of four elements of their operand."""
+    at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -30,6 +30,7 @@ class Schedule:
     panels: tuple[Panel, ...] = ()
     whole: bool = False
     aligned: bool = False
+    group: int = 1
 
     def span(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -49,10 +50,11 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
         "whole": schedule.whole,
         **({"aligned": True} if schedule.aligned else {}),
+        **({"group": schedule.group} if schedule.group > 1 else {}),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    return Schedule(*loops, panels, data["whole"], data.get("aligned", False))
+    return Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1))

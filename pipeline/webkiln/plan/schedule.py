@@ -5,6 +5,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from math import prod
 
 from webkiln.ir.dim import is_symbolic, sampled
 from webkiln.nest.affine import depends, step
@@ -19,6 +20,8 @@ SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floor
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
+LONG_ROW, FEW_POINTS = 256, 1024
+"""From and up to where several invocations reduce one row: else there is work enough for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
         reason = _unfit_row(call, loop, facts)
         if reason is None:
             schedule = _along(call, loop.axis, facts)
+            if facts.group > 1 and _extent(call, loop) >= LONG_ROW and _chunks(call, schedule) <= FEW_POINTS:
+                schedule = replace(schedule, group=facts.group)
             return Choice(schedule, _described(schedule, call, refusals))
         refusals.append(f"{loop.axis}: {reason}")
     if not refusals:
@@ -60,10 +65,17 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
 def _described(schedule: Schedule, call: Call, refusals: list[str]) -> str:
     """The choice in words: what is computed together, which operands are repacked, what was tried first."""
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
+    if schedule.group > 1:
+        parts.append(f"by {schedule.group} invocations")
     if schedule.tile is not None:
         parts.append(f"{schedule.count} of {schedule.tile}")
     parts += [f"{call.inputs[panel.source].name} in panels of {panel.block}" for panel in schedule.panels]
     return ", ".join(parts) + (f" ({'; '.join(refusals)})" if refusals else "")
+
+
+def _chunks(call: Call, schedule: Schedule) -> int:
+    """How many times the points are computed that a schedule computes together."""
+    return prod(-(-_extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
 
 
 def _extent(call: Call, loop: Loop) -> int:

@@ -24,8 +24,10 @@ fn wk_max4(a: vec4f, b: vec4f) -> vec4f { return select(b, a, ((a > b) & !wk_isn
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let y0 = arguments.y0;
   let p0 = arguments.p0;
@@ -81,8 +83,10 @@ fn wk_i32x4(x: vec4f) -> vec4i { return vec4i(wk_i32(x.x), wk_i32(x.y), wk_i32(x
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let y0 = arguments.y0;
@@ -91,19 +95,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let s0_0 = arguments.s0_0;
   let a0 = invocation;
   if (a0 >= p0) { return; }
-  let v1 = vec4<f32>(0.00019875691214110702f);
+  let v1 = vec4<f32>(0.00019875691f);
   let v2 = a0 * s0_0;
   let v5 = bitcast<f32>(arena[x1 + a0]);
   let v6 = vec4<f32>(v5);
   let v8 = vec4<f32>((-104.0f));
   let v11 = vec4<f32>(89.0f);
-  let v14 = vec4<f32>(1.4426950216293335f);
-  let v17 = vec4<f32>(0.693359375f);
-  let v20 = vec4<f32>((-0.00021219444170128554f));
-  let v24 = vec4<f32>(0.001398199936375022f);
-  let v27 = vec4<f32>(0.008333452045917511f);
-  let v30 = vec4<f32>(0.04166579619050026f);
-  let v33 = vec4<f32>(0.1666666567325592f);
+  let v14 = vec4<f32>(1.442695f);
+  let v17 = vec4<f32>(0.6933594f);
+  let v20 = vec4<f32>((-0.00021219444f));
+  let v24 = vec4<f32>(0.0013981999f);
+  let v27 = vec4<f32>(0.008333452f);
+  let v30 = vec4<f32>(0.041665796f);
+  let v33 = vec4<f32>(0.16666666f);
   let v36 = vec4<f32>(0.5f);
   let v41 = vec4<f32>(1.0f);
   let v45 = vec4<i32>(127);
@@ -158,20 +162,20 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     let v58 = select(v56, (-104.0f), v57);
     let v59 = v58 > 89.0f;
     let v60 = select(v58, 89.0f, v59);
-    let v61 = v60 * 1.4426950216293335f;
+    let v61 = v60 * 1.442695f;
     let v62 = round(v61);
-    let v63 = v62 * 0.693359375f;
+    let v63 = v62 * 0.6933594f;
     let v64 = v60 - v63;
-    let v65 = v62 * (-0.00021219444170128554f);
+    let v65 = v62 * (-0.00021219444f);
     let v66 = v64 - v65;
-    let v67 = 0.00019875691214110702f * v66;
-    let v68 = v67 + 0.001398199936375022f;
+    let v67 = 0.00019875691f * v66;
+    let v68 = v67 + 0.0013981999f;
     let v69 = v68 * v66;
-    let v70 = v69 + 0.008333452045917511f;
+    let v70 = v69 + 0.008333452f;
     let v71 = v70 * v66;
-    let v72 = v71 + 0.04166579619050026f;
+    let v72 = v71 + 0.041665796f;
     let v73 = v72 * v66;
-    let v74 = v73 + 0.1666666567325592f;
+    let v74 = v73 + 0.16666666f;
     let v75 = v74 * v66;
     let v76 = v75 + 0.5f;
     let v77 = v76 * v66;
@@ -226,8 +230,10 @@ fn wk_i32x4(x: vec4f) -> vec4i { return vec4i(wk_i32(x.x), wk_i32(x.y), wk_i32(x
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let x2 = arguments.x2;
@@ -241,7 +247,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let v2 = invocation / v1;
   let a0 = v2;
   if (a0 >= p0) { return; }
-  let v3 = vec4<f32>(0.00019875691214110702f);
+  let v3 = vec4<f32>(0.00019875691f);
   let v4 = a0 * s0_0 + a1;
   let v5 = bitcast<vec4<f32>>(wk_four(x0 + v4));
   let v6 = bitcast<f32>(arena[x1 + a0]);
@@ -253,26 +259,26 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let v12 = vec4<f32>(89.0f);
   let v13 = v11 > v12;
   let v14 = select(v11, v12, v13);
-  let v15 = vec4<f32>(1.4426950216293335f);
+  let v15 = vec4<f32>(1.442695f);
   let v16 = v14 * v15;
   let v17 = round(v16);
-  let v18 = vec4<f32>(0.693359375f);
+  let v18 = vec4<f32>(0.6933594f);
   let v19 = v17 * v18;
   let v20 = v14 - v19;
-  let v21 = vec4<f32>((-0.00021219444170128554f));
+  let v21 = vec4<f32>((-0.00021219444f));
   let v22 = v17 * v21;
   let v23 = v20 - v22;
   let v24 = v3 * v23;
-  let v25 = vec4<f32>(0.001398199936375022f);
+  let v25 = vec4<f32>(0.0013981999f);
   let v26 = v24 + v25;
   let v27 = v26 * v23;
-  let v28 = vec4<f32>(0.008333452045917511f);
+  let v28 = vec4<f32>(0.008333452f);
   let v29 = v27 + v28;
   let v30 = v29 * v23;
-  let v31 = vec4<f32>(0.04166579619050026f);
+  let v31 = vec4<f32>(0.041665796f);
   let v32 = v30 + v31;
   let v33 = v32 * v23;
-  let v34 = vec4<f32>(0.1666666567325592f);
+  let v34 = vec4<f32>(0.16666666f);
   let v35 = v33 + v34;
   let v36 = v35 * v23;
   let v37 = vec4<f32>(0.5f);
