@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")
 RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
-PAGES = ("webgpu",)
+PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
 
 
@@ -148,7 +148,7 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
     return {
         "backend": backend, "placeholders": [], "guards": [], "loaded": end, "memory": end, "inputs": tensors(0, len(call.inputs)), "outputs": tensors(len(call.inputs), len(views)),
         "states": [], "staging": {"offset": end, "bytes": 0}, "layers": [], "init": [], "main": [launch],
-        "kernels": {kernel.name: kernels.to_json(kernel)},
+        "kernels": {kernel.name: kernels.to_json(kernel)}, "procedures": {}, "late": [],
     }  # fmt: skip
 
 
@@ -165,7 +165,7 @@ def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> 
     made = [*objects.values(), *(path.with_suffix(".o") for path in mains)]
     toolchain.compile_objects([*sources, *mains], made, variant)
     for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
-        needed = [objects[name] for name in sorted(program_["kernels"])]
+        needed = [objects[name] for name in sorted({**program_["kernels"], **program_["procedures"]})]
         toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
 
 

@@ -47,7 +47,7 @@ def printed(backend: str, name: str) -> str:
     ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:
         return "\n".join(PRINTERS[backend](kernel, TEMPLATES) for kernel in ordered)
-    return js.print_module(ordered, TEMPLATES, [], program="{}", heaps=[], init=[], main=[], parameters=[])
+    return js.print_module(ordered, [], TEMPLATES, [], program="{}", init=[], main=[], parameters=[], late=[])
 
 
 def golden(backend: str, name: str) -> Path:

@@ -7,8 +7,6 @@ fold `x != x`. What differs from C otherwise: shifts take u32, and both values o
 from dataclasses import replace
 from math import isinf, isnan
 
-import numpy as np
-
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.values import accumulator
@@ -105,7 +103,7 @@ class Wgsl:
             return "wk_nan()"
         if isinf(value):
             return "wk_infinity()" if value > 0 else "(-wk_infinity())"
-        text = f"{np.float32(value)!s}f"
+        text = f"{float(value)!r}f"
         return f"({text})" if text[0] == "-" else text
 
     def loop(self, name: str, extent: str) -> str:
