@@ -31,6 +31,7 @@ GRAPHS = {
         """,
     ),
     "softmax": ("float32", "graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
+    "matmul_large": ("float32", "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] = MatMul(x, w)\noutput out = y\n"),
     "softmax_long": ("float32", "graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
     "dense_int8": ("int8", "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x, w)\noutput out = y\n"),
 }  # fmt: skip

@@ -7,6 +7,7 @@ fold `x != x`. What differs from C otherwise: shifts take u32, and both values o
 from dataclasses import replace
 from math import isinf, isnan
 
+from webkiln.codegen.blocked import COLUMNS, ROWS
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.values import accumulator
@@ -14,6 +15,7 @@ from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
 
 WORKGROUP = 64
@@ -46,6 +48,7 @@ class Workgroup:
 
     number = "workgroup"
     local = "local"
+    barrier = "workgroupBarrier();"
 
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
         return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
@@ -55,10 +58,10 @@ class Workgroup:
         (combined,) = combination(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
         return [
             f"parts_{name}[local] = {name};",
-            "workgroupBarrier();",
+            self.barrier,
             f"for (var half = {WORKGROUP // 2}; half > 0; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
-            "  workgroupBarrier();",
+            f"  {self.barrier}",
             "}",
             f"{name} = parts_{name}[0];",
         ]
@@ -154,11 +157,15 @@ class Wgsl:
 
 
 def parts(kernel: Kernel) -> dict[str, str]:
-    """The memory in which the accumulators of a workgroup are combined: name -> type."""
-    if kernel.schedule.group == 1:
+    """The memory of a workgroup: name -> type and size."""
+    schedule = kernel.schedule
+    if schedule.depth:
+        rows, columns = (SIDE * schedule.depth * size for size in (schedule.count, schedule.lanes // 4))
+        return {ROWS: f"f32, {rows}", COLUMNS: f"vec4<f32>, {columns}"}
+    if schedule.group == 1:
         return {}
-    copies = [(position, t) for position in range(len(kernel.nest.accumulators)) for t in range(kernel.schedule.count)]
-    return {f"parts_{accumulator(position, t, 0)}": kernel.nest.accumulators[position].body.type for position, t in copies}
+    places = ((position, item, t) for position, item in enumerate(kernel.nest.accumulators) for t in range(schedule.count))
+    return {f"parts_{accumulator(position, t, 0)}": f"{item.body.type}, {WORKGROUP}" for position, item, t in places}
 
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
