@@ -1,4 +1,3 @@
-/** @import { Dtype, Engine, Layout, Move, Placed, TypedArray } from '../runtime/src/types.ts' */
 import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
 
 /**
@@ -64,9 +63,10 @@ class Textures {
     this.made = 0;
   }
 
-  /** Compiles every kernel at once, and waits for all. */
+  /** Compiles every kernel at once, and waits for all. What is too large for a texture is told before. */
   async link() {
     const { gl } = this;
+    for (const [, elements] of this.generated.buffers) this.sides(elements);
     const texts = [...new Set(Object.values(this.generated.kernels).map(kernel => kernel.text))];
     const vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
     const made = texts.map(text => {
@@ -119,16 +119,23 @@ class Textures {
   }
 
   /**
+   * Width and height of a texture.
+   * @param {number} elements
+   */
+  sides(elements) {
+    const width = 1 << this.shift, height = Math.ceil(elements / width);
+    if (height <= this.limit) return { width: Math.max(Math.min(elements, width), 1), height: Math.max(height, 1) };
+    throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.limit << this.shift} here`);
+  }
+
+  /**
    * @param {Dtype} storage
    * @param {number} elements
    * @returns {Buffer}
    */
   allocate(storage, elements) {
     const { gl } = this;
-    const width = Math.max(Math.min(elements, 1 << this.shift), 1), height = Math.max(Math.ceil(elements / (1 << this.shift)), 1);
-    if (height > this.limit) {
-      throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.limit << this.shift} here`);
-    }
+    const { width, height } = this.sides(elements);
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texStorage2D(gl.TEXTURE_2D, 1, this.format(storage).internal, width, height);
@@ -230,7 +237,7 @@ class Textures {
     const [kernel, operands, args] = /** @type {Generated['entries'][number]} */ (this.generated.entries[entry]);
     const staged = operands.map(operand => typeof operand === 'number' ? null : this.stage(operand, bytes));
     this.draw(kernel, operands.map((operand, index) => staged[index] ?? this.numbered(/** @type {number} */ (operand))), args);
-    for (const buffer of staged) this.gl.deleteTexture(buffer?.texture ?? null);
+    for (const buffer of staged) if (buffer) this.gl.deleteTexture(buffer.texture);
     this.settle();
   }
 
@@ -361,7 +368,7 @@ class Textures {
   dispose() {
     const { gl } = this;
     gl.deleteFramebuffer(this.reader);
-    for (const buffer of this.buffers) gl.deleteTexture(buffer?.texture ?? null);
+    for (const buffer of this.buffers) if (buffer) gl.deleteTexture(buffer.texture);
     for (const framebuffer of this.targets.values()) gl.deleteFramebuffer(framebuffer);
     for (const { program } of this.linked.values()) gl.deleteProgram(program);
     gl.getExtension('WEBGL_lose_context')?.loseContext();

@@ -1,4 +1,3 @@
-/** @import { Engine, Found, Layout, Move, Placed, Program, TypedArray } from '../runtime/src/types.ts' */
 import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
 
 /**

@@ -1,27 +1,4 @@
-import { encode } from '/harness/harness.js';
-
-const text = value => encode({ ms: 0, loadMs: 0, variant: null, tensors: [{ name: 'text', dtype: 'uint8', shape: [value.length] }] }, [value]);
-
-async function failure(promise) {
-  try {
-    await promise;
-    return null;
-  } catch ({ code, message }) {
-    return { code, message };
-  }
-}
-
-/** Replaces what `owner[name]` is while `action` runs. */
-async function replaced(owner, name, value, action) {
-  const before = Object.getOwnPropertyDescriptor(owner, name);
-  Object.defineProperty(owner, name, { configurable: true, writable: true, value });
-  try {
-    return await action();
-  } finally {
-    if (before) Object.defineProperty(owner, name, before);
-    else delete owner[name];
-  }
-}
+import { counted, failure, replaced, runScenarios } from './scenarios.mjs';
 
 /** The adapter with another device, which `change` makes of the real one. */
 const changedDevice = change => async function requestAdapter(options) {
@@ -69,38 +46,21 @@ const SCENARIOS = {
     return replaced(navigator.gpu, 'requestAdapter', changedDevice(limited), () => failure(load({ backends: ['webgpu'], worker: false })));
   },
 
-  async counted({ load }, input) {
-    const counts = { created: 0, destroyed: 0, submitted: 0, mapped: 0 };
-    const counting = [
+  counted({ load }, input) {
+    const methods = [
       [GPUDevice.prototype, 'createBuffer', 'created'], [GPUBuffer.prototype, 'destroy', 'destroyed'],
       [GPUQueue.prototype, 'submit', 'submitted'], [GPUBuffer.prototype, 'mapAsync', 'mapped'],
     ];
-    const originals = counting.map(([owner, name, counter]) => {
-      const original = owner[name];
-      owner[name] = function (...values) {
-        counts[counter] += 1;
-        return original.apply(this, values);
-      };
-      return original;
+    return counted(methods, async counts => {
+      const model = await load({ backends: ['webgpu'], worker: false });
+      await model.run(input);
+      const { submitted, mapped } = counts;
+      await model.run(input);
+      const run = { submitted: counts.submitted - submitted, mapped: counts.mapped - mapped };
+      model.dispose();
+      return { run, created: counts.created, destroyed: counts.destroyed };
     });
-    const model = await load({ backends: ['webgpu'], worker: false });
-    await model.run(input);
-    const { submitted, mapped } = counts;
-    await model.run(input);
-    const run = { submitted: counts.submitted - submitted, mapped: counts.mapped - mapped };
-    model.dispose();
-    counting.forEach(([owner, name], at) => { owner[name] = originals[at]; });
-    return { run, created: counts.created, destroyed: counts.destroyed };
   },
 };
 
-/** What harness_page.js runs: every scenario, each with the bundle and an input of zeros. */
-export async function runSets({ bundle, scenarios }, get, put) {
-  const module = await import(bundle);
-  const { name, shape } = module.manifest.inputs[0];
-  const input = { [name]: new Float32Array(shape.reduce((product, size) => product * size, 1)) };
-  for (const [number, scenario] of scenarios.entries()) {
-    delete globalThis[Symbol.for('webkiln.webgpu')];
-    await put(number, text(new TextEncoder().encode(JSON.stringify(await SCENARIOS[scenario](module, input)))));
-  }
-}
+export const runSets = runScenarios(SCENARIOS, () => { delete globalThis[Symbol.for('webkiln.webgpu')]; });

@@ -89,6 +89,11 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     }
 
 
+def places_of(facts: Facts) -> Arena | Textures:
+    """What tells Variables their places on a backend."""
+    return Textures() if facts.targets else Arena(facts.alignment)
+
+
 def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
     """What each size that the steps find out is at most, in their order."""
     bounds: dict[str, int] = {}
@@ -104,13 +109,14 @@ class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
         self.roots = planned.lowered.roots
-        self.places = Textures() if facts.targets else Arena(facts.alignment)
+        self.places = places_of(facts)
         self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
         self.late = _late_bounds(planned.lowered.steps)
 
     def buffer(self, type_: Type) -> Buffer:
+        """The room for a Variable, as large as it may become."""
         return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late))
 
     def reserve(self, name: str) -> None:

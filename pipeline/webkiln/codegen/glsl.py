@@ -1,7 +1,6 @@
 """Fragment shaders of WebGL 2 (GLSL ES 3.00): operands are textures of one texel an element, an output is what a fragment returns."""
 
 from dataclasses import replace
-from math import isinf, isnan
 
 import numpy as np
 
@@ -40,11 +39,12 @@ BITS = {
     (FLOAT, INT): "floatBitsToInt({0})", (FLOAT, UINT): "floatBitsToUint({0})", (INT, FLOAT): "intBitsToFloat({0})", (UINT, FLOAT): "uintBitsToFloat({0})",
     (INT, UINT): "uint({0})", (UINT, INT): "int({0})",
 }  # fmt: skip
-SMALLEST = 1.1754943508222875e-38
+SMALLEST, LARGEST = 1.1754943508222875e-38, 3e38
+"""Other literals are given by their bits."""
 
 
 class Glsl:
-    composed = frozenset(COMPOSITIONS)
+    composed = frozenset(COMPOSITIONS) - {"pow"}
     simd = None
     pointers = None
     threads = None
@@ -60,7 +60,7 @@ class Glsl:
         if type_ == INT:
             return str(int(value)) if value >= 0 else "(-2147483647 - 1)" if value == -(2**31) else f"({int(value)})"
         single = np.float32(value)
-        if isnan(value) or isinf(value) or (abs(single) < SMALLEST and single.view(np.uint32)):
+        if (value and not SMALLEST <= abs(single) <= LARGEST) or str(value) == "-0.0":
             return f"uintBitsToFloat({single.view(np.uint32):#x}u)"
         text = str(single)
         return f"({text})" if text[0] == "-" else text

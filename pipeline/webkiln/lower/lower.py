@@ -31,15 +31,15 @@ class Lowered:
 def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0) -> Lowered:
     """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
-    Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, if
-    the backend has such a limit.
+    Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, where a
+    launch draws to textures, which it cannot read at the same time.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    fused = _fused(steps, kept | _crossing(steps))
+    fused = _fused(steps, kept | _crossing(steps), apart=targets > 0)
     return Lowered(_drawn(fused, targets) if targets else fused, roots)
 
 
@@ -103,11 +103,11 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
     return found
 
 
-def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
+def _fused(steps: Iterable[Step], kept: set[str], *, apart: bool) -> tuple[Step, ...]:
     result: list[Step] = []
     for run, between in _runs(steps):
-        result += (tidy(call) for call in join(fuse(run, kept), kept))
-        result += (map_inside(step, lambda block: _fused(block, kept)) for step in between)
+        result += (tidy(call) for call in join(fuse(run, kept), kept, apart=apart))
+        result += (map_inside(step, lambda block: _fused(block, kept, apart=apart)) for step in between)
     return tuple(result)
 
 

@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+WORDS = {
+    "float64": "float32", "float16": "float32", "bool": "uint32", "uint8": "uint32", "uint16": "uint32", "uint64": "uint32",
+    "int8": "int32", "int16": "int32", "int64": "int32",
+}  # fmt: skip
+"""Storage in memory that consists of words of 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

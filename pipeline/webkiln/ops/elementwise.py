@@ -1,6 +1,7 @@
 """Elementwise operators: one row each. The formula is written once, as a scalar expression; the reference is numpy in float64."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf, pi
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import BOOL, REAL, Expr, apply, cast, const, select
+from webkiln.nest.expr import BOOL, INT, LONG, REAL, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -151,6 +152,39 @@ elementwise(
     "Clip", clip, lambda attrs, x: np.clip(x, attrs["min"], attrs["max"]),
     samples(FLOATS, min=-1.0, max=2.0), kinds=ALL, attributes={"min": REQUIRED, "max": REQUIRED},
 )  # fmt: skip
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -1.5, 3e38], np.float32)
+
+
+def is_infinite(attrs: Attributes, x: Expr) -> Expr:
+    above, below = (apply("eq", x, const(value, x.type)) for value in (inf, -inf))
+    if attrs["positive"] and attrs["negative"]:
+        return apply("or", above, below)
+    return above if attrs["positive"] else below if attrs["negative"] else apply("and", above, below)
+
+
+def is_infinite_reference(attrs: Attributes, x: Array) -> Array:
+    return np.asarray((np.isposinf(x) & attrs["positive"]) | (np.isneginf(x) & attrs["negative"]))
+
+
+elementwise("IsNaN", unary("isnan"), lambda attrs, x: np.isnan(x), samples(SPECIAL), result="bool")
+elementwise(
+    "IsInf", is_infinite, is_infinite_reference, [Case((SPECIAL,), {"positive": p, "negative": n}) for p in (True, False) for n in (True, False)],
+    result="bool", attributes={"positive": True, "negative": True},
+)  # fmt: skip
+
+
+def arctangent(attrs: Attributes, x: Expr) -> Expr:
+    """Cephes: a polynomial below tan(pi / 8), of (x - 1) / (x + 1) up to tan(3 pi / 8), of -1 / x above."""
+    size = apply("abs", x)
+    far, middle = apply("gt", size, const(2.414213562373095, x.type)), apply("gt", size, const(0.4142135623730950, x.type))
+    near = select(far, -1.0 / size, select(middle, (size - 1.0) / (size + 1.0), size))
+    start = select(far, const(pi / 2, x.type), select(middle, const(pi / 4, x.type), const(0, x.type)))
+    z = near * near
+    series = (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * near + near
+    return select(apply("lt", x, const(0, x.type)), -(start + series), start + series)
+
+
+elementwise("Atan", arctangent, lambda attrs, x: np.arctan(x), [*samples(FLOATS), *samples(FLOATS.astype(np.float64))])
 elementwise("Not", unary("not"), lambda attrs, x: ~x, samples(BOOLS), kinds=("bool",))
 
 FLOAT_PAIR = samples(FLOATS, FLOATS[:, :1] + np.float32(0.75))
@@ -160,7 +194,6 @@ BOOL_PAIR = samples(BOOLS, np.array([[True], [False]]))
 elementwise("Add", lambda attrs, a, b: a + b, lambda attrs, a, b: a + b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Sub", lambda attrs, a, b: a - b, lambda attrs, a, b: a - b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Mul", lambda attrs, a, b: a * b, lambda attrs, a, b: a * b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Div", lambda attrs, a, b: a / b, lambda attrs, a, b: a / b, FLOAT_PAIR, arity=2)
 elementwise("Pow", binary("pow"), lambda attrs, a, b: np.power(a, b), samples(POSITIVE, np.array([2.0, -0.5, 1.5], np.float32)), arity=2)
 elementwise("Max", binary("max"), lambda attrs, a, b: np.maximum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Min", binary("min"), lambda attrs, a, b: np.minimum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
@@ -174,6 +207,20 @@ def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
     return a - apply("floor", a / b) * b if a.type in REAL else apply("floormod", a, b)
 
 
+def quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+    """Of integers towards zero."""
+    return a / b if a.type in REAL else apply("idiv", a, b)
+
+
+def remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+    """With the sign of a."""
+    return a - apply("trunc", a / b) * b if a.type in REAL else apply("irem", a, b)
+
+
+def towards_zero(a: Array, b: Array) -> Array:
+    return a / b if a.dtype.kind == "f" else np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+
+
 def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attributes, Array, Array], Array]:
     """Integer division by zero gives 0."""
 
@@ -185,6 +232,8 @@ def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attrib
     return compute
 
 
+elementwise("Div", quotient, whole_or_zero(towards_zero), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Rem", remainder, whole_or_zero(np.fmod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("FloorDiv", floor_quotient, whole_or_zero(np.floor_divide), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 
@@ -201,6 +250,29 @@ for _name, _op, _function, _kinds in (
         arity=2,
         result="bool",
     )
+
+BITS = np.array([[1, 6, 255], [128, 0, 77]], np.uint8)
+BIT_PAIRS = [
+    *samples(BITS, BITS[::-1]),
+    *INT_PAIR,
+    *samples(BITS.astype(np.uint64) << np.uint64(40), np.array([3], np.uint64) << np.uint64(45)),
+]
+SHIFTS = [
+    *samples(BITS, np.array([[3], [1]], np.uint8)),
+    *samples(BITS.astype(np.uint64) << np.uint64(40), np.array([3, 20, 0], np.uint64)),
+]
+elementwise("BitAnd", binary("band"), lambda attrs, a, b: a & b, BIT_PAIRS, kinds=("int",), arity=2)
+elementwise("BitOr", binary("bor"), lambda attrs, a, b: a | b, BIT_PAIRS, kinds=("int",), arity=2)
+elementwise("BitXor", binary("bxor"), lambda attrs, a, b: a ^ b, BIT_PAIRS, kinds=("int",), arity=2)
+elementwise(
+    "BitNot",
+    lambda attrs, x: -1 - x if x.type in (INT, LONG) else -x - 1,
+    lambda attrs, x: ~x,
+    [*samples(BITS), *samples(INTS)],
+    kinds=("int",),
+)
+elementwise("ShiftLeft", binary("shl"), lambda attrs, a, b: a << b, SHIFTS, kinds=("int",), arity=2)
+elementwise("ShiftRight", binary("shr"), lambda attrs, a, b: a >> b, SHIFTS, kinds=("int",), arity=2)
 
 elementwise("And", binary("and"), lambda attrs, a, b: a & b, BOOL_PAIR, kinds=("bool",), arity=2)
 elementwise("Or", binary("or"), lambda attrs, a, b: a | b, BOOL_PAIR, kinds=("bool",), arity=2)

@@ -1,6 +1,7 @@
 """Reductions over axes, softmax, and batch normalisation in its inference form."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -107,6 +108,53 @@ def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array,
 for _name, _combiner, _search in (("ArgMax", "argmax", np.argmax), ("ArgMin", "argmin", np.argmin)):
     define(Operator(
         _name, _arg_types, _arg_reference(_search), _lower_arg(_combiner), {"axis": REQUIRED, "keepdims": False}, cases=_arg_cases,
+    ))  # fmt: skip
+
+
+def _cumulative_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes((attrs["axis"],), types[0].rank)
+    return (types[0],)
+
+
+def _cumulative_reference(function: Callable[..., Array], start: int) -> Callable[..., tuple[Array, ...]]:
+    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+        axis = attrs["axis"]
+        wide = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, 0)
+        turned = wide[::-1] if attrs["reverse"] else wide
+        if attrs["exclusive"]:
+            turned = np.concatenate([np.full_like(turned[:1], start), turned[:-1]])
+        result = function(turned, axis=0)
+        return (np.moveaxis(result[::-1] if attrs["reverse"] else result, 0, axis),)
+
+    return compute
+
+
+def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
+    """Each element reduces those up to its own place."""
+    x, axis = low.inputs[0], attrs["axis"]
+    nest = low.nest()
+    index = list(nest.axes(x.shape))
+    inner = nest.reduce(x[axis])
+    first, second = (index[axis], inner) if attrs["reverse"] else (inner, index[axis])
+    guard = apply("lt" if attrs["exclusive"] else "le", first, second)
+    place = [inner if d == axis else item for d, item in enumerate(index)]
+    nest.store(low.outputs[0], nest.accumulate(combiner, nest.load(x, place, guard, 0 if combiner == "sum" else 1)))
+    nest.done()
+
+
+def _cumulative_cases() -> Iterable[Case]:
+    x = np.random.default_rng(13).uniform(0.5, 1.5, (3, 7, 4)).astype(np.float32)
+    for axis in (1, 2):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                yield Case((x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+    yield Case((np.arange(1, 6, dtype=np.int32),), {"axis": 0}, name="integers")
+
+
+for _name, _combiner, _gather, _start in (("CumSum", "sum", np.cumsum, 0), ("CumProd", "prod", np.cumprod, 1)):
+    define(Operator(
+        _name, _cumulative_types, _cumulative_reference(_gather, _start), partial(_lower_cumulative, _combiner),
+        {"axis": REQUIRED, "exclusive": False, "reverse": False}, cases=_cumulative_cases,
     ))  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from math import prod
 from webkiln.ir.dim import is_symbolic, sampled
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis, walk
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import SIDE, Panel, Schedule
@@ -115,6 +115,9 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
     if isinstance(moving, str):
         return moving
     panels: dict[int, Panel] = {}
+    for expr in nest.loads:
+        if any(item.op in ("acc", "accindex") for item in walk(expr.args)):
+            return f"where input {expr.value[0]} is read is the result of a reduction"
     for expr in moving:
         if facts.threads and _contiguous(load_index(expr), name):
             continue

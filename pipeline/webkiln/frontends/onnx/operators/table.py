@@ -1,0 +1,18 @@
+"""Every ONNX operator that webkiln converts, by its domain. Absent means unsupported."""
+
+from collections.abc import Mapping
+
+from webkiln.frontends.onnx.call import Handler
+from webkiln.frontends.onnx.operators.conv import CONV
+from webkiln.frontends.onnx.operators.elementwise import ELEMENTWISE
+from webkiln.frontends.onnx.operators.indexing import INDEXING
+from webkiln.frontends.onnx.operators.linear import LINEAR
+from webkiln.frontends.onnx.operators.pool import POOL
+from webkiln.frontends.onnx.operators.quantize import QUANTIZE
+from webkiln.frontends.onnx.operators.recurrent import RECURRENT
+from webkiln.frontends.onnx.operators.reduce import REDUCE
+from webkiln.frontends.onnx.operators.shape import SHAPE
+
+OPERATORS: dict[str, Handler] = {**ELEMENTWISE, **SHAPE, **LINEAR, **CONV, **POOL, **REDUCE, **INDEXING, **QUANTIZE, **RECURRENT}
+
+DOMAINS: Mapping[str, Mapping[str, Handler]] = {"": OPERATORS}
