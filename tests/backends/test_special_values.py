@@ -5,6 +5,7 @@ import pytest
 
 from tests.backends.harness import Prepared, call_program, run_programs
 from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
+from webkiln.codegen import wgsl
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import ANY, BITS, BOOL, COMPARISONS, FLOAT, INT, NUMBER, UINT, VOCABULARY, apply, bitcast, cast, select
@@ -200,8 +201,11 @@ def test_lanes_keep_extremes(backend, variant, along, tmp_path):
         np.testing.assert_array_equal(compared(outputs[name]), compared(function(rows, axis=1)), err_msg=name)
 
 
+@pytest.mark.parametrize("subgroups", [True, False])
 @pytest.mark.parametrize("length", [0, 3, 256, 1001])
-def test_groups_of_invocations_reduce_one_row(length, tmp_path):
+def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monkeypatch):
+    if not subgroups:
+        monkeypatch.setattr(wgsl, "BY_SUBGROUP", {})
     rng = np.random.default_rng(length)
     rows = rng.integers(-9, 9, (5, length)).astype(np.float32)
     for value, row in zip((np.nan, np.inf, -np.inf), rows, strict=False):

@@ -40,6 +40,7 @@ BY_TYPE = {
     ("idiv", UINT): "wk_udiv({0}, {1})", ("irem", UINT): "wk_urem({0}, {1})",
     ("floordiv", UINT): "wk_udiv({0}, {1})", ("floormod", UINT): "wk_urem({0}, {1})",
 }  # fmt: skip
+BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 
@@ -67,6 +68,22 @@ class Workgroup:
         ]
 
 
+class Subgroups(Workgroup):
+    """Sums and products first within each subgroup, which needs no memory; the extremes of subgroups are vague about NaN."""
+
+    def gather(self, item: Accumulator, name: str) -> list[str]:
+        if item.combiner not in BY_SUBGROUP:
+            return super().gather(item, name)
+        (combined,) = combination(item, name, f"parts_{name}[part]")
+        return [
+            f"{name} = {BY_SUBGROUP[item.combiner]}({name});",
+            f"if (subgroupElect()) {{ parts_{name}[subgroup] = {name}; }}",
+            self.barrier,
+            f"{name} = parts_{name}[0];",
+            f"for (var part = 1u; part < subgroups; part++) {{ {combined} }}",
+        ]
+
+
 def combination(item: Accumulator, name: str, value: str) -> list[str]:
     if item.combiner in ("sum", "prod"):
         return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
@@ -74,15 +91,15 @@ def combination(item: Accumulator, name: str, value: str) -> list[str]:
 
 
 class Wgsl:
-    """`whole`: the arena is an array of vectors instead of words."""
+    """`whole`: the arena is an array of vectors instead of words. `groups`: how invocations share a reduction."""
 
     composed = frozenset(COMPOSITIONS)
     pointers = None
     number = "invocation"
-    groups = Workgroup()
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, *, whole: bool, groups: Workgroup) -> None:
         self.whole = whole
+        self.groups = groups
         self.simd = WgslVectors(whole=whole)
 
     @property
@@ -168,9 +185,15 @@ def parts(kernel: Kernel) -> dict[str, str]:
     return {f"parts_{accumulator(position, t, 0)}": f"{item.body.type}, {WORKGROUP}" for position, item, t in places}
 
 
-def print_kernel(kernel: Kernel, templates: Templates) -> str:
+def sums_by_subgroups(kernel: Kernel) -> bool:
+    """Whether a kernel has a variant for devices with subgroups."""
+    schedule = kernel.schedule
+    return schedule.group > 1 and not schedule.depth and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
+
+
+def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = False) -> str:
     """One compute shader whose argument block is the operands' offsets, then the arguments."""
-    dialect = Wgsl(whole=kernel.schedule.aligned)
+    dialect = Wgsl(whole=kernel.schedule.aligned, groups=Subgroups() if subgroups else Workgroup())
     lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
@@ -181,4 +204,5 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         lines=lines,
         workgroup=WORKGROUP,
         whole=dialect.whole,
+        subgroups=subgroups,
     )

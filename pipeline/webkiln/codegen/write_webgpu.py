@@ -39,6 +39,11 @@ def write(
         program=about,
         engine=engine,
         shaders={name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in kernels.items()},
+        subgroups={
+            name: f"`{wgsl.print_kernel(kernel, templates, subgroups=True)}`"
+            for name, kernel in kernels.items()
+            if wgsl.sums_by_subgroups(kernel)
+        },
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
         init=[launch(entry) for entry in program["init"]],
