@@ -8,10 +8,10 @@ import numpy as np
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Array, Type
-from webkiln.ops import conv, elementwise, index, linear, pool, reduce, resize, scan, shape
+from webkiln.ops import conv, elementwise, index, interpolate, linear, pool, reduce, resize, scan, shape
 from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 
-FAMILIES = (elementwise, index, linear, conv, pool, reduce, resize, scan, shape)
+FAMILIES = (elementwise, index, interpolate, linear, conv, pool, reduce, resize, scan, shape)
 OPERATORS = DEFINED
 
 

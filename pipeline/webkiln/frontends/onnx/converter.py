@@ -91,9 +91,9 @@ class OnnxConverter:
     ) -> list[Operand]:  # fmt: skip
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Tensor]:
+        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Operand]:
             given = [Operand(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
-            return [as_tensor(inside, operand) for operand in self._run(inside, graph, given, values)]
+            return self._run(inside, graph, given, values)
 
         call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
         try:
@@ -120,7 +120,7 @@ class OnnxConverter:
         if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphFacts) for v in call.facts.attrs.values()):
             return None
         scratch = GraphBuilder(call.facts.name, RULES)
-        results = self._handled(Call(call.facts, call.version, scratch, call.operands))
+        results = self._handled(Call(call.facts, call.version, scratch, call.operands, call.subgraph))
         if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}

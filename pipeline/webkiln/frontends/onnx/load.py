@@ -22,7 +22,7 @@ from webkiln.ir.types import Array
 Blobs = dict[str, Array]
 STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
 """Operands that are structure whatever their dtype."""
-EXPANDED = frozenset({"AffineGrid", "Attention", "LinearAttention", "RotaryEmbedding"})
+EXPANDED = frozenset({"AffineGrid", "RotaryEmbedding"})
 """Operators that are written out by the function that the standard defines them with."""
 COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
