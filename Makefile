@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 VARIABLES := $(foreach name,model encoding browser layers weights,$(if $($(name)),$(name)=$($(name))))
 # command:package, for Debian and Ubuntu
-TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver
+TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools
 
 .PHONY: setup tools build verify report models test check bench
 

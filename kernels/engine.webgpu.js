@@ -1,3 +1,5 @@
+import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
+
 /**
  * A dispatch of one kernel; `block` is the number of its argument block.
  * @typedef {{ pipeline: any, block: number, x: number, y: number }} Dispatch
@@ -9,7 +11,6 @@
 
 const WORKGROUP = 64;
 const GROUPS = 65535;
-const ALIGNMENT = 256;
 const FEATURES = ['shader-f16', 'subgroups'];
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 
@@ -176,6 +177,86 @@ class Recording {
   }
 }
 
+/** The steps of a program that looks at what it computed: launches wait until the next look. */
+class Live {
+  /** @param {WebGpuEngine} engine */
+  constructor(engine) {
+    this.engine = engine;
+    this.recording = this.begin();
+  }
+
+  begin() {
+    return new Recording(this.engine.gpu, this.engine.pipelines, this.engine.stride);
+  }
+
+  /**
+   * @param {string} kernel
+   * @param {number} invocations
+   * @param {number[]} words
+   */
+  launch(kernel, invocations, words) {
+    this.recording.launch(kernel, invocations, words);
+  }
+
+  /**
+   * @param {number} target
+   * @param {number} source
+   * @param {number} bytes
+   */
+  copy(target, source, bytes) {
+    this.recording.copy(target, source, bytes);
+  }
+
+  /** @returns {any} an encoder with all launches since the last look */
+  encoded() {
+    const { engine } = this;
+    const recording = this.recording.finish();
+    const encoder = engine.gpu.device.createCommandEncoder();
+    recording.encode(encoder, recording.bind(engine.arena), recording.dispatches);
+    engine.spent.push(recording);
+    this.recording = this.begin();
+    return encoder;
+  }
+
+  /**
+   * Brings some words to the CPU.
+   * @param {[place: number, elements: number, storage: string][]} operands
+   * @returns {Promise<any[]>} typed arrays
+   */
+  async look(operands) {
+    const tensors = operands.map(([offset, elements]) => /** @type {any} */ ({ offset, shape: [elements] }));
+    const bytes = tensors.reduce((sum, { shape }) => sum + bytesOf(shape), 4);
+    const buffer = this.engine.gpu.device.createBuffer({ label: 'look', size: bytes, usage: 0x1 | 0x8 });
+    const found = await this.engine.fetch(this.encoded(), tensors, buffer);
+    buffer.destroy();
+    return operands.map(([offset, elements, storage]) =>
+      new WORDS[storage](/** @type {ArrayBuffer} */ (found.get(offset)).slice(0, 4 * elements)));
+  }
+
+  /**
+   * @param {(...operands: any[]) => number | void} procedure
+   * @param {[place: number, elements: number, storage: string][]} operands the inputs first
+   * @param {number} inputs how many there are
+   * @param {number[]} args
+   */
+  async host(procedure, operands, inputs, args) {
+    const given = await this.look(operands.slice(0, inputs));
+    const results = operands.slice(inputs).map(([, elements, storage]) => new WORDS[storage](elements));
+    const found = procedure(...given, ...results, ...args);
+    const { device } = this.engine.gpu;
+    operands.slice(inputs).forEach(([offset], index) => {
+      if (results[index].length) device.queue.writeBuffer(this.engine.arena, offset, results[index]);
+    });
+    return found;
+  }
+
+  /** @param {number} place */
+  async flag(place) {
+    const [[value]] = /** @type {any} */ (await this.look([[place, 1, 'uint32']]));
+    return value !== 0;
+  }
+}
+
 /**
  * A program on a GPU: one buffer holds all tensors, one command encoder all launches of a run.
  * @implements {Engine}
@@ -184,14 +265,17 @@ class WebGpuEngine {
   /**
    * @param {Gpu} gpu
    * @param {Map<string, any>} pipelines
-   * @param {{ program: Program, stride: number, init: ((recording: Recording) => void)[], main: (recording: Recording, ...placeholders: number[]) => void }} code
+   * @param {{ program: Program, stride: number, init: ((recording: Recording) => void)[], main: (steps: any, ...placeholders: number[]) => Found | Promise<Found>, dynamic: boolean }} code
    */
-  constructor(gpu, pipelines, { program, stride, init, main }) {
+  constructor(gpu, pipelines, { program, stride, init, main, dynamic }) {
     this.gpu = gpu;
     this.pipelines = pipelines;
     this.program = program;
     this.stride = stride;
     this.main = main;
+    this.dynamic = dynamic;
+    /** @type {Recording[]} what the last run of a dynamic program launched */
+    this.spent = [];
     this.size = 0;
     /** @type {any} */
     this.arena = null;
@@ -265,11 +349,13 @@ class WebGpuEngine {
     this.layout = layout;
     this.recording?.dispose();
     this.readback?.destroy();
-    const recording = new Recording(this.gpu, this.pipelines, this.stride);
-    this.main(recording, ...placeholders);
-    this.recording = recording.finish();
-    this.bound = recording.bind(this.arena);
-    const bytes = layout.outputs.reduce((sum, { shape }) => sum + bytesOf(shape), 0);
+    if (!this.dynamic) {
+      const recording = new Recording(this.gpu, this.pipelines, this.stride);
+      this.main(recording, ...placeholders);
+      this.recording = recording.finish();
+      this.bound = recording.bind(this.arena);
+    }
+    const bytes = this.dynamic ? 0 : layout.outputs.reduce((sum, { shape }) => sum + bytesOf(shape), 0);
     this.readback = this.gpu.device.createBuffer({ label: 'outputs', size: Math.max(bytes, 4), usage: 0x1 | 0x8 });
   }
 
@@ -281,8 +367,10 @@ class WebGpuEngine {
     if (value.length) this.gpu.device.queue.writeBuffer(this.arena, placed.offset, narrowed(placed, value));
   }
 
-  async run() {
+  /** @param {number[]} placeholders */
+  async run(...placeholders) {
     this.check();
+    if (this.dynamic) return this.follow(placeholders);
     const { device } = this.gpu;
     const { recording } = this;
     if (!recording || !this.layout) return;
@@ -290,6 +378,20 @@ class WebGpuEngine {
     const encoder = device.createCommandEncoder();
     recording.encode(encoder, this.bound, recording.dispatches);
     this.results = await this.fetch(encoder, this.layout.outputs, this.readback);
+  }
+
+  /**
+   * Runs a program whose later steps depend on what earlier ones compute.
+   * @param {number[]} placeholders
+   */
+  async follow(placeholders) {
+    await this.hasGrown();
+    for (const recording of this.spent.splice(0)) recording.dispose();
+    this.results = new Map();
+    const live = new Live(this);
+    const found = await this.main(live, ...placeholders);
+    this.gpu.device.queue.submit([live.encoded().finish()]);
+    return found;
   }
 
   /**
@@ -359,7 +461,7 @@ class WebGpuEngine {
   }
 
   dispose() {
-    for (const buffer of [this.arena, this.readback, this.recording, this.inits]) (buffer?.destroy ?? buffer?.dispose)?.call(buffer);
+    for (const buffer of [this.arena, this.readback, this.recording, this.inits, ...this.spent]) (buffer?.destroy ?? buffer?.dispose)?.call(buffer);
   }
 }
 
@@ -374,7 +476,7 @@ const bytesOf = shape => shape.reduce((product, length) => product * length, 4);
  * @param {ConstructorParameters<typeof WebGpuEngine>[2]} code
  * @returns {Promise<WebGpuEngine>}
  */
-async function openEngine(shaders, code) {
+export async function openEngine(shaders, code) {
   const gpu = await sharedGpu();
   const entries = Object.entries({ ...shaders, copy: COPY });
   const pipelines = await Promise.all(entries.map(([name, text]) => pipelineOf(gpu, name, text)));

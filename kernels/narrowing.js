@@ -1,5 +1,5 @@
 /** What lies in the memory of a GPU: words of 32 bits. @type {Record<string, any>} */
-const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
+export const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
 
 /** How a caller holds each dtype. @type {Record<string, any>} */
 const HELD = {
@@ -32,7 +32,7 @@ function checkedWords({ name, dtype, storage }, value) {
  * @param {any} value
  * @returns {any}
  */
-function narrowed(placed, value) {
+export function narrowed(placed, value) {
   const { dtype, storage } = placed;
   if (dtype === storage) return value;
   if (dtype === 'float16') return Float32Array.from(value, wk_half);
@@ -45,7 +45,7 @@ function narrowed(placed, value) {
  * @param {ArrayBuffer} bytes
  * @returns {TypedArray}
  */
-function widened({ dtype, storage }, bytes) {
+export function widened({ dtype, storage }, bytes) {
   const words = new WORDS[storage](bytes);
   if (dtype === storage) return words;
   if (dtype === 'float16') return Uint16Array.from(words, wk_to_half);
@@ -58,7 +58,7 @@ function widened({ dtype, storage }, bytes) {
  * @param {string | undefined} narrow the dtype of the piece, where memory has no such numbers
  * @returns {Uint8Array}
  */
-function stagedWords(bytes, narrow) {
+export function stagedWords(bytes, narrow) {
   const words = new Uint8Array(Math.ceil(bytes.length / 4) * 4);
   words.set(bytes);
   if (narrow === undefined) return words;

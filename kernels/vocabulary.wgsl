@@ -63,3 +63,26 @@ fn wk_float16(at: i32) -> f32 {
   let normal = bitcast<f32>(((size + select(0x1c000u, 0x38000u, size >= 0x7c00u)) << 13u) | sign);
   return select(normal, select(1.0, -1.0, sign != 0u) * f32(size) * 5.9604644775390625e-8, size < 0x400u);
 }
+
+fn wk_isnan4(x: vec4f) -> vec4<bool> { return (bitcast<vec4u>(x) & vec4u(0x7fffffffu)) > vec4u(0x7f800000u); }
+
+fn wk_max4(a: vec4f, b: vec4f) -> vec4f { return select(b, a, ((a > b) & !wk_isnan4(b)) | wk_isnan4(a)); }
+
+fn wk_min4(a: vec4f, b: vec4f) -> vec4f { return select(b, a, ((a < b) & !wk_isnan4(b)) | wk_isnan4(a)); }
+
+fn wk_sign4(x: vec4f) -> vec4f { return select(select(x, vec4f(-1.0), x < vec4f()), vec4f(1.0), x > vec4f()); }
+
+fn wk_i32x4(x: vec4f) -> vec4i { return vec4i(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
+
+fn wk_u32x4(x: vec4f) -> vec4u { return vec4u(wk_u32(x.x), wk_u32(x.y), wk_u32(x.z), wk_u32(x.w)); }
+
+fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
+
+fn wk_store_four(at: i32, words: vec4u) {
+  arena[at] = words.x;
+  arena[at + 1] = words.y;
+  arena[at + 2] = words.z;
+  arena[at + 3] = words.w;
+}
+
+fn wk_lane(at: i32) -> u32 { return arena[at >> 2u][at & 3]; }

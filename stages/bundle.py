@@ -9,6 +9,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.backends.launches import launches
 from webkiln.build import stage
+from webkiln.codegen.scripts import flatten
 from webkiln.errors import InternalError, RecipeError
 
 DATA = ("runtime/src/*.js",)
@@ -30,60 +31,6 @@ ARRAYS = {
     "uint32": "Uint32Array",
     "uint64": "BigUint64Array",
 }
-
-TOKEN = re.compile(
-    r"""(?P<comment>/\*.*?\*/|(?<![:\\'"`])//[^\n]*)
-      | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)
-      | (?P<regex>(?<=[(=,?:])\s?/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*)""",
-    re.VERBOSE | re.DOTALL,
-)
-IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
-REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
-DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function|let) )", re.MULTILINE)
-NAME = re.compile(r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE)
-
-
-def strip_comments(text: str) -> str:
-    """Remove comments; strings, templates and regular expressions stay as they are."""
-    return TOKEN.sub(lambda token: "" if token["comment"] else token[0], text)
-
-
-def compact(text: str) -> str:
-    """Remove indentation and blank lines; no template of the runtime spans lines."""
-    return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
-
-
-def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:
-    """Join a module of the runtime and all that it imports into one.
-
-    Modules import and re-export by name only, one statement a line. `outside` maps modules that stay separate to the file that holds them.
-    """
-    parts: list[str] = []
-    imported: dict[str, set[str]] = {}
-    owners: dict[str, str] = {}
-    done: set[str] = set()
-
-    def visit(module: str) -> None:
-        if module in done:
-            return
-        done.add(module)
-        bare = strip_comments((sources / f"{module}.js").read_text("utf-8"))
-        text = compact(bare)
-        for names, needed in IMPORT.findall(text) + REEXPORT.findall(text):
-            if needed in outside:
-                imported.setdefault(outside[needed], set()).update(name.strip() for name in names.split(","))
-            else:
-                visit(needed)
-        text = REEXPORT.sub(lambda line: f"export {{ {line[1]} }};\n", IMPORT.sub("", text))
-        for name in NAME.findall(bare):
-            if name in owners:
-                raise InternalError(f"runtime: {module}.js and {owners[name]}.js both declare {name}")
-            owners[name] = module
-        parts.append(text if module == entry else DECLARATION.sub("", text))
-
-    visit(entry)
-    head = [f"import {{ {', '.join(sorted(names))} }} from './{file}';\n" for file, names in sorted(imported.items())]
-    return "".join(head + parts)
 
 
 def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:

@@ -59,7 +59,7 @@ def test_an_export_script_and_its_parameters() -> None:
         ({"source": "m", "batchsize": 1}, "unknown key 'batchsize'; valid: source, input_shapes, sample_sizes, batch_size"),
         ({"source": "m", "batch_size": 0}, "batch_size is 0, expected a positive integer"),
         ({"source": "m", "batch_size": True}, "expected a positive integer"),
-        ({"source": "m", "backends": ["wasn"]}, "unknown backend 'wasn'; valid: wasm, js"),
+        ({"source": "m", "backends": ["wasn"]}, "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ({"source": "m", "backends": "wasm"}, "expected a list of strings"),
         ({"source": "m", "encodings": []}, "no encoding given; valid: float32"),
         ({"source": "m", "tolerances": {"float8": 1}}, "unknown encoding in tolerances 'float8'"),

@@ -10,7 +10,10 @@ from typing import Any
 
 from webkiln.errors import RecipeError
 
-BACKENDS = ("wasm", "js")
+BACKENDS = ("webgpu", "wasm", "webgl", "js")
+"""Best first."""
+USUAL_BACKENDS = ("wasm", "js")
+"""What is built where nothing is said: what runs everywhere, in browsers and in Node."""
 ENCODINGS = ("float32", "float16", "int8", "eightbit")
 TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1}
 
@@ -60,7 +63,7 @@ class Recipe:
     input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     sample_sizes: Mapping[str, int] = field(default_factory=dict)
     batch_size: int = 1
-    backends: tuple[str, ...] = BACKENDS
+    backends: tuple[str, ...] = USUAL_BACKENDS
     encodings: tuple[str, ...] = ("float32",)
     tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
     labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
@@ -124,7 +127,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         sample_sizes=dict(data.get("sample_sizes", {})),
         batch_size=data.get("batch_size", 1),
-        backends=choose("backend", data.get("backends", BACKENDS), BACKENDS, where),
+        backends=choose("backend", data.get("backends", USUAL_BACKENDS), BACKENDS, where),
         encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
         tolerances=TOLERANCES | {key: float(value) for key, value in tolerances.items()},
         labels=_labels(data.get("labels", ())),

@@ -9,23 +9,26 @@ from typing import Any
 
 import numpy as np
 
+from tests.backends import shaders
 from webkiln.backends import chromium, frame, toolchain
-from webkiln.backends.program import program
+from webkiln.backends.program import places_of, program
 from webkiln.backends.table import FACTS
+from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
-from webkiln.ir.types import Array, Type, itemsize
-from webkiln.nest.build import Call
+from webkiln.ir.types import Array, Type
+from webkiln.lower.draws import draws
+from webkiln.nest.build import Call, View
 from webkiln.nest.schedule import Schedule
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.memory import aligned
+from webkiln.plan.places import Buffer
 from webkiln.plan.storage import stored_call
 from webkiln.weights.shards import pieces, stored, write
 
@@ -33,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")
 RUNNER = Path(__file__).with_name("run_node.mjs")
 HARNESS = ROOT / "pipeline" / "webkiln" / "backends" / "harness.js"
-PAGES = ("webgpu",)
+PAGES = ("webgpu", "webgl")
 """Backends that only a browser has."""
 
 
@@ -91,6 +94,9 @@ def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, varia
         write_code(item.program, TEMPLATES, folder / str(number) / "code")
     if backend == "wasm":
         _compile([item.program for item in prepared], folder, variant)
+    if backend == "webgl":
+        made = {name: kernels.from_json(data) for item in prepared for name, data in item.program["kernels"].items()}
+        shaders.validate({name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()}, folder / "shaders")
     frames = [frame.encode(_given(item)) for item in prepared]
     if backend in PAGES:
         folders = {"/repository/": ROOT, "/programs/": folder}
@@ -129,27 +135,32 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 
 def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]:
-    """A program of one launch, every operand an input or an output."""
-    held = stored_call(call, FACTS[backend])
-    kernel = Kernel(held.nest, schedule)
-    views, stored_views = (*call.inputs, *call.outputs), (*held.inputs, *held.outputs)
-    offsets, end = [], 0
-    for view in stored_views:
-        offsets.append(end)
-        end = aligned(end + max(view.type.size, 1) * itemsize(view.type.dtype), 64)
+    """A program of one call, every operand an input or an output."""
+    facts = FACTS[backend]
+    held = stored_call(call, facts)
+    places = places_of(facts)
+    for view in (*held.inputs, *held.outputs):
+        places.reserve(view.name, Buffer(view.type.dtype, max(view.type.size, 1)))
+    made: dict[str, Kernel] = {}
 
-    def tensors(start: int, stop: int) -> list[dict[str, Any]]:
-        rows = list(zip(views, stored_views, offsets, strict=True))[start:stop]
-        return [
-            {"name": v.name, "dtype": v.type.dtype, "storage": s.type.dtype, "shape": list(v.shape), "order": None, "offset": o}
-            for v, s, o in rows
-        ]
+    def launch(part: Call) -> dict[str, Any]:
+        kernel, views = Kernel(part.nest, schedule), (*part.inputs, *part.outputs)
+        made[kernel.name] = kernel
+        operands = [places.offsets[view.name] for view in views]
+        return {"kernel": kernel.name, "layer": "", "operands": operands, "args": kernels.values(kernel, views, part.args)}
 
-    launch = {"kernel": kernel.name, "layer": "", "operands": offsets, "args": kernels.values(kernel, stored_views, call.args)}
+    def tensor(view: View) -> dict[str, Any]:
+        type_, offset = view.type, places.offsets[view.name]
+        return {
+            "name": view.name, "dtype": type_.dtype, "storage": facts.stored(type_.dtype), "shape": list(view.shape), "order": None, "offset": offset,
+        }  # fmt: skip
+
     return {
-        "backend": backend, "placeholders": [], "guards": [], "loaded": end, "memory": end, "inputs": tensors(0, len(call.inputs)), "outputs": tensors(len(call.inputs), len(views)),
-        "states": [], "staging": {"offset": end, "bytes": 0}, "layers": [], "init": [], "main": [launch],
-        "kernels": {kernel.name: kernels.to_json(kernel)},
+        **places.described(), "backend": backend, "placeholders": [], "guards": [], "states": [], "layers": [], "init": [],
+        "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
+        "main": [launch(part) for part in (draws(held, facts.targets) if facts.targets else [held])],
+        "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
+        "procedures": {}, "late": [],
     }  # fmt: skip
 
 
@@ -166,7 +177,7 @@ def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> 
     made = [*objects.values(), *(path.with_suffix(".o") for path in mains)]
     toolchain.compile_objects([*sources, *mains], made, variant)
     for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
-        needed = [objects[name] for name in sorted(program_["kernels"])]
+        needed = [objects[name] for name in sorted({**program_["kernels"], **program_["procedures"]})]
         toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
 
 

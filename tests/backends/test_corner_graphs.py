@@ -88,7 +88,7 @@ def read(name):
     return parse("graph g\n" + dedent(GRAPHS[name]).strip() + "\n")
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_corner_graphs(backend, tmp_path):
     rng = np.random.default_rng(4)
     jobs = []

@@ -37,7 +37,7 @@ def job(graph, encoding="float32"):
     return Job(graph, {name: values[name] for name in graph.inputs}, {name: values[name] for name in graph.slots}, encoding)
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", "")])
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])
 def test_random_graphs(backend, variant, tmp_path):
     found = corpus(60)
     assert len(found) > 40
@@ -48,7 +48,7 @@ def test_random_graphs(backend, variant, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 @pytest.mark.parametrize("limit", [SHARD_BYTES, 64], ids=["whole", "split"])
 def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.backends.program):

@@ -5,7 +5,7 @@ import pytest
 from tests.backends.harness import error, expected, node_job, run
 from webkiln.ops.table import OPERATORS
 
-LEGS = [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", "")]
+LEGS = [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")]
 
 
 @pytest.fixture(scope="module", params=LEGS, ids=lambda leg: "-".join(filter(None, leg)))

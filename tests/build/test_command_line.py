@@ -41,7 +41,7 @@ def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
 def test_build_tells_user_errors_in_one_line(toy: Tree) -> None:
     cases = {
         ("nowhere.keras",): "no such file",
-        ("models/toy/model.json", "--backend", "wasn"): "unknown backend 'wasn'; valid: wasm, js",
+        ("models/toy/model.json", "--backend", "wasn"): "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js",
         ("models/toy/model.json", "--encoding", "float8"): "unknown encoding 'float8'",
         ("models/toy/model.json", "--input-shape", "1,x"): "expected positive sizes",
         ("models/toy/recipe.toml",): "not a toy model",

@@ -17,11 +17,11 @@ from webkiln.recipe import parse_recipe
     ("argument", "message"),
     [
         ("model=digit", "unknown model 'digit'; valid: toy"),
-        ("backend=wasn", "unknown backend 'wasn'; valid: wasm, js"),
+        ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
         ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights"),
-        ("backend=", "no backend given; valid: wasm, js"),
+        ("backend=", "no backend given; valid: webgpu, wasm, webgl, js"),
     ],
 )
 def test_unknown_variables_and_values_list_the_valid_ones(toy: Tree, argument: str, message: str) -> None:

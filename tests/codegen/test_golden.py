@@ -8,9 +8,10 @@ from textwrap import dedent
 
 import pytest
 
+from tests.backends.shaders import validate
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
-from webkiln.codegen import c, js, wgsl
+from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
 from webkiln.plan import kernel as kernels
@@ -33,8 +34,8 @@ GRAPHS = {
     "softmax": ("float32", "graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
     "dense_int8": ("int8", "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x, w)\noutput out = y\n"),
 }  # fmt: skip
-EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl"}
-PRINTERS = {"wasm": c.print_kernel, "webgpu": wgsl.print_kernel}
+EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
+PRINTERS = {"wasm": c.print_kernel, "webgpu": wgsl.print_kernel, "webgl": glsl.print_kernel}
 """Of backends with a file a kernel."""
 
 
@@ -46,7 +47,7 @@ def printed(backend: str, name: str) -> str:
     ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:
         return "\n".join(PRINTERS[backend](kernel, TEMPLATES) for kernel in ordered)
-    return js.print_module(ordered, TEMPLATES, [], program="{}", heaps=[], init=[], main=[], parameters=[])
+    return js.print_module(ordered, [], TEMPLATES, [], program="{}", init=[], main=[], parameters=[], late=[])
 
 
 def golden(backend: str, name: str) -> Path:
@@ -57,6 +58,13 @@ def golden(backend: str, name: str) -> Path:
 @pytest.mark.parametrize("backend", EXTENSIONS)
 def test_kernels_are_printed_as_before(backend, name):
     assert printed(backend, name) == golden(backend, name).read_text()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_golden_shaders_are_valid(name, tmp_path):
+    head, *parts = golden("webgl", name).read_text().split("#version")
+    validate({f"k_{number}": f"#version{part}" for number, part in enumerate(parts)}, tmp_path)
+    assert not head
 
 
 if __name__ == "__main__":

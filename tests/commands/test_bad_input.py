@@ -29,8 +29,8 @@ OPTIONS = {
     "--input-shape 1,-6,6,1": "--input-shape is '1,-6,6,1'",
     "--input-shape 0,6,6,1": "--input-shape is '0,6,6,1'",
     "--batch-size 0": "--batch-size is 0",
-    "--backend webgpu": "unknown backend 'webgpu'; valid: wasm, js",
-    "--backend ,": "unknown backend ''; valid: wasm, js",
+    "--backend cuda": "unknown backend 'cuda'; valid: webgpu, wasm, webgl, js",
+    "--backend ,": "unknown backend ''; valid: webgpu, wasm, webgl, js",
     "--encoding int3": "unknown encoding 'int3'; valid: float32, float16, int8, eightbit",
     "--plugin absent.py": "absent.py: cannot be read",
 }

@@ -107,7 +107,11 @@ def _module(numbers: Sequence[int], made: Mapping[int, Prepared], folder: Path, 
         text = path.read_text()
         asked = "const { memory, init, run } = exports;"
         assert asked in text
-        path.write_text(text.replace(asked, f"const {{ memory, init_{number}: init, run_{number}: run }} = exports;").replace("exports.base()", f"exports.base_{number}()"))
+        path.write_text(
+            text.replace(asked, f"const {{ memory, init_{number}: init, run_{number}: run }} = exports;").replace(
+                "exports.base()", f"exports.base_{number}()"
+            )
+        )
     loaded = max((made[number].program["loaded"] for number in sound), default=0)
     toolchain.link([*objects, *_objects([joined(mains)])], folder / name, loaded)
     for number in numbers:

@@ -84,15 +84,22 @@ def graph(name):
     return parse("\n".join(sorted(lines, key=lambda line: not line.startswith(("graph", "input", "slot")))))
 
 
-def copies(made):
+def copies(made, targets=0):
     """Calls that only move elements."""
-    calls = lower(made).calls
+    calls = lower(made, targets=targets).calls
     return sum(not call.nest.accumulators and call.nest.outputs[0].value.op == "load" for call in calls)
 
 
 @pytest.mark.parametrize(("name", "count"), [("skip", 0), ("dense", 0), ("twice", 2), ("shown", 1), ("reshaped", 2), ("turned", 1)])
 def test_copies_that_stay(name, count):
     assert copies(graph(name)) == count
+
+
+@pytest.mark.parametrize(("name", "count"), [("skip", 1), ("dense", 3), ("twice", 3), ("shown", 1), ("reshaped", 2), ("turned", 1)])
+def test_copies_that_stay_where_a_draw_cannot_read_what_it_writes(name, count):
+    assert copies(graph(name), targets=4) == count
+    for call in lower(graph(name), targets=4).calls:
+        assert not {view.name for view in call.inputs} & {view.name for view in call.outputs}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -104,7 +111,7 @@ def test_the_numbers_stay(name):
         assert error(got[output], expected) < 1e-5
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
 def test_backends_agree(backend, tmp_path):
     made = [graph(name) for name in GRAPHS]
     values = [values_for(item) for item in made]

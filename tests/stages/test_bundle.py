@@ -11,6 +11,7 @@ import pytest
 
 from tests.runtime import fake_bundle
 from webkiln import canonical
+from webkiln.codegen.scripts import compact, strip_comments
 from webkiln.errors import RecipeError
 
 TSC = fake_bundle.ROOT / "runtime" / "node_modules" / ".bin" / "tsc"
@@ -106,7 +107,7 @@ def test_types_are_literal(tmp_path: Path) -> None:
 def test_flatten_keeps_strings_and_expressions() -> None:
     text = "/** a */\nconst a = '// no /* comment */';  // gone\nconst b = `${a} // kept`;\n/* gone */ const c = a.replace(/\\/*$/, '/');\n"
     kept = "const a = '// no /* comment */';\nconst b = `${a} // kept`;\nconst c = a.replace(/\\/*$/, '/');\n"
-    assert stage.compact(stage.strip_comments(text)) == kept
+    assert compact(strip_comments(text)) == kept
 
 
 def test_names_in_two_modules_are_refused(tmp_path: Path) -> None:

@@ -9,20 +9,22 @@ from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
-from webkiln.ir.types import itemsize
+from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest import procedure as procedures
-from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, writes
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, reads, writes
 from webkiln.nest.facts import Facts
 from webkiln.nest.procedure import Procedure
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
-from webkiln.plan.memory import aligned, check, flat, live_ranges, place
+from webkiln.plan.memory import flat
+from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
+from webkiln.plan.textures import Textures
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
@@ -41,9 +43,10 @@ class Planned:
 
 def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
     """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it."""
-    fused = lower(graph, keep)
+    fused = lower(graph, keep, facts.targets)
     lowered = replace(fused, steps=stored_steps(fused.steps, facts))
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
+    shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, Call) for view in reads(step)}
     weights = {item.name for item in stored(graph)} - shared
     free = weights
     while True:
@@ -86,6 +89,11 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     }
 
 
+def places_of(facts: Facts) -> Arena | Textures:
+    """What tells Variables their places on a backend."""
+    return Textures() if facts.targets else Arena(facts.alignment)
+
+
 def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
     """What each size that the steps find out is at most, in their order."""
     bounds: dict[str, int] = {}
@@ -101,49 +109,45 @@ class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
         self.roots = planned.lowered.roots
-        self.offsets: dict[str, int] = {}
+        self.places = places_of(facts)
+        self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
         self.late = _late_bounds(planned.lowered.steps)
-        self.end = 0
 
-    def reserve(self, name: str, size: int) -> None:
-        if name in self.offsets:
-            return
-        self.offsets[name] = self.end
-        self.end = aligned(self.end + size, self.facts.alignment)
+    def buffer(self, type_: Type) -> Buffer:
+        """The room for a Variable, as large as it may become."""
+        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late))
 
-    def bytes(self, name: str) -> int:
-        type_ = self.graph.type(name)
-        return dim.at(type_.size, self.late) * itemsize(self.facts.stored(type_.dtype))
+    def reserve(self, name: str) -> None:
+        self.places.reserve(name, self.buffer(self.graph.type(name)))
 
-    def weight_bytes(self, weight: Stored) -> int:
-        """What a weight takes in the layout that its readers want."""
-        target = self.planned.targets.get(weight.name)
-        if target is None:
-            return self.bytes(weight.name)
-        view = View(weight.name, self.graph.type(weight.name)).reshaped(target.shape)
-        return kernels.elements(view, target.panel) * itemsize(self.facts.stored(weight.dtype))
+    def reserve_weight(self, weight: Stored) -> None:
+        """Make room for a weight in the layout that its readers want."""
+        buffer, target = self.buffer(self.graph.type(weight.name)), self.planned.targets.get(weight.name)
+        if target is not None:
+            view = View(weight.name, self.graph.type(weight.name)).reshaped(target.shape)
+            buffer = replace(buffer, elements=kernels.elements(view, target.panel))
+        self.places.reserve(weight.name, buffer)
 
     def write(self) -> dict[str, Any]:
         graph, steps = self.graph, self.planned.lowered.steps
         for state in graph.states:
-            self.reserve(state.input, self.bytes(state.input))
+            self.reserve(state.input)
         for weight in stored(graph):
-            self.reserve(weight.name, self.weight_bytes(weight))
-        staging = {"offset": self.end, "bytes": max((piece.bytes for piece in self.layout), default=0)}
-        if staging["bytes"] > self.facts.staging:
-            raise InternalError(f"a weight has a row of {staging['bytes']} bytes, staging holds {self.facts.staging}")
-        init = [self.decode(piece, self.end) for piece in self.layout]
+            self.reserve_weight(weight)
+        staging = max((piece.bytes for piece in self.layout), default=0)
+        if staging > self.facts.staging:
+            raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.facts.staging}")
+        self.places.stage(staging)
+        init = [self.decode(piece) for piece in self.layout]
         for state in graph.states:
-            self.reserve(self.roots[state.output], self.bytes(state.input))
+            self.reserve(self.roots[state.output])
         for name in graph.inputs:
-            self.reserve(name, self.bytes(name))
+            self.reserve(name)
         for name in sorted({self.roots[name] for name in graph.outputs.values()}):
-            self.reserve(name, self.bytes(name))
-        arena = self.place_arena(steps)
-        loaded = aligned(staging["offset"] + staging["bytes"], self.facts.alignment)
-        needed = dim.greatest([loaded, self.end + arena])
+            self.reserve(name)
+        self.share(steps)
         choices = iter(self.planned.choices)
         return {
             "schema": SCHEMA,
@@ -152,8 +156,7 @@ class _Writer:
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),
             "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards() if not dim.names([size]) & set(self.late)],
-            "loaded": loaded if dim.is_symbolic(needed) else needed,
-            "memory": size_to_json(needed),
+            **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
             "states": [
@@ -162,11 +165,10 @@ class _Writer:
                     "offset": self.offsets[state.input],
                     "initial": self.offsets[state.initial],
                     "next": self.offsets[self.roots[state.output]],
-                    "bytes": self.bytes(state.input),
+                    "bytes": self.buffer(self.graph.type(state.input)).bytes,
                 }
                 for state in graph.states
             ],
-            "staging": staging,
             "layers": [self.layer(layer, name) for layer, name in self.layers.items()],
             "init": init,
             "main": [self.step(step, choices) for step in steps],
@@ -174,17 +176,11 @@ class _Writer:
             "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
         }
 
-    def place_arena(self, steps: Sequence[Step]) -> int:
-        """Everything that only lives between launches shares one arena behind the lasting buffers; its bytes."""
+    def share(self, steps: Sequence[Step]) -> None:
+        """Find room for everything that only lives between launches."""
         written = [view for step in flat(steps) for view in writes(step)]
-        sizes = {
-            view.name: dim.at(view.type.size, self.late) * itemsize(view.type.dtype) for view in written if view.name not in self.offsets
-        }
-        kept = {self.roots[name] for name in self.layers.values()} & set(sizes)
-        places, total = place(live_ranges(steps, sizes, kept), self.facts.alignment)
-        check(steps, {name: (offset, sizes[name]) for name, offset in places.items()}, kept)
-        self.offsets |= {name: self.end + offset for name, offset in places.items()}
-        return total
+        buffers = {view.name: self.buffer(view.type) for view in written if view.name not in self.offsets}
+        self.places.share(steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers))
 
     def guards(self) -> Iterator[tuple[str, int]]:
         """Sizes that must turn out not to be negative when placeholders are set, with the layer that needs them, each once."""
@@ -234,7 +230,7 @@ class _Writer:
             return self.launch(step, next(choices))
         if isinstance(step, Copy):
             source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
-            size = step.source.type.size * itemsize(step.source.type.dtype)
+            size = step.source.type.size * itemsize(self.facts.stored(step.source.type.dtype))
             return {"copy": size_to_json(size), "from": source, "to": target}
         if isinstance(step, HostCall):
             return self.host(step)
@@ -274,7 +270,7 @@ class _Writer:
             "bytes": size_to_json(moved(call)),
         }
 
-    def decode(self, piece: Piece, staging: int) -> dict[str, Any]:
+    def decode(self, piece: Piece) -> dict[str, Any]:
         target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)
         raw = decode_call(piece, target)
         elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
@@ -282,7 +278,8 @@ class _Writer:
         call = stored_call(raw, self.facts, {HEADER} if narrow else {HEADER, ELEMENTS})
         kernel = self.kernel(call, plain(call, "decodes weights"))
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
-        places = {HEADER: staging, ELEMENTS: staging + header} | {piece.weight.name: self.offsets[piece.weight.name]}
+        parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
+        staged = [self.places.staged(*parts[view.name], view.type.dtype) for view in call.inputs]
         views = (*call.inputs, *call.outputs)
         return {
             "kernel": kernel.name,
@@ -290,6 +287,6 @@ class _Writer:
             "start": piece.offset,
             "bytes": piece.bytes,
             **({"narrow": elements} if narrow else {}),
-            "operands": [places[view.name] for view in views],
+            "operands": [*staged, self.offsets[piece.weight.name]],
             "args": kernels.values(kernel, views, call.args),
         }

@@ -42,7 +42,7 @@ class _Loops(Points):
             self.partial = before[1] or (partial and name == self.vector and self.width > 1 and not schedule.whole)
             with self.loop(name, self.dialect.chunks(name, extent, chunk, partial)):
                 if self.simd and name == self.vector and self.partial:
-                    self.declare(len(self.blocks) - 1, INT, self.simd.remaining(name, extent), "left")
+                    self.declare(len(self.blocks) - 1, INT, f"{extent} - {name}", "left")
                 self.parallel(rest)
         self.copies, self.partial = before
 

@@ -30,9 +30,6 @@ class Simd128:
     def vector(self, type_: str) -> str:
         return "v128"
 
-    def remaining(self, name: str, extent: str) -> str:
-        return f"{extent} - {name}"
-
     def splat(self, text: str, type_: str) -> str:
         return f"wasm_i32x4_splat(-({text}))" if type_ == BOOL else f"wasm_{LANES[type_]}_splat({text})"
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import jinja2
 
+from webkiln.codegen.scripts import DECLARATION, flatten
+
 _HELPER = re.compile(r"\bwk_\w+|\bWK_\w+")
 
 
@@ -37,9 +39,9 @@ class Templates:
         vocabulary = "\n\n".join(text for name, text in helpers.items() if name in needed)
         return self._environment.get_template(f"{frame}.jinja").render(vocabulary=vocabulary, **values)
 
-    def source(self, name: str) -> str:
-        """The text of a file that a module holds as it is."""
-        return (self.folder / name).read_text()
+    def script(self, name: str) -> str:
+        """A module of the folder, joined with those that it imports, to stand inside another."""
+        return DECLARATION.sub("", flatten(self.folder, name, {}))
 
     def _helpers(self, language: str) -> dict[str, str]:
         result = {}

@@ -11,6 +11,7 @@ import numpy as np
 
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
+from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
@@ -42,10 +43,15 @@ CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 
 class Wgsl:
+    """`whole`: the arena is an array of vectors instead of words."""
+
     composed = frozenset(COMPOSITIONS)
-    simd = None
     pointers = None
     number = "invocation"
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole
+        self.simd = WgslVectors(whole=whole)
 
     @property
     def threads(self) -> "Wgsl":
@@ -93,7 +99,7 @@ class Wgsl:
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         if operand.dtype in PACKED:
             return f"wk_{operand.dtype}({pointer} + {at})"
-        word = f"arena[{pointer} + {at}]"
+        word = f"wk_lane({pointer} + {at})" if self.whole else f"arena[{pointer} + {at}]"
         return word if operand.dtype == "uint32" else f"bitcast<{TYPES[operand.dtype]}>({word})"
 
     def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
@@ -122,8 +128,10 @@ class Wgsl:
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
     """One compute shader whose argument block is the operands' offsets, then the arguments."""
-    dialect = Wgsl()
+    dialect = Wgsl(whole=kernel.schedule.aligned)
     lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
-    return templates.render("nest.wgsl", arguments=[*inputs, *outputs, *kernel.arguments], lines=lines, workgroup=WORKGROUP)
+    return templates.render(
+        "nest.wgsl", arguments=[*inputs, *outputs, *kernel.arguments], lines=lines, workgroup=WORKGROUP, whole=dialect.whole
+    )

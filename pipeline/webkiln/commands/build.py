@@ -19,6 +19,7 @@ from webkiln.recipe import (
     ENCODINGS,
     MODULE,
     SIZE_NAME,
+    USUAL_BACKENDS,
     PathSource,
     Recipe,
     Source,
@@ -44,7 +45,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the model file, a function that returns a model (module:function), or a model that comes with webkiln: {', '.join(shipped())}",
     )
     parser.add_argument("--name", help="the model's name; default: that of the file")
-    parser.add_argument("--backend", default=",".join(BACKENDS), help=f"some of {','.join(BACKENDS)}")
+    parser.add_argument("--backend", default=",".join(USUAL_BACKENDS), help=f"some of {','.join(BACKENDS)}")
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
     parser.add_argument(

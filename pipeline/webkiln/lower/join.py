@@ -28,12 +28,14 @@ class Part:
     call: Call
 
 
-def join(calls: Sequence[Call], kept: set[str]) -> list[Call]:
-    """Compute in place what is copied; Variables in `kept` are read from outside and stay."""
+def join(calls: Sequence[Call], kept: set[str], *, apart: bool = False) -> list[Call]:
+    """Compute in place what is copied; Variables in `kept` are read from outside and stay. `apart`: a call must not read the Variable that it
+    writes, not even another part of it."""
     work = list(calls)
     while True:
         parts = ((number, _part(call)) for number, call in enumerate(work))
-        found = next(((number, part) for number, part in parts if part is not None and _movable(part, number, work, kept)), None)
+        movable = ((number, part) for number, part in parts if part is not None and _movable(part, number, work, kept))
+        found = next(((number, part) for number, part in movable if not apart or _is_apart(part, number, work)), None)
         if found is None:
             return work
         position, part = found
@@ -70,6 +72,13 @@ def _movable(part: Part, position: int, calls: Sequence[Call], kept: set[str]) -
     others = [call for call in calls for view in call.outputs if view.name == target and view != part.target]
     known = [box for box in boxes if box is not None]
     return not others and len(known) == len(boxes) and all(_apart(a, b) for a, b in combinations(known, 2))
+
+
+def _is_apart(part: Part, position: int, calls: Sequence[Call]) -> bool:
+    """Whether no call would read the target while it writes it."""
+    names = {part.whole.name, part.target.name}
+    others = (call for number, call in enumerate(calls) if number != position)
+    return not any(names & {view.name for view in call.inputs} and names & {view.name for view in call.outputs} for call in others)
 
 
 def _box(call: Call, output: int) -> Box | None:

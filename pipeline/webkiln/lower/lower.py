@@ -6,6 +6,7 @@ from itertools import groupby
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
+from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
@@ -27,21 +28,23 @@ class Lowered:
         return tuple(calls(self.steps))
 
 
-def lower(graph: Graph, keep: Collection[str] = ()) -> Lowered:
+def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0) -> Lowered:
     """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
-    Variables in `keep` are computed even where fusion could do without them.
+    Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, where a
+    launch draws to textures, which it cannot read at the same time.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    return Lowered(_fused(steps, kept | _crossing(steps)), roots)
+    fused = _fused(steps, kept | _crossing(steps), apart=targets > 0)
+    return Lowered(_drawn(fused, targets) if targets else fused, roots)
 
 
 def _steps(
-    graph: Graph, nodes: Iterable[Node], views: dict[str, View], literals: Mapping[str, float], scope: str, depth: int
+    graph: Graph, nodes: Iterable[Node], views: dict[str, View], literals: dict[str, float], scope: str, depth: int
 ) -> list[Step]:  # fmt: skip
     """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its operand."""
 
@@ -62,16 +65,16 @@ def _steps(
 
 
 def _inlined(
-    body: Graph, inputs: Sequence[View], literals: Mapping[str, float], scope: str, depth: int
+    body: Graph, inputs: Sequence[View], literals: dict[str, float], scope: str, depth: int
 ) -> tuple[list[Step], list[View]]:  # fmt: skip
-    """The steps of a graph inside a node; its Variables are named after that node."""
+    """The steps of a graph inside a node; its Variables are named after that node, and its scalars join `literals`."""
     own = _literals(body)
     if wide := sorted(set(body.constants) - set(own)):
         raise InternalError(f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a node")
     views = {name: View(scope + name, variable.type) for name, variable in body.variables.items()}
     views |= zip(body.inputs, inputs, strict=True)
-    known = {**literals, **{scope + name: value for name, value in own.items()}}
-    return _steps(body, body.nodes, views, known, scope, depth), [views[name] for name in body.outputs.values()]
+    literals.update({scope + name: value for name, value in own.items()})
+    return _steps(body, body.nodes, views, literals, scope, depth), [views[name] for name in body.outputs.values()]
 
 
 def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Step]]]:
@@ -100,11 +103,18 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
     return found
 
 
-def _fused(steps: Iterable[Step], kept: set[str]) -> tuple[Step, ...]:
+def _fused(steps: Iterable[Step], kept: set[str], *, apart: bool) -> tuple[Step, ...]:
     result: list[Step] = []
     for run, between in _runs(steps):
-        result += (tidy(call) for call in join(fuse(run, kept), kept))
-        result += (map_inside(step, lambda block: _fused(block, kept)) for step in between)
+        result += (tidy(call) for call in join(fuse(run, kept), kept, apart=apart))
+        result += (map_inside(step, lambda block: _fused(block, kept, apart=apart)) for step in between)
+    return tuple(result)
+
+
+def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
+    result: list[Step] = []
+    for step in steps:
+        result += draws(step, targets) if isinstance(step, Call) else [map_inside(step, lambda block: _drawn(block, targets))]
     return tuple(result)
 
 

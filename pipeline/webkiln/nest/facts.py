@@ -3,14 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+WORDS = {
+    "float64": "float32", "float16": "float32", "bool": "uint32", "uint8": "uint32", "uint16": "uint32", "uint64": "uint32",
+    "int8": "int32", "int16": "int32", "int64": "int32",
+}  # fmt: skip
+"""Storage in memory that consists of words of 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
-    `packs`: whether constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which
-    elements of a dtype lie in memory, where it is another one.
+    `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `packs`: whether
+    constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie
+    in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers instead of parts of one memory,
+    how many it can draw to; else 0.
     """
 
     backend: str
@@ -19,9 +27,11 @@ class Facts:
     dot: tuple[int, int]
     map_lanes: int
     packs: bool
+    threads: bool = False
     alignment: int = 64
     staging: int = 32 << 20
     storage: Mapping[str, str] = field(default_factory=dict)
+    targets: int = 0
 
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)

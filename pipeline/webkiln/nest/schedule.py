@@ -19,7 +19,8 @@ class Panel:
 class Schedule:
     """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
-    `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part."""
+    `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
+    at a multiple of four elements of their operand."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -28,6 +29,7 @@ class Schedule:
     count: int = 1
     panels: tuple[Panel, ...] = ()
     whole: bool = False
+    aligned: bool = False
 
     def span(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -46,9 +48,11 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         "count": schedule.count,
         "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
         "whole": schedule.whole,
+        **({"aligned": True} if schedule.aligned else {}),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
-    return Schedule(tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"], panels, data["whole"])
+    loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
+    return Schedule(*loops, panels, data["whole"], data.get("aligned", False))

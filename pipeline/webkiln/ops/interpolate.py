@@ -41,11 +41,11 @@ def _keys(distance: Array, a: float) -> Array:
 
 
 def _rounded(attrs: Attributes, numerator: Array) -> Array:
-    unit = attrs["unit"]
-    return {
-        "floor": lambda: numerator // unit, "ceil": lambda: -(-numerator // unit),
-        "prefer_floor": lambda: -(-(2 * numerator - unit) // (2 * unit)), "prefer_ceil": lambda: (2 * numerator + unit) // (2 * unit),
-    }[attrs["rounding"]]()  # fmt: skip
+    half = (2 * numerator) % (2 * attrs["unit"]) == attrs["unit"]
+    round_half = {"floor": np.floor, "ceil": np.ceil, "prefer_floor": np.floor, "prefer_ceil": np.ceil}[attrs["rounding"]]
+    round_rest = np.rint if attrs["rounding"].startswith("prefer") else round_half
+    position: Array = numerator / attrs["unit"]
+    return np.where(half, round_half(position), round_rest(position)).astype(int)
 
 
 def _shrink(attrs: Attributes) -> float:
@@ -68,7 +68,9 @@ def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
             distance = np.abs(position - element) / wide
             weight = np.maximum(1 - distance, 0) if attrs["mode"] == "linear" else _keys(distance, attrs["a"])
             inside = (element >= 0) & (element < size)
-            np.add.at(weights, (np.arange(attrs["size"]), np.clip(element, 0, size - 1)), np.where(inside | (not attrs["exclude"]), weight, 0))
+            np.add.at(
+                weights, (np.arange(attrs["size"]), np.clip(element, 0, size - 1)), np.where(inside | (not attrs["exclude"]), weight, 0)
+            )
         weights /= weights.sum(axis=1, keepdims=True)
     moved = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, -1) @ weights.T
     if attrs["outside"] is not None:
@@ -163,10 +165,12 @@ def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, places = types
     count = x.rank - 2
     groups = places.shape[1] if places.rank > 2 else 0
-    if places.rank != x.rank + 1 or places.shape[0] != x.shape[0] or places.shape[-1] != count or not groups or x.shape[1] % groups:
+    if places.rank < 3 or places.shape[0] != x.shape[0] or places.shape[-1] != count or not groups or x.shape[1] % groups:
         raise ShapeError(f"places {places} are no [batch, groups, ..., {count}] for {x}")
     if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != places.dtype:
-        raise ShapeError(f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are {', '.join(SAMPLING)} with {', '.join(PADDINGS)}")
+        raise ShapeError(
+            f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are {', '.join(SAMPLING)} with {', '.join(PADDINGS)}"
+        )
     return (Type(x.dtype, (*x.shape[:2], *places.shape[2:-1])),)
 
 

@@ -4,7 +4,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webkiln.ir.dim import is_symbolic, sampled
 from webkiln.nest.affine import depends, step
@@ -13,6 +13,7 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis, walk
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.plan.align import is_aligned
 
 SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
@@ -33,6 +34,8 @@ def plain(call: Call, why: str) -> Choice:
 def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     nest = call.nest
+    if facts.targets:
+        return plain(call, "a fragment computes one element")
     if facts.width == 1 and not nest.accumulators:
         return plain(call, f"{facts.backend} computes one element at a time outside reductions")
     refusals = []
@@ -42,6 +45,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
             refusals.append(f"{loop.axis}: {fit}")
             continue
         schedule = _scheduled(call, loop.axis, fit, facts)
+        if facts.threads:
+            schedule = replace(schedule, aligned=is_aligned(call, schedule))
         return Choice(schedule, _described(schedule, call, refusals))
     for loop in reversed(nest.reduce):
         reason = _unfit_row(call, loop, facts)
@@ -96,6 +101,8 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         if any(item.op in ("acc", "accindex") for item in walk(expr.args)):
             return f"where input {expr.value[0]} is read is the result of a reduction"
     for expr in moving:
+        if facts.threads and _contiguous(load_index(expr), name):
+            continue
         panel = _panel(call, expr, name, facts, constants)
         if panel is not None:
             panels[expr.value[0]] = panel
@@ -217,6 +224,9 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
         return Schedule((*others, name), name, facts.map_lanes, whole=whole)
     lanes, count = _lanes(call, name, facts)
     tile = _tile(call, name)
+    if facts.threads:
+        axis_, copies = (tile.axis, count) if tile else (None, 1)
+        return Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)

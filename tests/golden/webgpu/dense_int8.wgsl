@@ -54,6 +54,8 @@ struct Arguments {
 @group(0) @binding(0) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(1) var<uniform> arguments: Arguments;
 
+fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
+
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
   let invocation = i32((group.y * groups.x + group.x) * 64 + local);
@@ -63,14 +65,19 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let p0 = arguments.p0;
   let p1 = arguments.p1;
   let s1_0 = arguments.s1_0;
-  let a0 = invocation;
+  let v1 = (p0 + 3) / 4;
+  let a0 = invocation * 4;
   if (a0 >= p0) { return; }
-  var acc0_0_0 = 0.0f;
+  var acc0_0_0 = vec4<f32>(0.0f);
   for (var r0 = 0; r0 < p1; r0++) {
-    let v1 = bitcast<f32>(arena[x0 + r0]);
-    let v2 = a0 + r0 * s1_0;
-    let v3 = bitcast<f32>(arena[x1 + v2]);
-    acc0_0_0 += v1 * v3;
+    let v2 = bitcast<f32>(arena[x0 + r0]);
+    let v3 = vec4<f32>(v2);
+    let v4 = a0 + r0 * s1_0;
+    let v5 = bitcast<vec4<f32>>(wk_four(x1 + v4));
+    acc0_0_0 += v3 * v5;
   }
-  arena[y0 + a0] = bitcast<u32>(acc0_0_0);
+  arena[y0 + a0] = bitcast<u32>(acc0_0_0[0]);
+  if (a0 + 1 < p0) { arena[y0 + a0 + 1] = bitcast<u32>(acc0_0_0[1]); }
+  if (a0 + 2 < p0) { arena[y0 + a0 + 2] = bitcast<u32>(acc0_0_0[2]); }
+  if (a0 + 3 < p0) { arena[y0 + a0 + 3] = bitcast<u32>(acc0_0_0[3]); }
 }

@@ -102,7 +102,7 @@ def attention(call: Call) -> list[Tensor]:
     scores = call.op("Add", [capped, bias]) if bias is not None else capped
     weights = weights_of(call, scores, bias)
     y = call.op("MatMul", [weights, repeated(call, values, heads)])
-    shown = {0: raw, 1: capped if call.version >= 24 else scores, 2: scores if call.version >= 24 else capped, 3: weights}
+    shown = {0: raw, 1: capped, 2: scores, 3: weights}
     return [together(call, y) if flat else y, keys, values, shown[call.attr("qk_matmul_output_mode", 0)]]
 
 
@@ -111,14 +111,11 @@ def linear_attention(call: Call) -> list[Tensor]:
     own, heads = call.attr("kv_num_heads"), call.attr("q_num_heads")
     rule = call.attr("update_rule", "gated_delta")
     q, k, v = (cast(call, apart(call, call.tensor(p), count), "float32") for p, count in ((0, heads), (1, own), (2, own)))
-    n, _, steps, width = k.shape
+    n, _, _steps, width = k.shape
     scale = call.attr("scale", 0.0) or 1 / sqrt(width)
     sequences = [q * scale, k, v]
     shape = (n, own, width, v.shape[3])
-    if call.has(3):
-        state = cast(call, call.tensor(3), "float32")
-    else:
-        state = call.op("Broadcast", [call.constant(0.0)], {"shape": shape})
+    state = cast(call, call.tensor(3), "float32") if call.has(3) else call.op("Broadcast", [call.constant(0.0)], {"shape": shape})
     if "gated" in rule:
         decay = cast(call, call.tensor(4), "float32")
         sequences.append(call.op("Exp", [apart(call, decay, own)]))

@@ -23,7 +23,7 @@ def line(call: Call, size: int, out: int, scale: Fraction | None, roi: tuple[flo
     """The map of output numbers to positions, as integers: (o * scale + start) / unit. Without a scale it is out / size."""
     mode = call.attr("coordinate_transformation_mode", "half_pixel" if call.version >= 11 else "asymmetric")
     if mode == "align_corners":
-        return {"scale": size - 1, "start": 0, "unit": out - 1} if is_symbolic(out) or out > 1 else {"scale": 0, "start": 0, "unit": 1}
+        return _aligned(size, out, scale)
     if mode == "tf_crop_and_resize":
         return _cropped(size, out, *map(fraction, roi))
     p, q = (scale.numerator, scale.denominator) if scale is not None else (out, size)
@@ -38,6 +38,14 @@ def line(call: Call, size: int, out: int, scale: Fraction | None, roi: tuple[flo
         begin = offset + 1 / (2 * scale) - Fraction(1, 2)
         return _over_one_unit(1 / scale, begin)
     return {"scale": 2 * q, "start": q - p, "unit": 2 * p}
+
+
+def _aligned(size: int, out: int, scale: Fraction | None) -> dict[str, Any]:
+    """The last output lies at the last element, if the scaled size is whole."""
+    if is_symbolic(out) or is_symbolic(size):
+        return {"scale": size - 1, "start": 0, "unit": out - 1}
+    last = scale * size - 1 if scale is not None else Fraction(out - 1)
+    return _over_one_unit(Fraction(size - 1) / last, Fraction(0)) if out > 1 else {"scale": 0, "start": 0, "unit": 1}
 
 
 def _cropped(size: int, out: int, first: Fraction, last: Fraction) -> dict[str, Any]:
@@ -103,10 +111,7 @@ def _fitted(call: Call, x: Tensor, axes: list[int], sizes: tuple[int, ...]) -> l
 def upsample(call: Call) -> Tensor:
     x = call.tensor(0)
     scales = [call.attr("height_scale", 1.0), call.attr("width_scale", 1.0)] if call.version < 7 else None
-    if scales is not None:
-        scales = [1.0] * (x.type.rank - 2) + scales
-    else:
-        scales = list(call.attr("scales") or call.numbers(1).tolist())
+    scales = [1.0] * (x.type.rank - 2) + scales if scales is not None else list(call.attr("scales") or call.numbers(1).tolist())
     for axis, scale in enumerate(map(fraction, scales)):
         if scale != 1:
             x = resized(call, x, axis, _scaled(x.shape[axis], scale), scale)

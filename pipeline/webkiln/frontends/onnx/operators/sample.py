@@ -22,13 +22,25 @@ def grid_sample(call: Call) -> Tensor:
     corners = bool(call.attr("align_corners", 0))
     turned = reversed_(call, grid, grid.type.rank - 1)
     sizes = lasting(call, x.shape[2:], x.dtype)
-    if corners:
-        places = call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0])
-    else:
-        places = (call.op("Mul", [turned + 1.0, sizes]) - 1.0) * 0.5
+    places = call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0]) if corners else (call.op("Mul", [turned + 1.0, sizes]) - 1.0) * 0.5
     wide = reshaped(call, places, (grid.shape[0], 1, *grid.shape[1:]))
     attrs = {"mode": MODES[call.attr("mode", "bilinear")], "padding": call.attr("padding_mode", "zeros"), "corners": corners}
     return call.op("Sample", [x, wide], attrs)
+
+
+def affine_grid(call: Call) -> Tensor:
+    """theta [N, d, d + 1] applied to the places of an image [N, C, ...] from -1 to 1, the last axis first."""
+    theta, sizes = call.tensor(0), call.sizes(1)[2:]
+    count = len(sizes)
+    parts = []
+    for d in reversed(range(count)):
+        steps = iota(call, sizes[d], theta.dtype)
+        line = steps * (2 / max(sizes[d] - 1, 1)) - 1.0 if call.attr("align_corners", 0) else (steps * 2.0 + 1.0) * (1 / sizes[d]) - 1.0
+        along = reshaped(call, line, [*(sizes[d] if axis == d else 1 for axis in range(count)), 1])
+        parts.append(call.op("Broadcast", [along], {"shape": (*sizes, 1)}))
+    ones = call.op("Broadcast", [call.like(1, theta)], {"shape": (*sizes, 1)})
+    base = reshaped(call, call.op("Concat", [*parts, ones], {"axis": count}), (prod(sizes), count + 1))
+    return reshaped(call, call.op("MatMul", [base, theta], {"transpose_b": True}), (theta.shape[0], *sizes, count))
 
 
 def deform_conv(call: Call) -> Tensor:
@@ -112,10 +124,23 @@ def determinant(call: Call) -> Tensor:
         total = total * head * sign
         if left == 1:
             break
-        moved = call.op("Where", [call.op("Less", [part(call, rows, 1, 0, left - 1), place]), part(call, rest, 1, 0, left - 1), part(call, rest, 1, 1, left - 1)])
+        moved = call.op(
+            "Where",
+            [
+                call.op("Less", [part(call, rows, 1, 0, left - 1), place]),
+                part(call, rest, 1, 0, left - 1),
+                part(call, rest, 1, 1, left - 1),
+            ],
+        )
         factor = part(call, moved, 2, 0, 1) / call.op("Where", [call.op("Equal", [head, call.like(0, a)]), call.like(1, a), head])
         rest = part(call, moved, 2, 1, left - 1) - factor * part(call, pivot, 2, 1, left - 1)
     return reshaped(call, total, lead)
 
 
-SAMPLE: dict[str, Handler] = {"GridSample": grid_sample, "DeformConv": deform_conv, "RoiAlign": roi_align, "Det": determinant}
+SAMPLE: dict[str, Handler] = {
+    "GridSample": grid_sample,
+    "AffineGrid": affine_grid,
+    "DeformConv": deform_conv,
+    "RoiAlign": roi_align,
+    "Det": determinant,
+}

@@ -1,4 +1,5 @@
-"""Windows, Fourier transforms and mel filters: products with matrices of sines and cosines, whose angles are reduced as integers."""
+"""Windows, Fourier transforms and mel filters: products with matrices of sines and cosines, whose angles are
+reduced as integers, computed in float64."""
 
 from math import pi
 
@@ -41,6 +42,7 @@ def transformed(call: Call, x: Tensor, length: int, *, inverse: bool, onesided: 
     have = min(x.shape[-2], taken)
     x = part(call, x, x.type.rank - 2, 0, have)
     given = length // 2 + 1 if onesided and not inverse else length
+    dtype, x = x.dtype, cast(call, x, "float64")
     cos, sin = waves(call, have, given, length, x.dtype)
     real = reshaped(call, part(call, x, x.type.rank - 1, 0, 1), x.shape[:-1])
     imaginary = reshaped(call, part(call, x, x.type.rank - 1, 1, 1), x.shape[:-1]) if x.shape[-1] == 2 else None
@@ -63,7 +65,7 @@ def transformed(call: Call, x: Tensor, length: int, *, inverse: bool, onesided: 
     if inverse:
         along, across = along * (1 / length), across * (1 / length)
     parts = [along] if inverse and onesided else [along, across]
-    return _paired(call, parts)
+    return cast(call, _paired(call, parts), dtype)
 
 
 def _paired(call: Call, parts: list[Tensor]) -> Tensor:
@@ -81,10 +83,7 @@ def _doubled(call: Call, have: int, length: int, dtype: str) -> Tensor:
 def dft(call: Call) -> Tensor:
     """The axis is an operand since opset 20."""
     x = call.tensor(0)
-    if call.version >= 20:
-        axis = call.sizes(2)[0] if call.has(2) else -2
-    else:
-        axis = call.attr("axis", 1)
+    axis = (call.sizes(2)[0] if call.has(2) else -2) if call.version >= 20 else call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank)
     inverse, onesided = bool(call.attr("inverse", 0)), bool(call.attr("onesided", 0))
     size = 2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]

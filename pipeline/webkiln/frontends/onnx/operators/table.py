@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from webkiln.frontends.onnx.call import Handler
 from webkiln.frontends.onnx.operators.attention import ATTENTION
+from webkiln.frontends.onnx.operators.choose import CHOOSE
 from webkiln.frontends.onnx.operators.control import CONTROL
 from webkiln.frontends.onnx.operators.conv import CONV
 from webkiln.frontends.onnx.operators.elementwise import ELEMENTWISE
@@ -18,6 +19,22 @@ from webkiln.frontends.onnx.operators.sample import SAMPLE
 from webkiln.frontends.onnx.operators.shape import SHAPE
 from webkiln.frontends.onnx.operators.signal import SIGNAL
 
-OPERATORS: dict[str, Handler] = {**ELEMENTWISE, **SHAPE, **LINEAR, **CONV, **POOL, **REDUCE, **INDEXING, **QUANTIZE, **RECURRENT, **RESIZE, **SAMPLE, **SIGNAL, **CONTROL, **ATTENTION}
+OPERATORS: dict[str, Handler] = {
+    **ELEMENTWISE,
+    **SHAPE,
+    **LINEAR,
+    **CONV,
+    **POOL,
+    **REDUCE,
+    **INDEXING,
+    **QUANTIZE,
+    **RECURRENT,
+    **RESIZE,
+    **SAMPLE,
+    **SIGNAL,
+    **CONTROL,
+    **CHOOSE,
+    **ATTENTION,
+}
 
 DOMAINS: Mapping[str, Mapping[str, Handler]] = {"": OPERATORS}

@@ -1,0 +1,395 @@
+import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
+
+/**
+ * A fragment shader: it reads the first operands of a launch, `inputs` of them, as `x0`, `x1`, ... and writes the others, which have one size.
+ * @typedef {{ text: string, inputs: number }} Kernel
+ */
+
+/**
+ * A part of the bytes of an init entry, which becomes a texture while they are decoded; `narrow` is their dtype where it has 64 bits.
+ * @typedef {{ storage: Dtype, start: number, bytes: number, narrow?: Dtype }} Part
+ */
+
+/**
+ * The generated part of a program. `buffers` holds [storage, elements] of every texture, with 0 elements where a layout tells; `entries`
+ * decode weights; `main` is the network.
+ * @typedef {object} Generated
+ * @property {[storage: Dtype, elements: number][]} buffers
+ * @property {Record<string, Kernel>} kernels
+ * @property {[kernel: string, operands: (number | Part)[], args: number[]][]} entries
+ * @property {(engine: Textures, ...placeholders: number[]) => void} main
+ */
+
+/** @typedef {{ storage: Dtype, elements: number, width: number, height: number, texture: WebGLTexture, id: number }} Buffer */
+
+/** @typedef {{ program: WebGLProgram, args: WebGLUniformLocation | null }} Linked */
+
+const VERTEX = `#version 300 es
+void main() { gl_Position = vec4(gl_VertexID == 1 ? 3 : -1, gl_VertexID == 2 ? 3 : -1, 0, 1); }
+`;
+
+const POLL_MS = 4;
+
+/**
+ * @param {string} code
+ * @param {string} message
+ */
+const failure = (code, message) => Object.assign(new Error(message), { code });
+
+/** One program in textures of one texel an element, row after row of a width that is a power of two. @implements {Engine} */
+class Textures {
+  /**
+   * @param {WebGL2RenderingContext} gl
+   * @param {Generated} generated
+   */
+  constructor(gl, generated) {
+    this.gl = gl;
+    this.generated = generated;
+    this.limit = gl.getParameter(gl.MAX_TEXTURE_SIZE);
+    this.shift = Math.min(12, Math.floor(Math.log2(this.limit)));
+    /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any }>} */
+    this.formats = {
+      float32: { internal: gl.R32F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array },
+      int32: { internal: gl.R32I, format: gl.RED_INTEGER, type: gl.INT, all: gl.RGBA_INTEGER, array: Int32Array },
+      uint32: { internal: gl.R32UI, format: gl.RED_INTEGER, type: gl.UNSIGNED_INT, all: gl.RGBA_INTEGER, array: Uint32Array },
+    };
+    /** @type {(Buffer | undefined)[]} */
+    this.buffers = [];
+    /** @type {Map<string, Linked>} */
+    this.linked = new Map();
+    /** @type {Map<string, WebGLFramebuffer>} */
+    this.targets = new Map();
+    this.reader = gl.createFramebuffer();
+    this.made = 0;
+  }
+
+  /** Compiles every kernel at once, and waits for all. What is too large for a texture is told before. */
+  async link() {
+    const { gl } = this;
+    for (const [, elements] of this.generated.buffers) this.sides(elements);
+    const texts = [...new Set(Object.values(this.generated.kernels).map(kernel => kernel.text))];
+    const vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
+    const made = texts.map(text => {
+      const fragment = this.shader(gl.FRAGMENT_SHADER, text.replace('\n', `\n#define WK_SHIFT ${this.shift}\n`));
+      const program = gl.createProgram();
+      gl.attachShader(program, vertex);
+      gl.attachShader(program, fragment);
+      gl.linkProgram(program);
+      return { text, fragment, program };
+    });
+    const parallel = gl.getExtension('KHR_parallel_shader_compile');
+    for (const { text, fragment, program } of made) {
+      while (parallel && !gl.isContextLost() && !gl.getProgramParameter(program, parallel.COMPLETION_STATUS_KHR)) {
+        await new Promise(resolve => { setTimeout(resolve, POLL_MS); });
+      }
+      this.check();
+      if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
+        throw failure('CompileFailed', `a shader does not compile here (${gl.getShaderInfoLog(fragment) || gl.getProgramInfoLog(program)})`);
+      }
+      gl.deleteShader(fragment);
+      gl.useProgram(program);
+      const samplers = gl.getParameter(gl.MAX_TEXTURE_IMAGE_UNITS);
+      for (let unit = 0; unit < samplers; unit++) gl.uniform1i(gl.getUniformLocation(program, `x${unit}`), unit);
+      this.linked.set(text, { program, args: gl.getUniformLocation(program, 'P') });
+    }
+    gl.deleteShader(vertex);
+  }
+
+  /**
+   * @param {number} type
+   * @param {string} text
+   */
+  shader(type, text) {
+    const shader = /** @type {WebGLShader} */ (this.gl.createShader(type));
+    this.gl.shaderSource(shader, text);
+    this.gl.compileShader(shader);
+    return shader;
+  }
+
+  check() {
+    if (this.gl.isContextLost()) throw failure('ContextLost', 'the WebGL context was lost, and the model with it; load it again');
+  }
+
+  /** Reports what went wrong since the last call; the context waits for all that was asked of it. */
+  settle() {
+    const error = this.gl.getError();
+    this.check();
+    if (error === this.gl.OUT_OF_MEMORY) throw failure('OutOfMemory', 'the textures of this model could not be had');
+    if (error) throw new Error(`WebGL error ${error}`);
+  }
+
+  /**
+   * Width and height of a texture.
+   * @param {number} elements
+   */
+  sides(elements) {
+    const width = 1 << this.shift, height = Math.ceil(elements / width);
+    if (height <= this.limit) return { width: Math.max(Math.min(elements, width), 1), height: Math.max(height, 1) };
+    throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.limit << this.shift} here`);
+  }
+
+  /**
+   * @param {Dtype} storage
+   * @param {number} elements
+   * @returns {Buffer}
+   */
+  allocate(storage, elements) {
+    const { gl } = this;
+    const { width, height } = this.sides(elements);
+    const texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, this.format(storage).internal, width, height);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    return { storage, elements, width, height, texture, id: this.made++ };
+  }
+
+  /** @param {string} storage */
+  format(storage) {
+    return /** @type {NonNullable<Textures['formats'][string]>} */ (this.formats[storage]);
+  }
+
+  /** @param {number} number */
+  numbered(number) {
+    return this.buffers[number] ??= this.allocate(.../** @type {[Dtype, number]} */ (this.generated.buffers[number]));
+  }
+
+  /**
+   * Binds the framebuffer that draws to these textures.
+   * @param {Buffer[]} buffers
+   */
+  target(buffers) {
+    const { gl } = this;
+    const key = buffers.map(buffer => buffer.id).join();
+    const known = this.targets.get(key);
+    if (known) {
+      gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, known);
+      return;
+    }
+    const made = gl.createFramebuffer();
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, made);
+    buffers.forEach(({ texture }, index) => {
+      gl.framebufferTexture2D(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, gl.TEXTURE_2D, texture, 0);
+    });
+    gl.drawBuffers(buffers.map((_, index) => gl.COLOR_ATTACHMENT0 + index));
+    this.targets.set(key, made);
+  }
+
+  /** @param {Buffer} buffer what `readPixels` and `copyTexSubImage2D` read next */
+  source({ texture }) {
+    const { gl } = this;
+    gl.bindFramebuffer(gl.READ_FRAMEBUFFER, this.reader);
+    gl.framebufferTexture2D(gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+  }
+
+  /**
+   * @param {Buffer} buffer
+   * @param {Float32Array | Int32Array | Uint32Array} data
+   */
+  upload({ storage, texture }, data) {
+    const { gl } = this;
+    const { format, type } = this.format(storage);
+    const rows = data.length >> this.shift, start = rows << this.shift;
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    if (rows > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 1 << this.shift, rows, format, type, data);
+    if (data.length > start) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, data.length - start, 1, format, type, data, start);
+  }
+
+  /**
+   * Computes one kernel on textures. A launch that writes nothing is left out.
+   * @param {string} kernel
+   * @param {Buffer[]} operands
+   * @param {number[]} args
+   */
+  draw(kernel, operands, args) {
+    const { gl } = this;
+    const { text, inputs } = /** @type {Kernel} */ (this.generated.kernels[kernel]);
+    const outputs = operands.slice(inputs);
+    const [first] = outputs;
+    if (!first || first.elements === 0) return;
+    const { program, args: place } = /** @type {Linked} */ (this.linked.get(text));
+    gl.useProgram(program);
+    if (place) gl.uniform4iv(place, [...args, 0, 0, 0].slice(0, (args.length + 3) & ~3));
+    operands.slice(0, inputs).forEach(({ texture }, unit) => {
+      gl.activeTexture(gl.TEXTURE0 + unit);
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+    });
+    gl.activeTexture(gl.TEXTURE0);
+    this.target(outputs);
+    gl.viewport(0, 0, first.width, first.height);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+  }
+
+  /**
+   * @param {string} kernel
+   * @param {number[]} operands
+   * @param {number[]} args
+   */
+  launch(kernel, operands, args) {
+    this.draw(kernel, operands.map(number => this.numbered(number)), args);
+  }
+
+  /**
+   * @param {number} entry
+   * @param {Uint8Array} bytes
+   */
+  init(entry, bytes) {
+    const [kernel, operands, args] = /** @type {Generated['entries'][number]} */ (this.generated.entries[entry]);
+    const staged = operands.map(operand => typeof operand === 'number' ? null : this.stage(operand, bytes));
+    this.draw(kernel, operands.map((operand, index) => staged[index] ?? this.numbered(/** @type {number} */ (operand))), args);
+    for (const buffer of staged) if (buffer) this.gl.deleteTexture(buffer.texture);
+    this.settle();
+  }
+
+  /**
+   * A texture of a part of the bytes; what is shorter than a word lies packed.
+   * @param {Part} part
+   * @param {Uint8Array} bytes
+   */
+  stage({ storage, start, bytes: length, narrow }, bytes) {
+    const words = stagedWords(bytes.subarray(start, start + length), narrow);
+    const made = this.allocate(storage, words.length >> 2);
+    this.upload(made, new (this.format(storage).array)(words.buffer));
+    return made;
+  }
+
+  /** @param {Layout} layout */
+  arrange({ buffers = [] }) {
+    const { gl } = this;
+    buffers.forEach((elements, number) => {
+      const [storage] = /** @type {[Dtype, number]} */ (this.generated.buffers[number]);
+      const old = this.buffers[number];
+      if (old?.elements === elements) return;
+      if (old) gl.deleteTexture(old.texture);
+      this.buffers[number] = this.allocate(storage, elements);
+      for (const framebuffer of this.targets.values()) gl.deleteFramebuffer(framebuffer);
+      this.targets.clear();
+    });
+    this.settle();
+  }
+
+  /**
+   * @param {Placed} placed
+   * @param {TypedArray} value
+   */
+  write(placed, value) {
+    this.upload(this.numbered(placed.offset), narrowed(placed, value));
+  }
+
+  /** @param {number[]} placeholders */
+  run(...placeholders) {
+    const found = this.generated.main(this, ...placeholders);
+    this.check();
+    return found;
+  }
+
+  /**
+   * Runs a procedure on the CPU: its inputs are read, its outputs stored.
+   * @param {(...operands: any[]) => number | void} procedure
+   * @param {[place: number, elements: number, storage: Dtype][]} operands the inputs first
+   * @param {number} inputs how many there are
+   * @param {number[]} args
+   */
+  host(procedure, operands, inputs, args) {
+    const given = operands.slice(0, inputs).map(([place, elements]) => this.words(place).subarray(0, elements));
+    const results = operands.slice(inputs).map(([place, , storage]) => new WORDS[storage](this.numbered(place).elements));
+    const found = procedure(...given, ...results, ...args);
+    operands.slice(inputs).forEach(([place], index) => this.upload(this.numbered(place), results[index]));
+    return found;
+  }
+
+  /** @param {number} place */
+  flag(place) {
+    return this.words(place)[0] !== 0;
+  }
+
+  /**
+   * @param {Omit<Placed, 'name'>} placed
+   * @returns {TypedArray}
+   */
+  read(placed) {
+    const elements = placed.shape.reduce((product, length) => product * length, 1);
+    return widened(placed, this.words(placed.offset).slice(0, elements).buffer);
+  }
+
+  /**
+   * @param {number} place
+   * @returns {any} all elements of a buffer
+   */
+  words(place) {
+    const { gl } = this;
+    const buffer = this.numbered(place);
+    const { format, type, all, array } = this.format(buffer.storage);
+    this.source(buffer);
+    const single = gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
+    const channels = single ? 1 : 4;
+    const data = new array(buffer.width * buffer.height * channels);
+    gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
+    this.settle();
+    const values = new array(buffer.elements);
+    for (let index = 0; index < values.length; index++) values[index] = data[index * channels];
+    return values;
+  }
+
+  /**
+   * @param {Buffer} from
+   * @param {Buffer} to
+   */
+  transfer(from, to) {
+    const { gl } = this;
+    this.source(from);
+    gl.bindTexture(gl.TEXTURE_2D, to.texture);
+    gl.copyTexSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 0, 0, from.width, from.height);
+  }
+
+  /**
+   * One copy among the steps of the network.
+   * @param {number} source
+   * @param {number} target
+   */
+  move(source, target) {
+    this.transfer(this.numbered(source), this.numbered(target));
+  }
+
+  /** @param {Move[]} moves */
+  copy(moves) {
+    const values = moves.map(({ source, target }) => {
+      const from = this.numbered(source), value = this.allocate(from.storage, from.elements);
+      this.transfer(from, value);
+      return { value, target };
+    });
+    for (const { value, target } of values) {
+      this.transfer(value, this.numbered(target));
+      this.gl.deleteTexture(value.texture);
+    }
+    this.check();
+  }
+
+  dispose() {
+    const { gl } = this;
+    gl.deleteFramebuffer(this.reader);
+    for (const buffer of this.buffers) if (buffer) gl.deleteTexture(buffer.texture);
+    for (const framebuffer of this.targets.values()) gl.deleteFramebuffer(framebuffer);
+    for (const { program } of this.linked.values()) gl.deleteProgram(program);
+    gl.getExtension('WEBGL_lose_context')?.loseContext();
+  }
+}
+
+/**
+ * @param {Generated} generated
+ * @returns {Promise<Textures>}
+ */
+export async function textures(generated) {
+  const canvas = typeof document === 'undefined' ? new OffscreenCanvas(1, 1) : document.createElement('canvas');
+  const gl = /** @type {WebGL2RenderingContext | null} */ (canvas.getContext('webgl2', { alpha: false, antialias: false, depth: false }));
+  if (!gl) throw failure('NoBackend', 'there is no WebGL 2 here');
+  if (!gl.getExtension('EXT_color_buffer_float')) throw failure('NoBackend', 'WebGL 2 cannot draw to float textures here');
+  const made = new Textures(gl, generated);
+  try {
+    await made.link();
+  } catch (error) {
+    made.dispose();
+    throw error;
+  }
+  return made;
+}

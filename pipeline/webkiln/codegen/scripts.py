@@ -1,0 +1,60 @@
+"""JavaScript modules joined into one file, as small as that is without a minifier."""
+
+import re
+from pathlib import Path
+
+from webkiln.errors import InternalError
+
+TOKEN = re.compile(
+    r"""(?P<comment>/\*.*?\*/|(?<![:\\'"`])//[^\n]*)
+      | (?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)
+      | (?P<regex>(?<=[(=,?:])\s?/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*)""",
+    re.VERBOSE | re.DOTALL,
+)
+IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function|let) )", re.MULTILINE)
+NAME = re.compile(r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE)
+
+
+def strip_comments(text: str) -> str:
+    """Remove comments; strings, templates and regular expressions stay as they are."""
+    return TOKEN.sub(lambda token: "" if token["comment"] else token[0], text)
+
+
+def compact(text: str) -> str:
+    """Remove indentation and blank lines; no template may span lines."""
+    return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
+
+
+def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:
+    """Join a module and all that it imports into one, without comments and indentation.
+
+    Modules import and re-export by name only, one statement a line. `outside` maps modules that stay separate to the file that holds them.
+    """
+    parts: list[str] = []
+    imported: dict[str, set[str]] = {}
+    owners: dict[str, str] = {}
+    done: set[str] = set()
+
+    def visit(module: str) -> None:
+        if module in done:
+            return
+        done.add(module)
+        bare = strip_comments((sources / f"{module}.js").read_text("utf-8"))
+        text = compact(bare)
+        for names, needed in IMPORT.findall(text) + REEXPORT.findall(text):
+            if needed in outside:
+                imported.setdefault(outside[needed], set()).update(name.strip() for name in names.split(","))
+            else:
+                visit(needed)
+        text = REEXPORT.sub(lambda line: f"export {{ {line[1]} }};\n", IMPORT.sub("", text))
+        for name in NAME.findall(bare):
+            if name in owners:
+                raise InternalError(f"{sources.name}: {module}.js and {owners[name]}.js both declare {name}")
+            owners[name] = module
+        parts.append(text if module == entry else DECLARATION.sub("", text))
+
+    visit(entry)
+    head = [f"import {{ {', '.join(sorted(names))} }} from './{file}';\n" for file, names in sorted(imported.items())]
+    return "".join(head + parts)

@@ -1,0 +1,74 @@
+"""Four lanes of WGSL. Most operations are spelled as on scalars; the helpers and the rest are here."""
+
+from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.nest import Accumulator
+
+VECTOR = {
+    ("max", FLOAT): "wk_max4({0}, {1})", ("min", FLOAT): "wk_min4({0}, {1})", ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wk_isnan4({0})",
+    ("ne", FLOAT): "!({0} == {1})", ("not", BOOL): "!{0}", ("neg", UINT): "vec4<u32>() - {0}",
+    ("shl", INT): "{0} << vec4<u32>({1})", ("shr", INT): "{0} >> vec4<u32>({1})",
+    ("shl", UINT): "{0} << vec4<u32>({1})", ("shr", UINT): "{0} >> vec4<u32>({1})",
+    ("rint", FLOAT): "round({0})", ("neg", FLOAT): "-{0}", ("neg", INT): "-{0}",
+}  # fmt: skip
+SYMBOLS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "and": "&", "or": "|", "band": "&", "bor": "|", "bxor": "^",
+}  # fmt: skip
+CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
+
+
+class WgslVectors:
+    """`whole`: the arena is seen as vectors, because every vector of the kernel lies at one of them."""
+
+    width = 4
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole
+
+    def vector(self, type_: str) -> str:
+        return f"vec4<{type_}>"
+
+    def splat(self, text: str, type_: str) -> str:
+        return f"{self.vector(type_)}({text})"
+
+    def operation(self, expr: Expr, args: list[str]) -> str:
+        source = expr.args[-1].type
+        if expr.op == "select":
+            return f"select({args[2]}, {args[1]}, {args[0]})"
+        if expr.op == "cast":
+            return CASTS.get((source, expr.type), f"{self.vector(expr.type)}({{0}})").format(*args)
+        if expr.op == "bitcast":
+            return f"bitcast<{self.vector(expr.type)}>({args[0]})"
+        if (expr.op, source) in VECTOR:
+            return VECTOR[expr.op, source].format(*args)
+        if expr.op in SYMBOLS:
+            return f"{args[0]} {SYMBOLS[expr.op]} {args[1]}"
+        return f"{expr.op}({', '.join(args)})"
+
+    def load(self, pointer: str, at: str, partial: bool) -> str:
+        word = f"arena[({pointer} + {at}) >> 2u]" if self.whole else f"wk_four({pointer} + {at})"
+        return f"bitcast<vec4<f32>>({word})"
+
+    def store(self, pointer: str, at: str, value: str, partial: bool) -> str:
+        words = f"bitcast<vec4<u32>>({value})"
+        return f"arena[({pointer} + {at}) >> 2u] = {words};" if self.whole else f"wk_store_four({pointer} + {at}, {words});"
+
+    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+        return f"arena[{pointer} + {at}] = bitcast<u32>({self.lane(value, lane, FLOAT)});"
+
+    def lane(self, name: str, lane: int, type_: str) -> str:
+        return f"{name}[{lane}]"
+
+    def start(self, item: Accumulator, name: str, value: str) -> list[str]:
+        return [f"var {name} = {self.splat(value, item.body.type)};"]
+
+    def finish(self, item: Accumulator, name: str) -> list[str]:
+        return []
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
+        return [f"{name} += {a} * {b};"]
+
+    def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
+        if item.combiner in ("sum", "prod"):
+            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+        return [f"{name} = {VECTOR.get((item.combiner, item.body.type), f'{item.combiner}({{0}}, {{1}})').format(name, value)};"]

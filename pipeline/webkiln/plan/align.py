@@ -1,0 +1,50 @@
+"""Which schedules find every vector at a multiple of four elements, so that memory can be seen as an array of vectors."""
+
+from webkiln.ir.dim import is_symbolic
+from webkiln.nest.affine import depends
+from webkiln.nest.build import Call, View
+from webkiln.nest.expr import Expr, axis
+from webkiln.nest.nest import load_index
+from webkiln.nest.schedule import Panel, Schedule
+from webkiln.plan.kernel import strides
+
+VECTOR = 4
+
+
+def is_aligned(call: Call, schedule: Schedule) -> bool:
+    """Whether all stores are of whole vectors at such places, and all loads along the vector axis too."""
+    name = schedule.vector
+    if name is None or not schedule.whole or schedule.lanes % VECTOR or not any(loop.axis == name for loop in call.nest.axes):
+        return False
+    stores = zip(call.outputs, call.nest.outputs, strict=True)
+    if not all(_fits(call, view, out.index, None, name, stored=True) for view, out in stores):
+        return False
+    return all(_fits(call, call.inputs[e.value[0]], load_index(e), schedule.panel(e.value[0]), name, stored=False) for e in call.nest.loads)
+
+
+def _fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
+    if not any(depends(item, name) for item in index):
+        return not stored
+    if panel is not None:
+        return panel.block % VECTOR == 0
+    if any(depends(item, name) for item in index[:-1]) or not _multiple(index[-1], call, name):
+        return False
+    steps = strides(view, None)
+    return all(_divides(steps[dim]) for dim in range(len(index) - 1))
+
+
+def _multiple(expr: Expr, call: Call, name: str) -> bool:
+    """Whether an index is a multiple of a vector where the vector axis is one."""
+    if expr.op == "const":
+        return _divides(expr.value)
+    if expr.op == "arg":
+        return _divides(call.args[expr.value])
+    if expr.op in ("add", "sub"):
+        return all(_multiple(item, call, name) for item in expr.args)
+    if expr.op == "mul":
+        return any(_multiple(item, call, name) for item in expr.args)
+    return expr is axis(name)
+
+
+def _divides(size: int) -> bool:
+    return not is_symbolic(size) and size % VECTOR == 0

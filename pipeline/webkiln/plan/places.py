@@ -1,0 +1,59 @@
+"""Where Variables lie on a backend with one memory, which places are byte offsets in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.ir import dim
+from webkiln.ir.notation import size_to_json
+from webkiln.ir.types import itemsize
+from webkiln.nest.build import Step
+from webkiln.plan.memory import aligned, check, live_ranges, place
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """`elements` of the dtype `storage`; a size may be symbolic."""
+
+    storage: str
+    elements: int
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * itemsize(self.storage)
+
+
+class Arena:
+    """Lasting buffers one behind the other, then an arena that all others share. Weights are decoded from staging, which lies where the
+    buffers behind them come to lie."""
+
+    def __init__(self, alignment: int) -> None:
+        self.alignment = alignment
+        self.offsets: dict[str, int] = {}
+        self.end = 0
+        self.arena = 0
+        self.staging = {"offset": 0, "bytes": 0}
+
+    def reserve(self, name: str, buffer: Buffer) -> None:
+        if name not in self.offsets:
+            self.offsets[name] = self.end
+            self.end = aligned(self.end + buffer.bytes, self.alignment)
+
+    def stage(self, size: int) -> None:
+        self.staging = {"offset": self.end, "bytes": size}
+
+    def staged(self, start: int, size: int, dtype: str) -> Any:
+        """What a launch is given for `size` bytes of staging, from `start`."""
+        return self.staging["offset"] + start
+
+    def share(self, steps: Sequence[Step], buffers: Mapping[str, Buffer], kept: set[str]) -> None:
+        """Place what only lives between launches; `kept` lives to the end."""
+        sizes = {name: buffer.bytes for name, buffer in buffers.items()}
+        places, self.arena = place(live_ranges(steps, sizes, kept), self.alignment)
+        check(steps, {name: (offset, sizes[name]) for name, offset in places.items()}, kept)
+        self.offsets |= {name: self.end + offset for name, offset in places.items()}
+
+    def described(self) -> dict[str, Any]:
+        loaded = aligned(self.staging["offset"] + self.staging["bytes"], self.alignment)
+        needed = dim.greatest([loaded, self.end + self.arena])
+        return {"loaded": loaded if dim.is_symbolic(needed) else needed, "memory": size_to_json(needed), "staging": self.staging}

@@ -1,0 +1,95 @@
+"""What the WebGL engine does besides computing: no read back within a run, freed textures, and errors that say what to do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import ROOT, Job, run
+from webkiln import canonical
+from webkiln.backends import chromium, frame
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.errors import ToolError
+from webkiln.ir.text import parse
+from webkiln.recipe import read_recipe
+
+SCENARIOS = ("lost", "absent", "unrenderable", "narrow", "small", "worker", "counted")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("digits")
+    recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
+    with Engine(folder / "state") as engine:
+        engine.publish(ModelGraph(recipe, engine.share).bundle(Choice(("webgl", "js"), "float32")), "bundle/", folder / "bundle")
+    return Path(folder / "bundle")
+
+
+@pytest.fixture(scope="module")
+def answers(bundle: Path) -> dict[str, Any]:
+    """All scenarios in one page."""
+    folders = {"/repository/": ROOT, "/bundle/": bundle}
+    request = {"script": "/repository/tests/backends/webgl_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
+    got = chromium.run_page("the WebGL scenarios", folders, request, [b""] * len(SCENARIOS), 120)
+    texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
+    return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
+
+
+def test_a_lost_context_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
+    codes = [error["code"] for error in answers["lost"]["errors"]]
+    assert codes == ["ContextLost", "ContextLost"]
+    assert "load it again" in answers["lost"]["errors"][0]["message"]
+    assert answers["lost"]["same"]
+
+
+def test_without_webgl_the_next_backend_is_taken(answers: dict[str, Any]) -> None:
+    assert answers["absent"]["alone"] == {"code": "NoBackend", "message": "there is no WebGL 2 here"}
+    assert answers["absent"]["backend"] == "js"
+    assert [failure["code"] for failure in answers["absent"]["failures"]] == ["NoBackend"]
+
+
+def test_without_float_targets_there_is_no_backend(answers: dict[str, Any]) -> None:
+    assert answers["unrenderable"]["code"] == "NoBackend"
+    assert "float textures" in answers["unrenderable"]["message"]
+
+
+def test_narrow_textures_give_the_same_numbers(answers: dict[str, Any]) -> None:
+    narrow, wide = answers["narrow"]
+    assert narrow == wide
+    assert any(narrow)
+
+
+def test_a_tensor_beyond_the_largest_texture_is_refused(answers: dict[str, Any]) -> None:
+    assert answers["small"]["code"] == "OutOfMemory"
+    assert answers["small"]["message"].endswith("textures hold 4096 here")
+
+
+def test_the_model_lives_in_a_worker(answers: dict[str, Any]) -> None:
+    assert answers["worker"] is True
+
+
+def test_a_run_draws_its_launches_and_reads_its_outputs(answers: dict[str, Any], bundle: Path) -> None:
+    launches = canonical.read(bundle / "manifest.json")["launches"]["webgl"]
+    assert answers["counted"]["run"] == {"draws": len(launches), "reads": 1}
+
+
+def test_disposing_deletes_everything(answers: dict[str, Any]) -> None:
+    assert answers["counted"]["created"] == answers["counted"]["deleted"] > 0
+
+
+INTEGERS = "graph g\ninput x: int64[3]\ny: int64[3] = Add(x, x) {}\noutput y = y\n"
+
+
+def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held as int32"):
+        run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgl", tmp_path)
+
+
+def test_whole_numbers_within_32_bits_pass(tmp_path: Path) -> None:
+    values = np.array([1, -(2**29), 3])
+    (outputs,) = run([Job(parse(INTEGERS), {"x": values})], "webgl", tmp_path)
+    np.testing.assert_array_equal(outputs["y"], values * 2)
+    assert outputs["y"].dtype == np.int64

@@ -1,0 +1,79 @@
+"""What the WebGPU engine does besides computing: one submission a run, freed buffers, and errors that say what to do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import ROOT, Job, run
+from webkiln.backends import chromium, frame
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Choice, ModelGraph
+from webkiln.errors import ToolError
+from webkiln.ir.text import parse
+from webkiln.recipe import read_recipe
+
+SCENARIOS = ("lost", "absent", "blocked", "small", "counted")
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All scenarios in one page, on a bundle of digits."""
+    folder = tmp_path_factory.mktemp("digits")
+    recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
+    with Engine(folder / "state") as engine:
+        engine.publish(ModelGraph(recipe, engine.share).bundle(Choice(("webgpu", "js"), "float32")), "bundle/", folder / "bundle")
+    folders = {"/repository/": ROOT, "/bundle/": Path(folder / "bundle")}
+    request = {"script": "/repository/tests/backends/webgpu_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
+    got = chromium.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120)
+    texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
+    return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
+
+
+def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
+    codes = [error["code"] for error in answers["lost"]["errors"]]
+    assert codes == ["DeviceLost", "DeviceLost"]
+    assert "load it again" in answers["lost"]["errors"][0]["message"]
+    assert answers["lost"]["same"]
+
+
+def test_without_webgpu_the_next_backend_is_taken(answers: dict[str, Any]) -> None:
+    assert answers["absent"]["alone"]["code"] == "NoBackend"
+    assert "navigator.gpu" in answers["absent"]["alone"]["message"]
+    assert answers["absent"]["backend"] == "js"
+    assert [failure["code"] for failure in answers["absent"]["failures"]] == ["NoBackend"]
+
+
+def test_no_adapter_is_no_backend(answers: dict[str, Any]) -> None:
+    assert answers["blocked"]["code"] == "NoBackend"
+    assert "no adapter" in answers["blocked"]["message"]
+
+
+def test_a_model_beyond_the_binding_limit_is_refused_when_it_loads(answers: dict[str, Any]) -> None:
+    assert answers["small"]["code"] == "OutOfMemory"
+    assert "binds at most 1024" in answers["small"]["message"]
+
+
+def test_a_run_is_one_submission_and_one_read_back(answers: dict[str, Any]) -> None:
+    assert answers["counted"]["run"] == {"submitted": 1, "mapped": 1}
+
+
+def test_disposing_destroys_every_buffer(answers: dict[str, Any]) -> None:
+    assert answers["counted"]["created"] == answers["counted"]["destroyed"] > 0
+
+
+INTEGERS = "graph g\ninput x: int64[3]\ny: int64[3] = Add(x, x) {}\noutput y = y\n"
+
+
+def test_whole_numbers_beyond_32_bits_are_refused_by_name_and_value(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"WrongValue: program 0: 'x': element 1 is 1099511627776; on this backend int64 is held as int32"):
+        run([Job(parse(INTEGERS), {"x": np.array([1, 2**40, 3])})], "webgpu", tmp_path)
+
+
+def test_whole_numbers_within_32_bits_pass(tmp_path: Path) -> None:
+    values = np.array([1, -(2**29), 3])
+    (outputs,) = run([Job(parse(INTEGERS), {"x": values})], "webgpu", tmp_path)
+    np.testing.assert_array_equal(outputs["y"], values * 2)
+    assert outputs["y"].dtype == np.int64

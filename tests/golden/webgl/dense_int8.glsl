@@ -1,0 +1,60 @@
+#version 300 es
+precision highp float;
+precision highp int;
+uniform highp sampler2D x0;
+uniform highp usampler2D x1;
+uniform ivec4 P[1];
+layout(location = 0) out float y0;
+
+ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+
+uint wk_packed(uint word, int i, int bits) { return (word >> ((i & (32 / bits - 1)) * bits)) & ((1u << bits) - 1u); }
+
+int wk_signed(uint value, int bits) { return int(value << (32 - bits)) >> (32 - bits); }
+
+void main() {
+  int p0 = P[0].x;
+  int p1 = P[0].y;
+  int s1_0 = P[0].z;
+  int s2_0 = P[0].w;
+  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int v1 = number / s2_0;
+  int v2 = number - v1 * s2_0;
+  int a0 = v1;
+  if (uint(a0) >= uint(p0)) discard;
+  int a1 = v2;
+  if (uint(a1) >= uint(p1)) discard;
+  int v3 = a0 * s1_0 + a1;
+  int v4 = wk_signed(wk_packed(texelFetch(x1, wk_at((v3) / 4), 0).r, v3, 8), 8);
+  float v5 = float(v4);
+  float v6 = texelFetch(x0, wk_at(a1), 0).r;
+  float v7 = v5 * v6;
+  y0 = v7;
+}
+
+#version 300 es
+precision highp float;
+precision highp int;
+uniform highp sampler2D x0;
+uniform highp sampler2D x1;
+uniform ivec4 P[1];
+layout(location = 0) out float y0;
+
+ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+
+void main() {
+  int p0 = P[0].x;
+  int p1 = P[0].y;
+  int s1_0 = P[0].z;
+  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int a0 = number;
+  if (uint(a0) >= uint(p0)) discard;
+  float acc0_0_0 = 0.0;
+  for (int r0 = 0; r0 < p1; r0++) {
+    float v1 = texelFetch(x0, wk_at(r0), 0).r;
+    int v2 = a0 + r0 * s1_0;
+    float v3 = texelFetch(x1, wk_at(v2), 0).r;
+    acc0_0_0 += v1 * v3;
+  }
+  y0 = acc0_0_0;
+}
