@@ -10,7 +10,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import BOOL, INT, LONG, REAL, Expr, apply, cast, const, select
+from webkiln.nest.expr import BOOL, INT, LONG, REAL, ULONG, Expr, apply, bitcast, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -204,7 +204,17 @@ def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
 
 
 def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    return a - apply("floor", a / b) * b if a.type in REAL else apply("floormod", a, b)
+    """With the sign of b; by an infinite number, what is of its sign is left, and anything else is that number."""
+    if a.type not in REAL:
+        return apply("floormod", a, b)
+    same = apply("or", apply("eq", apply("lt", a, const(0, a.type)), apply("lt", b, const(0, a.type))), apply("eq", a, const(0, a.type)))
+    return select(_reaches_infinity(a, b), select(same, a, b), a - apply("floor", a / b) * b)
+
+
+def _reaches_infinity(a: Expr, b: Expr) -> Expr:
+    """Whether a is finite and b is not."""
+    largest = const(inf, a.type)
+    return apply("and", apply("lt", apply("abs", a), largest), apply("eq", apply("abs", b), largest))
 
 
 def quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
@@ -214,7 +224,9 @@ def quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
 
 def remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
     """With the sign of a."""
-    return a - apply("trunc", a / b) * b if a.type in REAL else apply("irem", a, b)
+    if a.type not in REAL:
+        return apply("irem", a, b)
+    return select(_reaches_infinity(a, b), a, a - apply("trunc", a / b) * b)
 
 
 def towards_zero(a: Array, b: Array) -> Array:
@@ -232,10 +244,11 @@ def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attrib
     return compute
 
 
+REMAINDERS = samples(np.array([[0.0], [3.0], [-1.0], [np.inf]], np.float32), np.array([np.inf, -np.inf, 2.0, 0.0], np.float32))
 elementwise("Div", quotient, whole_or_zero(towards_zero), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Rem", remainder, whole_or_zero(np.fmod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Rem", remainder, whole_or_zero(np.fmod), [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS], kinds=ALL, arity=2)
 elementwise("FloorDiv", floor_quotient, whole_or_zero(np.floor_divide), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS], kinds=ALL, arity=2)
 
 for _name, _op, _function, _kinds in (
     ("Equal", "eq", np.equal, (*ALL, "bool")), ("NotEqual", "ne", np.not_equal, (*ALL, "bool")), ("Less", "lt", np.less, ALL),
@@ -271,8 +284,24 @@ elementwise(
     [*samples(BITS), *samples(INTS)],
     kinds=("int",),
 )
-elementwise("ShiftLeft", binary("shl"), lambda attrs, a, b: a << b, SHIFTS, kinds=("int",), arity=2)
-elementwise("ShiftRight", binary("shr"), lambda attrs, a, b: a >> b, SHIFTS, kinds=("int",), arity=2)
+
+
+def shifted(op: str) -> Formula:
+    """By as many bits as there are or more, nothing is left but the sign."""
+
+    def formula(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+        bits = 64 if a.type in (LONG, ULONG) else 32
+        far = apply("ge", b, const(bits, a.type))
+        rest = const(0, a.type)
+        if op == "shr" and a.type in (INT, LONG):
+            rest = select(apply("lt", a, rest), const(-1, a.type), rest)
+        return select(far, rest, apply(op, a, b))
+
+    return formula
+
+
+elementwise("ShiftLeft", shifted("shl"), lambda attrs, a, b: a << b, SHIFTS, kinds=("int",), arity=2)
+elementwise("ShiftRight", shifted("shr"), lambda attrs, a, b: a >> b, SHIFTS, kinds=("int",), arity=2)
 
 elementwise("And", binary("and"), lambda attrs, a, b: a & b, BOOL_PAIR, kinds=("bool",), arity=2)
 elementwise("Or", binary("or"), lambda attrs, a, b: a | b, BOOL_PAIR, kinds=("bool",), arity=2)
@@ -297,6 +326,36 @@ define(Operator(
     "Where", _where_types, lambda attrs, c, a, b: (np.asarray(np.where(c, a, b)),), _lower_where, arity=(3, 3), elementwise=True,
     cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
 ))  # fmt: skip
+
+
+def _bits_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    if itemsize(attrs["dtype"]) != itemsize(types[0].dtype):
+        raise ShapeError(f"{types[0]} has other bytes an element than {attrs['dtype']}")
+    return (Type(attrs["dtype"], types[0].shape),)
+
+
+def _lower_bits(low: Lowering, attrs: Attributes) -> None:
+    """Of 64 bits, floats among them, the bytes are copied."""
+    x, out = low.inputs[0], low.outputs[0]
+    kinds = {is_float(x.type.dtype), is_float(attrs["dtype"])}
+    if len(kinds) > 1 and itemsize(attrs["dtype"]) != 4:
+        low.copy(low.materialized(x), out)
+        return
+    nest = low.nest()
+    value = nest.element(x, nest.axes(out.shape))
+    type_ = COMPUTE[attrs["dtype"]]
+    nest.store(out, bitcast(value, type_) if len(kinds) > 1 else cast(value, type_))
+    nest.done()
+
+
+BIT_CAST = define(Operator(
+    "BitCast", _bits_types, lambda attrs, x: (np.ascontiguousarray(x).view(attrs["dtype"]).reshape(x.shape),), _lower_bits, {"dtype": REQUIRED},
+    cases=lambda: [
+        Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((INTS,), {"dtype": "uint32"}), Case((BITS,), {"dtype": "int8"}),
+        Case((FLOATS.astype(np.float64),), {"dtype": "int64"}), Case((BOOLS,), {"dtype": "uint8"}),
+    ],
+))  # fmt: skip
+"""The same bits as elements of another dtype of that width."""
 
 
 def _cast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Array, Type
+from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -64,9 +64,18 @@ def _cases() -> Iterable[Case]:
 def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         wide = x.astype(np.float64) if x.dtype.kind == "f" else x
-        return (np.asarray(function(wide, axis=tuple(attrs["axes"]), keepdims=attrs["keepdims"])),)
+        empty = {"initial": of_nothing(function, str(x.dtype))} if function in (np.max, np.min) else {}
+        return (np.asarray(function(wide, axis=tuple(attrs["axes"]), keepdims=attrs["keepdims"], **empty)),)
 
     return compute
+
+
+def of_nothing(function: Callable[..., Array], dtype: str) -> float:
+    """The largest or least of no numbers."""
+    limits = np.iinfo(dtype) if not is_float(dtype) else None
+    if function is np.max:
+        return -inf if limits is None else int(limits.min)
+    return inf if limits is None else int(limits.max)
 
 
 for _name, _combiner, _function in (
@@ -168,7 +177,7 @@ def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
         """Largest element; sum of exp(x - largest); then each element."""
         x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
         kept = [size for d, size in enumerate(x.shape) if d != axis]
-        largest, total = low.temporary(x.type.dtype, kept), low.temporary(x.type.dtype, kept)
+        largest, total = low.temporary(x.type.dtype, kept), low.temporary("float32" if x.type.dtype == "float16" else x.type.dtype, kept)
 
         nest = low.nest()
         nest.store(largest, nest.accumulate("max", nest.load(x, _open(nest, x.shape, (axis,)))))

@@ -33,6 +33,10 @@ Result = Tensor | Operand | Sequence[Tensor | Operand]
 Handler = Callable[["Call"], Result]
 
 
+Subgraph = Callable[[GraphBuilder, GraphFacts, Sequence[Tensor | Operand]], list[Operand]]
+"""Converts a graph inside the node into a graph under construction, for given inputs."""
+
+
 class OpenValueError(UserError):
     """A value is needed before the program runs that depends on data; `tensor` is its name in the facts."""
 
@@ -46,7 +50,7 @@ class Call:
 
     def __init__(
         self, facts: NodeFacts, version: int, builder: GraphBuilder, operands: Sequence[Operand | None],
-        subgraph: Callable[[GraphBuilder, GraphFacts, Sequence[Tensor | Operand]], list[Tensor]] | None = None,
+        subgraph: Subgraph,
     ) -> None:  # fmt: skip
         self.facts, self.version, self.builder, self.operands = facts, version, builder, operands
         self.subgraph = subgraph

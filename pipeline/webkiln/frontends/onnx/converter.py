@@ -91,9 +91,9 @@ class OnnxConverter:
     ) -> list[Operand]:  # fmt: skip
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Tensor]:
+        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Operand]:
             given = [Operand(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
-            return [as_tensor(inside, operand) for operand in self._run(inside, graph, given, values)]
+            return self._run(inside, graph, given, values)
 
         call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
         try:
@@ -120,7 +120,7 @@ class OnnxConverter:
         if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphFacts) for v in call.facts.attrs.values()):
             return None
         scratch = GraphBuilder(call.facts.name, RULES)
-        results = self._handled(Call(call.facts, call.version, scratch, call.operands))
+        results = self._handled(Call(call.facts, call.version, scratch, call.operands, call.subgraph))
         if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
@@ -150,17 +150,26 @@ def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[I
 
 
 def inputs_behind(graph: GraphFacts, tensor: str) -> list[str]:
-    """The names of the model's inputs that a tensor is computed from."""
-    makers: dict[str, NodeFacts] = {name: node for node in graph.nodes for name in node.outputs}
-    names = {item.tensor: item.name for item in graph.inputs}
-    found: list[str] = []
+    """The names of the model's inputs that a tensor is computed from, in graphs inside nodes too."""
+    makers: dict[str, set[str]] = {}
+
+    def visit(part: GraphFacts) -> set[str]:
+        """What the nodes of a graph read."""
+        mentioned = {item.tensor for item in part.outputs}
+        for node in part.nodes:
+            reads = set(filter(None, node.inputs))
+            for value in node.attrs.values():
+                if isinstance(value, GraphFacts):
+                    reads |= visit(value)
+            for name in node.outputs:
+                makers[name] = reads
+            mentioned |= reads
+        return mentioned
+
+    visit(graph)
     queue, seen = [tensor], {tensor}
     while queue:
-        name = queue.pop()
-        if name in names:
-            found.append(names[name])
-        for operand in makers[name].inputs if name in makers else ():
-            if operand and operand not in seen:
-                seen.add(operand)
-                queue.append(operand)
-    return sorted(found)
+        fresh = makers.get(queue.pop(), set()) - seen
+        seen |= fresh
+        queue += fresh
+    return sorted(item.name for item in graph.inputs if item.tensor in seen)

@@ -22,7 +22,7 @@ from webkiln.ir.types import Array
 Blobs = dict[str, Array]
 STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
 """Operands that are structure whatever their dtype."""
-EXPANDED = frozenset({"AffineGrid", "Attention", "LinearAttention", "RotaryEmbedding"})
+EXPANDED = frozenset({"RotaryEmbedding"})
 """Operators that are written out by the function that the standard defines them with."""
 COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
@@ -145,7 +145,7 @@ class _Reader:
     def tensor(self, array: Array, uses: Sequence[tuple[str, int, str]], name: str) -> Weight | Literal:
         """A literal of the structure, or a trained weight."""
         if is_structure(array, [(op, position) for op, position, _ in uses]):
-            return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
+            return _literal(array)
         data = np.ascontiguousarray(array).reshape(array.shape)
         key = digest(data.tobytes())
         self.blobs[key] = data
@@ -190,7 +190,8 @@ class _Reader:
         kind, types = item.type, onnx.AttributeProto
         where = f"{self.name}: {item.name} of {label}"
         if kind == types.TENSOR:
-            return self.tensor(read_array(item.t, self.folder, where), [], f"{label}/{item.name}")
+            array = read_array(item.t, self.folder, where)
+            return _literal(array) if array.size <= INLINE_ELEMENTS else self.tensor(array, [], f"{label}/{item.name}")
         if kind == types.GRAPH:
             return self.graph(item.g, scope)
         if kind in (types.INTS, types.FLOATS):
@@ -202,6 +203,10 @@ class _Reader:
         if kind == types.STRING:
             return _text(item.s, where)
         raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
+
+
+def _literal(array: Array) -> Literal:
+    return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
 
 
 def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:

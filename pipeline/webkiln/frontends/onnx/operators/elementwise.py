@@ -81,6 +81,10 @@ def to_dtype(call: Call) -> Tensor:
     return cast(call, call.tensor(0), dtype_of(call, "to", "float32"))
 
 
+def bit_cast(call: Call) -> Tensor:
+    return call.op("BitCast", [call.tensor(0)], {"dtype": dtype_of(call, "to", "float32")})
+
+
 def cast_like(call: Call) -> Tensor:
     return cast(call, call.tensor(0), call.type(1).dtype)
 
@@ -278,7 +282,7 @@ ELEMENTWISE: dict[str, Handler] = {
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
     "Less": compared("Less"), "Greater": compared("Greater"), "LessOrEqual": compared("LessEqual"), "GreaterOrEqual": compared("GreaterEqual"),
     "Xor": xor, "Mod": modulo, "Pow": power, "Max": variadic("Max"), "Min": variadic("Min"), "Sum": variadic("Add"), "Mean": mean,
-    "Cast": to_dtype, "CastLike": cast_like, "Clip": clip, "Dropout": dropout, "IsInf": is_inf, "BitShift": bit_shift,
+    "Cast": to_dtype, "CastLike": cast_like, "BitCast": bit_cast, "Clip": clip, "Dropout": dropout, "IsInf": is_inf, "BitShift": bit_shift,
     "BitwiseAnd": plain("BitAnd"), "BitwiseOr": plain("BitOr"), "BitwiseXor": plain("BitXor"), "BitwiseNot": plain("BitNot"),
     "Elu": scaled("Elu", alpha=1.0), "LeakyRelu": scaled("LeakyRelu", alpha=0.01), "Selu": selu, "Celu": celu, "Gelu": gelu,
     "HardSigmoid": hard_sigmoid, "HardSwish": hard_swish, "Mish": mish, "Swish": swish, "SwiGLU": swiglu, "PRelu": prelu, "Shrink": shrink,

@@ -93,7 +93,7 @@ def global_lp_pool(call: Call) -> Tensor:
 
 
 def max_unpool(call: Call) -> Tensor:
-    """Each element goes to its place in the whole result, zeros elsewhere."""
+    """Each element goes to its place in what was pooled, zeros elsewhere and behind that."""
     x, places = call.tensor(0), call.tensor(1)
     count = x.type.rank - 2
     window, strides = call.attr("kernel_shape"), call.attr("strides") or (1,) * count
@@ -105,12 +105,10 @@ def max_unpool(call: Call) -> Tensor:
     whole = (*x.shape[:2], *sizes)
     asked = call.sizes(2) if call.has(2) else whole
     flat = call.op("Broadcast", [call.like(0, x)], {"shape": (prod(whole),)})
-    indices = reshaped(call, places, (x.type.size,))
-    filled = reshaped(call, call.op("ScatterElements", [flat, indices, reshaped(call, x, (x.type.size,))], {"axis": 0}), whole)
-    if tuple(asked) == whole:
-        return filled
-    start = call.op("Broadcast", [call.like(0, x)], {"shape": (prod(asked),)})
-    return reshaped(call, call.op("ScatterElements", [start, indices, reshaped(call, x, (x.type.size,))], {"axis": 0}), asked)
+    operands = [flat, reshaped(call, places, (x.type.size,)), reshaped(call, x, (x.type.size,))]
+    filled = reshaped(call, call.op("ScatterElements", operands, {"axis": 0}), whole)
+    missing = tuple(size - own for size, own in zip(asked, whole, strict=True))
+    return call.op("Pad", [filled], {"low": (0,) * len(whole), "high": missing}) if any(missing) else filled
 
 
 POOL: dict[str, Handler] = {

@@ -61,7 +61,7 @@ def dynamic_scale(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     zero = call.like(0, x)
     high = call.op("Max", [reduced(call, "ReduceMax", x, axes, keep=False), zero])
     low = call.op("Min", [reduced(call, "ReduceMin", x, axes, keep=False), zero])
-    scale = (high - low) * (1 / 255)
+    scale = (high - low) / 255.0
     point = call.op("Round", [call.op("Clip", [call.op("Div", [zero - low, scale])], {"min": 0, "max": 255})])
     return scale, cast(call, point, "uint8")
 

@@ -65,7 +65,9 @@ class Recurrence:
     def __init__(self, call: Call, gates: int, states: int, standard: Sequence[str]) -> None:
         self.call, self.gates, self.states = call, gates, states
         self.hidden: int = call.attr("hidden_size") or call.type(2).shape[-1]
-        self.names = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional": ("forward", "reverse")}[call.attr("direction", "forward")]
+        self.names = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional": ("forward", "reverse")}[
+            call.attr("direction", "forward")
+        ]
         self.batch_first = bool(call.attr("layout", 0))
         chosen = call.attr("activations") or tuple(standard) * len(self.names)
         alphas, betas = list(call.attr("activation_alpha") or ()), list(call.attr("activation_beta") or ())

@@ -49,7 +49,7 @@ def _log_sum_exp(call: Call) -> Tensor:
 def _extreme(op: str) -> Handler:
     """Booleans are 0 and 1."""
     plain = reduction(op)
-    numbers = reduction(op, lambda call, x: cast(call, x, "int32"), lambda call, y: cast(call, y, "bool"))
+    numbers = reduction(op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool"))
     return lambda call: (numbers if call.type(0).dtype == "bool" else plain)(call)
 
 
@@ -74,6 +74,13 @@ def reversed_(call: Call, x: Tensor, axis: int) -> Tensor:
     return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
 
 
+def flattened(call: Call, x: Tensor) -> Tensor:
+    """Two axes: those before the given one, and the others."""
+    axis = call.attr("axis", 1)
+    axis = call.axis(axis, x.type.rank + (axis >= 0))
+    return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+
+
 def softmax(op: str) -> Handler:
     """Before opset 13 over all axes from the given one on."""
 
@@ -81,8 +88,7 @@ def softmax(op: str) -> Handler:
         x = call.tensor(0)
         if call.version >= 13:
             return call.op(op, [x], {"axis": call.axis(call.attr("axis", -1), x.type.rank)})
-        axis = call.axis(call.attr("axis", 1), x.type.rank + 1)
-        flat = reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+        flat = flattened(call, x)
         return reshaped(call, call.op(op, [flat], {"axis": 1}), x.shape)
 
     return handler
@@ -92,9 +98,7 @@ def hardmax(call: Call) -> Tensor:
     """1 at the first largest element, 0 elsewhere."""
     x = call.tensor(0)
     if call.version < 13:
-        axis = call.axis(call.attr("axis", 1), x.type.rank + 1)
-        flat = reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
-        return reshaped(call, _first_largest(call, flat, 1), x.shape)
+        return reshaped(call, _first_largest(call, flattened(call, x), 1), x.shape)
     return _first_largest(call, x, call.axis(call.attr("axis", -1), x.type.rank))
 
 
