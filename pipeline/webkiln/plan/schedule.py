@@ -257,8 +257,8 @@ def _blocks(call: Call, schedule: Schedule, tile: Loop, facts: Facts) -> bool:
     """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
     along = next(loop for loop in call.nest.axes if loop.axis == schedule.vector)
     moves = {(depends(e, tile.axis), depends(e, along.axis)) for e in call.nest.accumulators[0].body.args}
-    large = min(_extent(call, tile), _extent(call, along), _extent(call, call.nest.reduce[-1])) >= LARGE
-    return facts.group == SIDE * SIDE and large and moves == {(True, False), (False, True)}
+    large = min(_extent(call, loop) for loop in (tile, along, *call.nest.reduce[-1:])) >= LARGE
+    return bool(call.nest.reduce) and facts.group == SIDE * SIDE and large and moves == {(True, False), (False, True)}
 
 
 def _is_whole(call: Call, name: str, facts: Facts) -> bool:
