@@ -13,6 +13,7 @@ from webkiln.ir import dim
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.plan import kernel as kernels
+from webkiln.plan.align import VECTOR
 from webkiln.plan.kernel import Kernel
 
 ARRAYS = (
@@ -200,12 +201,13 @@ def _write_webgl(program: dict[str, Any], made: dict[str, Kernel], templates: Te
     main = _steps(program["main"], Language("let", launch, "engine.move({source}, {target});"))
     engine = templates.script("engine.webgl")
     described = _described(program)
-    sizes = [(buffer["storage"], size_from_json(buffer["elements"])) for buffer in program["buffers"]]
+    formats = [buffer["storage"] + ("x4" if buffer["lanes"] == VECTOR else "") for buffer in program["buffers"]]
+    sizes = [(format_, size_from_json(buffer["elements"])) for format_, buffer in zip(formats, program["buffers"], strict=True)]
     text = templates.render(
         "program.webgl.js",
         program=described,
         engine=engine,
-        buffers=_literal([[storage, 0 if dim.is_symbolic(elements) else elements] for storage, elements in sizes]),
+        buffers=_literal([[format_, 0 if dim.is_symbolic(elements) else elements] for format_, elements in sizes]),
         kernels=[
             {"name": name, "inputs": len(kernel.nest.inputs), "text": glsl.print_kernel(kernel, templates)}
             for name, kernel in sorted(made.items())

@@ -20,7 +20,10 @@ class Schedule:
     """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
-    at a multiple of four elements of their operand."""
+    at a multiple of four elements of their operand.
+
+    Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
+    `unroll` are whole texels, and `unroll` is the reduction loop of which four turns are done at once."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -30,6 +33,9 @@ class Schedule:
     panels: tuple[Panel, ...] = ()
     whole: bool = False
     aligned: bool = False
+    texels: tuple[int, ...] = ()
+    vectors: tuple[int, ...] = ()
+    unroll: str | None = None
 
     def span(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -49,10 +55,12 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
         "whole": schedule.whole,
         **({"aligned": True} if schedule.aligned else {}),
+        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors), "unroll": schedule.unroll} if schedule.texels else {}),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    return Schedule(*loops, panels, data["whole"], data.get("aligned", False))
+    drawn = (tuple(data.get("texels", ())), tuple(data.get("vectors", ())), data.get("unroll"))
+    return Schedule(*loops, panels, data["whole"], data.get("aligned", False), *drawn)
