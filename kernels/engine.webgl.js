@@ -1,4 +1,4 @@
-import { narrowed, stagedWords, widened } from './narrowing.js';
+import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
 
 /**
  * A fragment shader: it reads the first operands of a launch, `inputs` of them, as `x0`, `x1`, ... and writes the others, which have one size.
@@ -281,8 +281,29 @@ class Textures {
 
   /** @param {number[]} placeholders */
   run(...placeholders) {
-    this.generated.main(this, ...placeholders);
+    const found = this.generated.main(this, ...placeholders);
     this.check();
+    return found;
+  }
+
+  /**
+   * Runs a procedure on the CPU: its inputs are read, its outputs stored.
+   * @param {(...operands: any[]) => number | void} procedure
+   * @param {[place: number, elements: number, storage: Dtype][]} operands the inputs first
+   * @param {number} inputs how many there are
+   * @param {number[]} args
+   */
+  host(procedure, operands, inputs, args) {
+    const given = operands.slice(0, inputs).map(([place, elements]) => this.words(place).subarray(0, elements));
+    const results = operands.slice(inputs).map(([place, , storage]) => new WORDS[storage](this.numbered(place).elements));
+    const found = procedure(...given, ...results, ...args);
+    operands.slice(inputs).forEach(([place], index) => this.upload(this.numbered(place), results[index]));
+    return found;
+  }
+
+  /** @param {number} place */
+  flag(place) {
+    return this.words(place)[0] !== 0;
   }
 
   /**
@@ -290,8 +311,17 @@ class Textures {
    * @returns {TypedArray}
    */
   read(placed) {
+    const elements = placed.shape.reduce((product, length) => product * length, 1);
+    return widened(placed, this.words(placed.offset).slice(0, elements).buffer);
+  }
+
+  /**
+   * @param {number} place
+   * @returns {any} all elements of a buffer
+   */
+  words(place) {
     const { gl } = this;
-    const buffer = this.numbered(placed.offset);
+    const buffer = this.numbered(place);
     const { format, type, all, array, lanes } = this.format(buffer.format);
     this.source(buffer);
     const single = gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
@@ -299,9 +329,9 @@ class Textures {
     const data = new array(buffer.width * buffer.height * lanes * step);
     gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
     this.settle();
-    const values = new array(placed.shape.reduce((size, length) => size * length, 1));
+    const values = new array(buffer.elements);
     for (let index = 0; index < values.length; index++) values[index] = data[index * step];
-    return widened(placed, values.buffer);
+    return values;
   }
 
   /**

@@ -1,6 +1,7 @@
 /* What the engines find in a generated module, for the type checker. */
 type Dtype = import('../runtime/src/types.ts').Dtype;
 type Engine = import('../runtime/src/types.ts').Engine;
+type Found = import('../runtime/src/types.ts').Found;
 type Layout = import('../runtime/src/types.ts').Layout;
 type Move = import('../runtime/src/types.ts').Move;
 type Placed = import('../runtime/src/types.ts').Placed;

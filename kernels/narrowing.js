@@ -1,5 +1,5 @@
 /** What lies in the memory of a GPU: words of 32 bits. @type {Record<string, any>} */
-const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
+export const WORDS = { float32: Float32Array, int32: Int32Array, uint32: Uint32Array };
 
 /** How a caller holds each dtype. @type {Record<string, any>} */
 const HELD = {

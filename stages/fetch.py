@@ -28,6 +28,8 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     match params["kind"]:
         case "path":
             _copy(inputs["source"], target)
+            if "external/" in inputs:
+                shutil.copytree(inputs["external/"], outputs["external/"], dirs_exist_ok=True)
         case "url":
             _download(params["url"], params["sha256"], target)
         case "export":

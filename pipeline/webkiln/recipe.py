@@ -70,6 +70,17 @@ class Recipe:
     plugins: tuple[Path, ...] = ()
     trust_source: bool = False
     on_request: bool = False
+    dims: Mapping[str, int | str] = field(default_factory=dict)
+
+    @property
+    def is_onnx(self) -> bool:
+        """Whether the source is an ONNX file, by its name."""
+        match self.source:
+            case PathSource(path):
+                return path.suffix == ".onnx"
+            case UrlSource(url):
+                return url.partition("?")[0].endswith(".onnx")
+        return False
 
 
 def choose(what: str, values: Collection[str], valid: Collection[str], where: str = "") -> tuple[str, ...]:
@@ -110,7 +121,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
     tolerances = data.get("tolerances", {})
     if tolerances:
         choose("encoding in tolerances", tolerances.keys(), ENCODINGS, where)
-    return Recipe(
+    recipe = Recipe(
         name=name,
         source=_source(data["source"], data.get("parameters", {}), folder, where),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
@@ -123,7 +134,20 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
         trust_source=data.get("trust_source", False),
         on_request=data.get("on_request", False),
+        dims=dict(data.get("dims", {})),
     )
+    return checked(recipe, where)
+
+
+def checked(recipe: Recipe, where: str) -> Recipe:
+    """The recipe; RecipeError where it says what its kind of source does not have."""
+    if recipe.dims and not recipe.is_onnx:
+        raise RecipeError(f"{where}: dims are the sizes that an ONNX file names, and the source is none; use input_shapes")
+    if recipe.is_onnx and (recipe.plugins or recipe.batch_size != 1):
+        raise RecipeError(
+            f"{where}: plugins and batch_size are for Keras models; the sizes of an ONNX file are set by dims or input_shapes"
+        )
+    return recipe
 
 
 def with_parameters(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
@@ -191,6 +215,10 @@ def _plain(value: Any) -> bool:
     return type(value) in (str, int, float, bool)
 
 
+def _size_or_name(value: Any) -> bool:
+    return _size(value) or (isinstance(value, str) and SIZE_NAME.fullmatch(value) is not None)
+
+
 def _number(value: Any) -> bool:
     return type(value) in (int, float) and value > 0
 
@@ -207,5 +235,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "plugins": ("a list of Python files", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
     "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
+    "dims": ("a table: name of a size in the ONNX file = a positive size, or another name", lambda v: _table(v, _size_or_name)),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

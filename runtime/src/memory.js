@@ -58,7 +58,7 @@ export class Memory {
 
   /** @param {number[]} placeholders */
   run(...placeholders) {
-    this.linear.run(...placeholders);
+    return this.linear.run(...placeholders);
   }
 
   /**

@@ -34,6 +34,8 @@ export class Session {
     this.placeholders = [];
     /** @type {Layout | null} */
     this.layout = null;
+    /** @type {Layout | null} the layout with the sizes that the last run found */
+    this.ran = null;
     this.reset();
   }
 
@@ -53,6 +55,7 @@ export class Session {
     }
     this.engine.arrange(layout, placeholders);
     this.layout = layout;
+    this.ran = null;
     this.placeholders = placeholders;
     return layout;
   }
@@ -69,12 +72,14 @@ export class Session {
     try {
       const layout = this.arrange(placeholders);
       for (const input of layout.inputs) this.engine.write(input, /** @type {any} */ (inputs[input.name]));
-      await this.engine.run(...this.placeholders);
-      const values = await Promise.all(layout.outputs.map(output => this.engine.read(output)));
+      const found = await this.engine.run(...this.placeholders);
+      this.ran = found ? this.program.layout(...this.placeholders, ...found) : layout;
+      const { outputs } = this.ran;
+      const values = await Promise.all(outputs.map(output => this.engine.read(output)));
       this.engine.copy(this.program.states.map(({ offset, next, bytes }) => ({ source: next, target: offset, bytes })));
       return {
-        outputs: Object.fromEntries(layout.outputs.map(({ name }, index) => [name, /** @type {any} */ (values[index])])),
-        shapes: Object.fromEntries(layout.outputs.map(({ name, shape }) => [name, shape])),
+        outputs: Object.fromEntries(outputs.map(({ name }, index) => [name, /** @type {any} */ (values[index])])),
+        shapes: Object.fromEntries(outputs.map(({ name, shape }) => [name, shape])),
       };
     } catch (error) {
       throw failed('the run', error);
@@ -83,7 +88,7 @@ export class Session {
 
   /** @returns {Promise<LayerValue[]>} the values of the last run, in program order; empty unless the bundle keeps them */
   layers() {
-    const kept = this.layout?.layers ?? [];
+    const kept = this.ran?.layers ?? [];
     return Promise.all(kept.map(async placed => {
       const { layer, variable, dtype, shape } = placed;
       return { layer, variable, dtype, shape, data: await this.engine.read(placed) };

@@ -80,8 +80,11 @@ export interface Program {
   staging: { offset: number; bytes: number };
   /** `narrow`: the 64-bit dtype of the bytes, where the backend takes them as 32-bit elements. */
   init: [shard: number, start: number, bytes: number, narrow?: Dtype][];
+  /** Sizes that runs find out follow the placeholders; without them, shapes that depend on them are unknown. */
   layout(...placeholders: number[]): Layout;
 }
+
+export type Found = number[] | void;
 
 /** One program in the memory of its backend. What throws with a `code` says more than that the model is lost. */
 export interface Engine {
@@ -90,7 +93,8 @@ export interface Engine {
   /** Makes room for a layout; weights and states survive. */
   arrange(layout: Layout, placeholders: number[]): void;
   write(placed: Placed, value: TypedArray): void;
-  run(...placeholders: number[]): void | Promise<void>;
+  /** Gives the sizes that the run found out, in the order in which `layout` takes them behind the placeholders. */
+  run(...placeholders: number[]): Found | Promise<Found>;
   read(placed: Omit<Placed, 'name'>): TypedArray | Promise<TypedArray>;
   /** Copies as if all at once. */
   copy(moves: Move[]): void;
@@ -108,7 +112,7 @@ export interface Linear {
   readonly buffer: ArrayBufferLike;
   readonly base: number;
   init(entry: number): void;
-  run(...placeholders: number[]): void;
+  run(...placeholders: number[]): Found;
   /** The same program with at least that many bytes behind its base; this one must not be used any more. */
   grow(bytes: number): Linear;
 }

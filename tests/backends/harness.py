@@ -23,6 +23,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import draws
 from webkiln.nest.build import Call, View
 from webkiln.nest.schedule import Schedule
+from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
@@ -85,7 +86,7 @@ def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd") 
     prepared = []
     for job in jobs:
         made = program(job.graph, FACTS[backend], job.encoding)
-        prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), job.weights)))
+        prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights))))
     return run_programs(prepared, backend, folder, variant)
 
 
@@ -164,6 +165,7 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
         "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
         "main": [launch(part) for part in (draws(held, facts.targets) if facts.targets else [held])],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
+        "procedures": {}, "late": [],
     }  # fmt: skip
 
 
@@ -180,7 +182,7 @@ def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> 
     made = [*objects.values(), *(path.with_suffix(".o") for path in mains)]
     toolchain.compile_objects([*sources, *mains], made, variant)
     for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
-        needed = [objects[name] for name in sorted(program_["kernels"])]
+        needed = [objects[name] for name in sorted({**program_["kernels"], **program_["procedures"]})]
         toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
 
 

@@ -12,7 +12,7 @@ from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest import procedure as procedures
-from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, writes
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, reads, writes
 from webkiln.nest.facts import Facts
 from webkiln.nest.procedure import Procedure
 from webkiln.ops.table import infer
@@ -52,6 +52,7 @@ def plan(graph: Graph, facts: Facts, keep: Sequence[str] = (), layout: Sequence[
     if facts.targets:
         return _drawn(graph, facts, lowered, layout)
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
+    shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, Call) for view in reads(step)}
     weights = {item.name for item in stored(graph)} - shared
     free = weights
     while True:

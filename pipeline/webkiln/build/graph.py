@@ -7,6 +7,7 @@ from typing import Any
 
 from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
 from webkiln.build.share import Share
+from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
@@ -49,9 +50,12 @@ class ModelGraph:
         inputs: dict[str, Input] = {}
         params: dict[str, Any] = {}
         code: tuple[Path, ...] = ()
+        outputs: tuple[str, ...] = ("source", "external/") if self.recipe.is_onnx else ("source",)
         match source:
             case PathSource(path):
                 inputs, params = {"source": Local(path)}, {"kind": "path"}
+                if self.recipe.is_onnx and (files := external_files(path)):
+                    inputs["external/"] = Folder(tuple(files))
             case UrlSource(url, sha256):
                 params = {"kind": "url", "url": url, "sha256": sha256}
             case ExportSource(script, function, parameters):
@@ -60,15 +64,21 @@ class ModelGraph:
                 code = (script,)
             case ModuleSource():
                 inputs, params = self._modules(), {"kind": "module", **self._function()}
-        return self._add("fetch", "", inputs, ("source",), params, code=code, timeout=1800)
+        return self._add("fetch", "", inputs, outputs, params, code=code, timeout=1800)
 
     def load(self) -> Action:
+        if self.recipe.is_onnx:
+            return self._add("load", "", self._model(), ("facts.json", "weights/"), {}, program="load_onnx", source=self._source_name())
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
         params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function()}
         outputs = ("facts.json", "weights/")
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
     def convert(self) -> Action:
+        if self.recipe.is_onnx:
+            facts = {"facts.json": Product(self.load(), "facts.json")}
+            params = {"name": self.recipe.name, **self._sizes()}
+            return self._add("convert", "", facts, ("graph.json", "weights.json"), params, program="convert_onnx")
         inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._modules()}
         params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names(), **self._function()}
         return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=self.recipe.plugins)
@@ -138,6 +148,12 @@ class ModelGraph:
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
 
     def reference(self) -> Action:
+        outputs = ("reference.npz", "layers.npz")
+        if self.recipe.is_onnx:
+            sizes = {**self._sizes(), **self._samples()}
+            return self._add(
+                "reference", "", self._model(), outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name()
+            )
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
         params = {
             **self._shapes(),
@@ -146,7 +162,6 @@ class ModelGraph:
             "trust_source": self.recipe.trust_source,
             **self._function(),
         }
-        outputs = ("reference.npz", "layers.npz")
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
     def verify(self, choice: Choice, browser: str) -> Sequence[Action]:
@@ -175,12 +190,22 @@ class ModelGraph:
         return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
 
     def _add(
-        self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], **more: Any
-    ) -> Action:
+        self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], *,
+        program: str = "", **more: Any,
+    ) -> Action:  # fmt: skip
+        """The action of a stage, whose program has a name of its own where frontends differ."""
         task = f"{stage}:{self.recipe.name}{detail}"
         if task not in self._actions:
-            self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
+            self._actions[task] = Action(task, program or stage, outputs, inputs, params, **more)
         return self._actions[task]
+
+    def _model(self) -> dict[str, Input]:
+        """An ONNX file and those of its external data."""
+        return {"source": Product(self.fetch(), "source"), "external/": Product(self.fetch(), "external/")}
+
+    def _sizes(self) -> dict[str, Any]:
+        shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
+        return {"dims": dict(self.recipe.dims), "input_shapes": shapes}
 
     def _source_name(self) -> str:
         match self.recipe.source:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import isinf, isnan
 
+from webkiln.codegen import procedures
 from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
@@ -10,6 +11,7 @@ from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
 from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
 
 TYPES = {
@@ -71,6 +73,9 @@ class C:
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {TYPES.get(type_, type_)} {name} = {text};"
+
+    def variable(self, type_: str, name: str) -> str:
+        return f"{TYPES[type_]} {name} = 0;"
 
     def literal(self, value: float, type_: str) -> str:
         letter = {FLOAT: "f", UINT: "u", LONG: "ll", ULONG: "ull"}.get(type_, "")
@@ -152,7 +157,23 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     return templates.render(
         "nest.c",
         name=kernel.name,
+        returns="void",
         parameters=[*inputs, *outputs, *(f"const int {name}" for name in kernel.arguments)],
         lines=lines,
         outside=arrays,
+    )
+
+
+def print_procedure(procedure: Procedure, templates: Templates) -> str:
+    """One C file with one function, `int h_...(inputs..., outputs..., arguments...)`."""
+    inputs = [f"const {STORAGE[o.dtype]} *x{i}" for i, o in enumerate(procedure.inputs)]
+    outputs = [f"{STORAGE[o.dtype]} *y{i}" for i, o in enumerate(procedure.outputs)]
+    lines = procedures.body(procedure, C())
+    return templates.render(
+        "nest.c",
+        name=procedure.name,
+        returns="int",
+        parameters=[*inputs, *outputs, *(f"const int {name}" for name in procedure.arguments)],
+        lines=lines if procedure.result is not None else [*lines, "return 0;"],
+        outside={},
     )

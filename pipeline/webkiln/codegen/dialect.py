@@ -40,8 +40,24 @@ class Threads(Protocol):
 
     @property
     def number(self) -> str: ...
+    @property
+    def groups(self) -> "Groups | None": ...
     def leave(self, condition: str) -> list[str]:
         """End the invocations that have nothing to compute."""
+
+
+class Groups(Protocol):
+    """Invocations that share a point: `number` tells their groups apart, `local` the invocations of one."""
+
+    @property
+    def number(self) -> str: ...
+    @property
+    def local(self) -> str: ...
+    @property
+    def barrier(self) -> str: ...
+    def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
+    def gather(self, item: Accumulator, name: str) -> list[str]:
+        """Combine the accumulators called `name` of all invocations of a group, and give each of them the result."""
 
 
 def outside_name(operand: Operand, literal: str) -> str:
@@ -60,6 +76,17 @@ def outside(nest: Nest, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
             stored = dialect.literal(other.value, other.type) if bits is None else str(bits)
             result[outside_name(operand, dialect.literal(other.value, other.type))] = (operand, stored)
     return result
+
+
+class Sequential(Protocol):
+    """What a language needs for procedures: variables that change, values, elements."""
+
+    def variable(self, type_: str, name: str) -> str: ...
+    def literal(self, value: float, type_: str) -> str: ...
+    def scalar(self, expr: Expr, args: list[str]) -> str: ...
+    def load(self, operand: Operand, pointer: str, at: str) -> str: ...
+    def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str: ...
+    def store(self, operand: Operand, pointer: str, at: str, value: str) -> str: ...
 
 
 class Dialect(Protocol):

@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isinf, isnan
+from typing import Any
 
+from webkiln.codegen import procedures
 from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
+from webkiln.codegen.steps import size
 from webkiln.codegen.templates import Templates
 from webkiln.ir.types import itemsize
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
 
 HEAPS = {
@@ -44,6 +48,12 @@ WRAP = {INT: "{0} | 0", UINT: "{0} >>> 0", LONG: "BigInt.asIntN(64, {0})", ULONG
 BIG = (LONG, ULONG)
 
 
+ARRAYS = (
+    ("F32", "Float32Array"), ("I32", "Int32Array"), ("U32", "Uint32Array"), ("I16", "Int16Array"),
+    ("U16", "Uint16Array"), ("I8", "Int8Array"), ("U8", "Uint8Array"), ("F64", "Float64Array"), ("I64", "BigInt64Array"), ("U64", "BigUint64Array"),
+)  # fmt: skip
+
+
 class JavaScript:
     composed: frozenset[str] = frozenset()
     simd = None
@@ -61,6 +71,9 @@ class JavaScript:
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {name} = {text};"
+
+    def variable(self, type_: str, name: str) -> str:
+        return f"let {name} = {self.literal(0, type_)};"
 
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
@@ -145,18 +158,47 @@ class JavaScript:
         return [f"{name} = {WRAP[type_].format((LARGE if type_ in BIG else WHOLE)[op].format(name, value))};"]
 
 
-def print_module(kernels: Sequence[Kernel], templates: Templates, steps: Sequence[str], **values: object) -> str:
+class Arrays(JavaScript):
+    """Over typed arrays of their own, one for each operand, instead of places in a heap."""
+
+    def load(self, operand: Operand, pointer: str, at: str) -> str:
+        return f"{pointer}[{at}]"
+
+    def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
+        return f"{pointer}[{at}] = {value};"
+
+
+def print_module(
+    kernels: Sequence[Kernel], written: Sequence[Procedure], templates: Templates, steps: Sequence[str], **values: object
+) -> str:  # fmt: skip
     """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over element offsets; `steps` run them."""
     dialect = JavaScript()
-    functions = []
-    lines = list(steps)
+    functions = [_function(procedure, dialect) for procedure in written]
     runs: dict[str, tuple[str, str, int]] = {}
     for kernel in kernels:
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
         for name, (operand, value) in outside(composed.nest, dialect).items():
             runs[name] = (HEAPS[operand.dtype], value, itemsize(operand.dtype))
         names = [f"x{i}" for i in range(len(kernel.nest.inputs))] + [f"y{i}" for i in range(len(kernel.nest.outputs))]
-        text = body(composed, dialect)
-        functions.append({"name": kernel.name, "parameters": [*names, *kernel.arguments], "lines": text})
-        lines += text
-    return templates.render("program.js", functions=functions, lines=lines, outside=runs, **values)
+        functions.append({"name": kernel.name, "parameters": [*names, *kernel.arguments], "lines": body(composed, dialect)})
+    lines = [*steps, *(line for function in functions for line in function["lines"])]
+    return templates.render("program.js", functions=functions, lines=lines, outside=runs, heaps=ARRAYS, **values)
+
+
+def print_procedures(made: Sequence[Procedure]) -> list[dict[str, Any]]:
+    """Functions `h_...(inputs..., outputs..., arguments...)` over typed arrays: name, parameters and lines of each."""
+    return [_function(procedure, Arrays()) for procedure in made]
+
+
+def _function(procedure: Procedure, dialect: JavaScript) -> dict[str, Any]:
+    names = [f"x{i}" for i in range(len(procedure.inputs))] + [f"y{i}" for i in range(len(procedure.outputs))]
+    lines = procedures.body(procedure, dialect)
+    return {"name": procedure.name, "parameters": [*names, *procedure.arguments], "lines": lines}
+
+
+def host_call(engine: str, procedure: Procedure, entry: dict[str, Any]) -> str:
+    """A procedure that an engine calls with its operands in arrays: [place, elements, storage] of each, the inputs first."""
+    rows = zip(entry["operands"], entry["elements"], procedure.operands, strict=True)
+    operands = ", ".join(f"[{size(place)}, {size(count)}, '{operand.dtype}']" for place, count, operand in rows)
+    args = ", ".join(map(size, entry["args"]))
+    return f"await {engine}.host({procedure.name}, [{operands}], {len(procedure.inputs)}, [{args}])"

@@ -23,6 +23,7 @@ from webkiln.recipe import (
     PathSource,
     Recipe,
     Source,
+    checked,
     choose,
     find_module,
     read_recipes,
@@ -47,6 +48,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", default=",".join(USUAL_BACKENDS), help=f"some of {','.join(BACKENDS)}")
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
+    parser.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="a size that an ONNX file names; or another name for it"
+    )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
@@ -94,8 +98,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         backends=choose("backend", options.backend.split(","), BACKENDS),
         plugins=tuple(path.absolute() for path in options.plugin),
         trust_source=options.trust_source,
+        dims=dict(map(_dim, options.dim)),
     )
-    return with_parameters(recipe, parameters_of(options))
+    return with_parameters(checked(recipe, str(options.source)), parameters_of(options))
 
 
 def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -118,6 +123,13 @@ def _parameter(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         read = value
     return name, read if isinstance(read, bool | int | float | str) else value
+
+
+def _dim(text: str) -> tuple[str, int | str]:
+    name, _, size = text.rpartition("=")
+    if not name or not re.fullmatch(SIZE, size):
+        raise RecipeError(f"--dim is {text!r}, expected NAME=SIZE, such as batch=1; the size may be a name, too")
+    return name, int(size) if size.isdecimal() else size
 
 
 SIZE = rf"[1-9]\d*|{SIZE_NAME.pattern}"

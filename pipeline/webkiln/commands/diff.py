@@ -17,7 +17,7 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
 from webkiln.commands.build import parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
-from webkiln.frontends.keras.reference import SAMPLE_SIZE, make_inputs
+from webkiln.inputs import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
 from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters
 

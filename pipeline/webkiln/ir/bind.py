@@ -5,12 +5,23 @@ from dataclasses import replace
 from typing import Any
 
 from webkiln.ir import dim
-from webkiln.ir.graph import Graph
+from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Type
 
 
 def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
-    """The graph with placeholders replaced in the types of its Variables, in attributes and in the graphs inside it."""
+    """The graph with sizes replaced in the types of its Variables, in attributes and in the graphs inside it."""
+    if not values:
+        return graph
+    variables = {
+        name: replace(variable, type=Type(variable.dtype, tuple(dim.at(size, values) for size in variable.shape)))
+        for name, variable in graph.variables.items()
+    }
+    return graph.edit(variables=variables, nodes=tuple(bind_node(node, values) for node in graph.nodes))
+
+
+def bind_node(node: Node, values: Mapping[str, int]) -> Node:
+    """The node with sizes replaced in its attributes and the graphs inside it."""
 
     def attribute(value: Any) -> Any:
         if isinstance(value, Graph):
@@ -19,12 +30,7 @@ def bind(graph: Graph, values: Mapping[str, int]) -> Graph:
             return tuple(map(attribute, value))
         return dim.at(value, values) if dim.is_symbolic(value) else value
 
-    variables = {
-        name: replace(variable, type=Type(variable.dtype, tuple(dim.at(size, values) for size in variable.shape)))
-        for name, variable in graph.variables.items()
-    }
-    nodes = tuple(replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()}) for node in graph.nodes)
-    return graph.edit(variables=variables, nodes=nodes)
+    return replace(node, attrs={key: attribute(value) for key, value in node.attrs.items()}) if values else node
 
 
 def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:

@@ -147,8 +147,9 @@ class Graph:
 
 def is_fixed(node: Node, known: Container[str], variables: Mapping[str, Variable]) -> bool:
     """Whether a node of known operands gives what is known before a run."""
-    open_sizes = any(is_symbolic(size) for name in node.outputs for size in variables[name].shape)
-    return not open_sizes and all(name in known for name in node.inputs)
+    sizes = [size for name in node.outputs for size in variables[name].shape]
+    sizes += [item for value in node.attrs.values() if isinstance(value, tuple) for item in value]
+    return not any(map(is_symbolic, sizes)) and all(name in known for name in node.inputs)
 
 
 def make_constant(value: Array) -> Constant:

@@ -44,7 +44,7 @@ def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0) -> Lowered
 
 
 def _steps(
-    graph: Graph, nodes: Iterable[Node], views: dict[str, View], literals: Mapping[str, float], scope: str, depth: int
+    graph: Graph, nodes: Iterable[Node], views: dict[str, View], literals: dict[str, float], scope: str, depth: int
 ) -> list[Step]:  # fmt: skip
     """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its operand."""
 
@@ -65,16 +65,16 @@ def _steps(
 
 
 def _inlined(
-    body: Graph, inputs: Sequence[View], literals: Mapping[str, float], scope: str, depth: int
+    body: Graph, inputs: Sequence[View], literals: dict[str, float], scope: str, depth: int
 ) -> tuple[list[Step], list[View]]:  # fmt: skip
-    """The steps of a graph inside a node; its Variables are named after that node."""
+    """The steps of a graph inside a node; its Variables are named after that node, and its scalars join `literals`."""
     own = _literals(body)
     if wide := sorted(set(body.constants) - set(own)):
         raise InternalError(f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a node")
     views = {name: View(scope + name, variable.type) for name, variable in body.variables.items()}
     views |= zip(body.inputs, inputs, strict=True)
-    known = {**literals, **{scope + name: value for name, value in own.items()}}
-    return _steps(body, body.nodes, views, known, scope, depth), [views[name] for name in body.outputs.values()]
+    literals.update({scope + name: value for name, value in own.items()})
+    return _steps(body, body.nodes, views, literals, scope, depth), [views[name] for name in body.outputs.values()]
 
 
 def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Step]]]:

@@ -153,7 +153,7 @@ class Lowering:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.layer = layer
-        self.literals = literals or {}
+        self.literals = {} if literals is None else literals
         self.steps: list[Step] = []
         self._inline = inline
         self._depth = depth
@@ -170,8 +170,22 @@ class Lowering:
     def nest(self) -> "NestBuilder":
         return NestBuilder(self)
 
+    def materialized(self, view: View) -> View:
+        """`view`, or, for a scalar that is written into kernels, a Variable that holds it."""
+        if view.name not in self.literals:
+            return view
+        out = self.temporary(view.type.dtype, view.shape)
+        self.copy(view, out)
+        return out
+
     def copy(self, source: View, target: View) -> None:
-        self.steps.append(Copy(source, target, self.layer))
+        if source.name not in self.literals:
+            self.steps.append(Copy(source, target, self.layer))
+            return
+        nest = self.nest()
+        index = nest.axes(target.shape)
+        nest.store(target, nest.load(source, index), index)
+        nest.done()
 
     def inline(self, graph: Graph, inputs: Sequence[View]) -> list[View]:
         """Append the steps of a graph; the views of its outputs."""

@@ -18,6 +18,8 @@ from webkiln.ir.types import Array, Type
 from webkiln.ops.operator import Rules
 
 Scalar = bool | int | float
+Block = Callable[["GraphBuilder", list["Tensor"]], Sequence["Tensor"]]
+"""Writes a graph inside an operator, from its operands to its results."""
 Step = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
 KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
 
@@ -97,6 +99,7 @@ class GraphBuilder:
         self._constants: dict[str, Constant] = {}
         self._states: dict[str, tuple[str, str, str]] = {}
         self._counts: dict[str, int] = {}
+        self._late = 0
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -130,7 +133,7 @@ class GraphBuilder:
         array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))
         if array.size > INLINE_ELEMENTS:
             raise InternalError(f"a literal of {array.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
-        if self._outer is not None and array.size > 1:
+        if self._outer is not None and array.size != 1:
             return self.inside(self._outer.constant(array, order=order))
         name = self._fresh(f"{self.layer or self.name}.const")
         self._constants[name] = make_constant(array)
@@ -204,6 +207,40 @@ class GraphBuilder:
         captured = [Tensor(self, self._variables[name]) for name in body._captured]
         attrs = {"body": graph, "axes": (axis,) * len(sequences), "out_axes": (axis,) * len(results), "reverse": reverse}
         outputs = self.ops("Scan", [*states, *sequences, *captured], attrs)
+        return list(outputs[: len(states)]), list(outputs[len(states) :])
+
+    def late(self) -> str:
+        """A new name for a size that the run finds out."""
+        if self._outer is not None:
+            return self._outer.late()
+        self._late += 1
+        return f"u{self._late - 1}"
+
+    def _inner(self, name: str, inputs: Sequence[Type], write: "Block") -> tuple[Graph, list[Tensor]]:
+        """A graph inside an operator, written by `write`, and what it captures of this one."""
+        body = GraphBuilder(f"{self.layer or self.name}.{name}", self._rules, outer=self)
+        given = [body.input(f"in{n}", type_.dtype, type_.shape) for n, type_ in enumerate(inputs)]
+        results = {f"out{n}": body.inside(tensor) for n, tensor in enumerate(write(body, given))}
+        return body.graph(results), [Tensor(self, self._variables[name]) for name in body._captured]
+
+    def branch(self, condition: Tensor, then: "Block", otherwise: "Block") -> tuple[Tensor, ...]:
+        """The results of one of two functions, which write into the builder that they are given, by a bool scalar."""
+        yes, first = self._inner("then", [], then)
+        no, second = self._inner("else", [], otherwise)
+        return self.ops("If", [condition, *first, *second], {"then": yes, "otherwise": no})
+
+    def loop(
+        self, condition: Tensor, states: Sequence[Tensor], step: "Block", *, bound: int | None = None, number: str = "int64"
+    ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
+        """Repeat `step` while a bool scalar holds, at most `bound` times: the last states, and its other results stacked along a new first axis.
+
+        `step(builder, (number, condition, *states))` gives the next condition, the next states and the results.
+        """
+        types = [Type(number, ()), condition.type, *(state.type for state in states)]
+        body, captured = self._inner("step", types, step)
+        stacked = len(body.outputs) - 1 - len(states)
+        attrs = {"body": body, "states": len(states), "bound": bound, "count": self.late() if stacked else ""}
+        outputs = self.ops("Loop", [condition, *states, *captured], attrs)
         return list(outputs[: len(states)]), list(outputs[len(states) :])
 
     def state(self, name: str, initial: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """Elementwise operators: one row each. The formula is written once, as a scalar expression; the reference is numpy in float64."""
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf, pi
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering
-from webkiln.nest.expr import BOOL, REAL, Expr, apply, cast, const, select
+from webkiln.nest.expr import BOOL, INT, LONG, REAL, ULONG, Expr, apply, bitcast, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -151,6 +152,39 @@ elementwise(
     "Clip", clip, lambda attrs, x: np.clip(x, attrs["min"], attrs["max"]),
     samples(FLOATS, min=-1.0, max=2.0), kinds=ALL, attributes={"min": REQUIRED, "max": REQUIRED},
 )  # fmt: skip
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -1.5, 3e38], np.float32)
+
+
+def is_infinite(attrs: Attributes, x: Expr) -> Expr:
+    above, below = (apply("eq", x, const(value, x.type)) for value in (inf, -inf))
+    if attrs["positive"] and attrs["negative"]:
+        return apply("or", above, below)
+    return above if attrs["positive"] else below if attrs["negative"] else apply("and", above, below)
+
+
+def is_infinite_reference(attrs: Attributes, x: Array) -> Array:
+    return np.asarray((np.isposinf(x) & attrs["positive"]) | (np.isneginf(x) & attrs["negative"]))
+
+
+elementwise("IsNaN", unary("isnan"), lambda attrs, x: np.isnan(x), samples(SPECIAL), result="bool")
+elementwise(
+    "IsInf", is_infinite, is_infinite_reference, [Case((SPECIAL,), {"positive": p, "negative": n}) for p in (True, False) for n in (True, False)],
+    result="bool", attributes={"positive": True, "negative": True},
+)  # fmt: skip
+
+
+def arctangent(attrs: Attributes, x: Expr) -> Expr:
+    """Cephes: a polynomial below tan(pi / 8), of (x - 1) / (x + 1) up to tan(3 pi / 8), of -1 / x above."""
+    size = apply("abs", x)
+    far, middle = apply("gt", size, const(2.414213562373095, x.type)), apply("gt", size, const(0.4142135623730950, x.type))
+    near = select(far, -1.0 / size, select(middle, (size - 1.0) / (size + 1.0), size))
+    start = select(far, const(pi / 2, x.type), select(middle, const(pi / 4, x.type), const(0, x.type)))
+    z = near * near
+    series = (((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1) * z * near + near
+    return select(apply("lt", x, const(0, x.type)), -(start + series), start + series)
+
+
+elementwise("Atan", arctangent, lambda attrs, x: np.arctan(x), [*samples(FLOATS), *samples(FLOATS.astype(np.float64))])
 elementwise("Not", unary("not"), lambda attrs, x: ~x, samples(BOOLS), kinds=("bool",))
 
 FLOAT_PAIR = samples(FLOATS, FLOATS[:, :1] + np.float32(0.75))
@@ -160,7 +194,6 @@ BOOL_PAIR = samples(BOOLS, np.array([[True], [False]]))
 elementwise("Add", lambda attrs, a, b: a + b, lambda attrs, a, b: a + b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Sub", lambda attrs, a, b: a - b, lambda attrs, a, b: a - b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Mul", lambda attrs, a, b: a * b, lambda attrs, a, b: a * b, [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Div", lambda attrs, a, b: a / b, lambda attrs, a, b: a / b, FLOAT_PAIR, arity=2)
 elementwise("Pow", binary("pow"), lambda attrs, a, b: np.power(a, b), samples(POSITIVE, np.array([2.0, -0.5, 1.5], np.float32)), arity=2)
 elementwise("Max", binary("max"), lambda attrs, a, b: np.maximum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
 elementwise("Min", binary("min"), lambda attrs, a, b: np.minimum(a, b), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
@@ -171,7 +204,33 @@ def floor_quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
 
 
 def floor_remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
-    return a - apply("floor", a / b) * b if a.type in REAL else apply("floormod", a, b)
+    """With the sign of b; by an infinite number, what is of its sign is left, and anything else is that number."""
+    if a.type not in REAL:
+        return apply("floormod", a, b)
+    same = apply("or", apply("eq", apply("lt", a, const(0, a.type)), apply("lt", b, const(0, a.type))), apply("eq", a, const(0, a.type)))
+    return select(_reaches_infinity(a, b), select(same, a, b), a - apply("floor", a / b) * b)
+
+
+def _reaches_infinity(a: Expr, b: Expr) -> Expr:
+    """Whether a is finite and b is not."""
+    largest = const(inf, a.type)
+    return apply("and", apply("lt", apply("abs", a), largest), apply("eq", apply("abs", b), largest))
+
+
+def quotient(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+    """Of integers towards zero."""
+    return a / b if a.type in REAL else apply("idiv", a, b)
+
+
+def remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+    """With the sign of a."""
+    if a.type not in REAL:
+        return apply("irem", a, b)
+    return select(_reaches_infinity(a, b), a, a - apply("trunc", a / b) * b)
+
+
+def towards_zero(a: Array, b: Array) -> Array:
+    return a / b if a.dtype.kind == "f" else np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
 
 
 def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attributes, Array, Array], Array]:
@@ -185,8 +244,11 @@ def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attrib
     return compute
 
 
+REMAINDERS = samples(np.array([[0.0], [3.0], [-1.0], [np.inf]], np.float32), np.array([np.inf, -np.inf, 2.0, 0.0], np.float32))
+elementwise("Div", quotient, whole_or_zero(towards_zero), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Rem", remainder, whole_or_zero(np.fmod), [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS], kinds=ALL, arity=2)
 elementwise("FloorDiv", floor_quotient, whole_or_zero(np.floor_divide), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
-elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR], kinds=ALL, arity=2)
+elementwise("Mod", floor_remainder, whole_or_zero(np.mod), [*FLOAT_PAIR, *INT_PAIR, *REMAINDERS], kinds=ALL, arity=2)
 
 for _name, _op, _function, _kinds in (
     ("Equal", "eq", np.equal, (*ALL, "bool")), ("NotEqual", "ne", np.not_equal, (*ALL, "bool")), ("Less", "lt", np.less, ALL),
@@ -201,6 +263,45 @@ for _name, _op, _function, _kinds in (
         arity=2,
         result="bool",
     )
+
+BITS = np.array([[1, 6, 255], [128, 0, 77]], np.uint8)
+BIT_PAIRS = [
+    *samples(BITS, BITS[::-1]),
+    *INT_PAIR,
+    *samples(BITS.astype(np.uint64) << np.uint64(40), np.array([3], np.uint64) << np.uint64(45)),
+]
+SHIFTS = [
+    *samples(BITS, np.array([[3], [1]], np.uint8)),
+    *samples(BITS.astype(np.uint64) << np.uint64(40), np.array([3, 20, 0], np.uint64)),
+]
+elementwise("BitAnd", binary("band"), lambda attrs, a, b: a & b, BIT_PAIRS, kinds=("int",), arity=2)
+elementwise("BitOr", binary("bor"), lambda attrs, a, b: a | b, BIT_PAIRS, kinds=("int",), arity=2)
+elementwise("BitXor", binary("bxor"), lambda attrs, a, b: a ^ b, BIT_PAIRS, kinds=("int",), arity=2)
+elementwise(
+    "BitNot",
+    lambda attrs, x: -1 - x if x.type in (INT, LONG) else -x - 1,
+    lambda attrs, x: ~x,
+    [*samples(BITS), *samples(INTS)],
+    kinds=("int",),
+)
+
+
+def shifted(op: str) -> Formula:
+    """By as many bits as there are or more, nothing is left but the sign."""
+
+    def formula(attrs: Attributes, a: Expr, b: Expr) -> Expr:
+        bits = 64 if a.type in (LONG, ULONG) else 32
+        far = apply("ge", b, const(bits, a.type))
+        rest = const(0, a.type)
+        if op == "shr" and a.type in (INT, LONG):
+            rest = select(apply("lt", a, rest), const(-1, a.type), rest)
+        return select(far, rest, apply(op, a, b))
+
+    return formula
+
+
+elementwise("ShiftLeft", shifted("shl"), lambda attrs, a, b: a << b, SHIFTS, kinds=("int",), arity=2)
+elementwise("ShiftRight", shifted("shr"), lambda attrs, a, b: a >> b, SHIFTS, kinds=("int",), arity=2)
 
 elementwise("And", binary("and"), lambda attrs, a, b: a & b, BOOL_PAIR, kinds=("bool",), arity=2)
 elementwise("Or", binary("or"), lambda attrs, a, b: a | b, BOOL_PAIR, kinds=("bool",), arity=2)
@@ -225,6 +326,36 @@ define(Operator(
     "Where", _where_types, lambda attrs, c, a, b: (np.asarray(np.where(c, a, b)),), _lower_where, arity=(3, 3), elementwise=True,
     cases=lambda: samples(FLOATS > 0, FLOATS, np.float32(2.0) * np.ones((2, 1), np.float32)),
 ))  # fmt: skip
+
+
+def _bits_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    if itemsize(attrs["dtype"]) != itemsize(types[0].dtype):
+        raise ShapeError(f"{types[0]} has other bytes an element than {attrs['dtype']}")
+    return (Type(attrs["dtype"], types[0].shape),)
+
+
+def _lower_bits(low: Lowering, attrs: Attributes) -> None:
+    """Of 64 bits, floats among them, the bytes are copied."""
+    x, out = low.inputs[0], low.outputs[0]
+    kinds = {is_float(x.type.dtype), is_float(attrs["dtype"])}
+    if len(kinds) > 1 and itemsize(attrs["dtype"]) != 4:
+        low.copy(low.materialized(x), out)
+        return
+    nest = low.nest()
+    value = nest.element(x, nest.axes(out.shape))
+    type_ = COMPUTE[attrs["dtype"]]
+    nest.store(out, bitcast(value, type_) if len(kinds) > 1 else cast(value, type_))
+    nest.done()
+
+
+BIT_CAST = define(Operator(
+    "BitCast", _bits_types, lambda attrs, x: (np.ascontiguousarray(x).view(attrs["dtype"]).reshape(x.shape),), _lower_bits, {"dtype": REQUIRED},
+    cases=lambda: [
+        Case((FLOATS,), {"dtype": "int32"}), Case((INTS,), {"dtype": "float32"}), Case((INTS,), {"dtype": "uint32"}), Case((BITS,), {"dtype": "int8"}),
+        Case((FLOATS.astype(np.float64),), {"dtype": "int64"}), Case((BOOLS,), {"dtype": "uint8"}),
+    ],
+))  # fmt: skip
+"""The same bits as elements of another dtype of that width."""
 
 
 def _cast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

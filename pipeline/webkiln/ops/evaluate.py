@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.bind import bind, placeholders
+from webkiln.ir import dim
+from webkiln.ir.bind import bind, bind_node, placeholders
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array
 from webkiln.ops.table import evaluate
@@ -42,9 +43,13 @@ def run_graph(
         values[name] = inputs[name]
     for state in graph.states:
         values[state.input] = (states or {}).get(state.name, values[state.initial])
+    late: dict[str, int] = {}
     for node in graph.nodes:
         if node.name not in values:
-            values |= zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True)
+            results = evaluate(bind_node(node, late), [values[name] for name in node.inputs])
+            values |= zip(node.outputs, results, strict=True)
+            for name, result in zip(node.outputs, results, strict=True):
+                dim.solve(graph.type(name).shape, result.shape, late)
     return {name: values[variable] for name, variable in graph.outputs.items()}, values
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Array, Type
+from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
@@ -60,6 +60,11 @@ def _average_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     return (total / np.sum(np.stack(list(_windows(attrs, np.ones_like(x), 0))), axis=0),)
 
 
+def lowest(dtype: str) -> float:
+    """What every number reaches."""
+    return -inf if is_float(dtype) else int(np.iinfo(dtype).min)
+
+
 def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
     x, out = low.inputs[0], low.outputs[0]
     nest = low.nest()
@@ -71,7 +76,7 @@ def _lower(combiner: str, low: Lowering, attrs: Attributes) -> None:
         if before or after:
             checks.append((index[axis], x[axis]))
     guard = all_inside(nest, checks)
-    value = nest.accumulate(combiner, nest.load(x, index, guard, -inf if combiner == "max" else 0))
+    value = nest.accumulate(combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0))
     if combiner == "sum":
         if guard is None or attrs["count_include_pad"]:
             count = const(1, INT)
@@ -101,6 +106,63 @@ define(Operator(
     lambda low, attrs: _lower("sum", low, attrs), WINDOW | {"count_include_pad": False},
     cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)],
 ))  # fmt: skip
+
+
+def _index_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    (pooled,) = _types({name: attrs[name] for name in WINDOW}, types)
+    return (Type("int32", pooled.shape),)
+
+
+def _places(attrs: Attributes, shape: tuple[int, ...]) -> Array:
+    """The number of each element; with `column_major` the pooled axes count from the first."""
+    axes = list(attrs["axes"])
+    order = [axis for axis in range(len(shape)) if axis not in axes] + (axes[::-1] if attrs["column_major"] else axes)
+    return np.arange(prod(shape)).reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+
+
+def _index_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    best = np.argmax(np.stack(list(_windows(attrs, x, -inf))), axis=0)
+    places = np.stack(list(_windows(attrs, _places(attrs, x.shape).astype(np.float64), -1)))
+    return (np.take_along_axis(places, best[None], 0)[0],)
+
+
+def _lower_index(low: Lowering, attrs: Attributes) -> None:
+    """The taps of a window are one loop, whose position at the maximum tells the place."""
+    x, out = low.inputs[0], low.outputs[0]
+    nest = low.nest()
+    index = list(nest.axes(out.shape))
+    number = nest.reduce(prod(attrs["window"]))
+
+    def tapped(tap: Expr) -> tuple[list[Expr], Expr | None]:
+        place, checks = list(index), []
+        for axis, window, stride, dilation, before, after in reversed(_rows(attrs)):
+            place[axis] = window_index(nest, index[axis], apply("irem", tap, nest.argument(window)), stride, dilation, before)
+            tap = apply("idiv", tap, nest.argument(window))
+            if before or after:
+                checks.append((place[axis], x[axis]))
+        return place, all_inside(nest, checks)
+
+    place, guard = tapped(number)
+    found, _ = tapped(nest.found(nest.accumulate("argmax", nest.load(x, place, guard, lowest(x.type.dtype)))))
+    axes = list(attrs["axes"])
+    order = [axis for axis in range(x.type.rank) if axis not in axes] + (axes[::-1] if attrs["column_major"] else axes)
+    total = const(0, INT)
+    for axis in order:
+        total = total * nest.number(x[axis]) + found[axis]
+    nest.store(out, total)
+    nest.done()
+
+
+def _index_cases() -> Iterable[Case]:
+    for column_major in (False, True):
+        for case in _cases():
+            yield Case(case.inputs, {**case.attrs, "column_major": column_major}, name=f"{case.name} {column_major}")
+
+
+MAX_POOL_INDEX = define(Operator(
+    "MaxPoolIndex", _index_types, _index_reference, _lower_index, WINDOW | {"column_major": False}, cases=_index_cases,
+))  # fmt: skip
+"""Where in x the largest element of each window is, the first of equals."""
 
 
 def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -144,7 +206,7 @@ def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
         if min(widths) < max(widths):
             inside = apply("lt", tap, width)
             guard = inside if guard is None else apply("and", guard, inside)
-    value = nest.accumulate(combiner, nest.load(x, index, guard, -inf if combiner == "max" else 0))
+    value = nest.accumulate(combiner, nest.load(x, index, guard, lowest(x.type.dtype) if combiner == "max" else 0))
     nest.store(out, value / covered if combiner == "sum" else value)
     nest.done()
 

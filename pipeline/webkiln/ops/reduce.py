@@ -1,13 +1,14 @@
 """Reductions over axes, softmax, and batch normalisation in its inference form."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
+from functools import partial
+from math import inf, prod
 
 import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Array, Type
+from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -63,9 +64,18 @@ def _cases() -> Iterable[Case]:
 def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         wide = x.astype(np.float64) if x.dtype.kind == "f" else x
-        return (np.asarray(function(wide, axis=tuple(attrs["axes"]), keepdims=attrs["keepdims"])),)
+        empty = {"initial": of_nothing(function, str(x.dtype))} if function in (np.max, np.min) else {}
+        return (np.asarray(function(wide, axis=tuple(attrs["axes"]), keepdims=attrs["keepdims"], **empty)),)
 
     return compute
+
+
+def of_nothing(function: Callable[..., Array], dtype: str) -> float:
+    """The largest or least of no numbers."""
+    limits = np.iinfo(dtype) if not is_float(dtype) else None
+    if function is np.max:
+        return -inf if limits is None else int(limits.min)
+    return inf if limits is None else int(limits.max)
 
 
 for _name, _combiner, _function in (
@@ -110,6 +120,53 @@ for _name, _combiner, _search in (("ArgMax", "argmax", np.argmax), ("ArgMin", "a
     ))  # fmt: skip
 
 
+def _cumulative_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    check_axes((attrs["axis"],), types[0].rank)
+    return (types[0],)
+
+
+def _cumulative_reference(function: Callable[..., Array], start: int) -> Callable[..., tuple[Array, ...]]:
+    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+        axis = attrs["axis"]
+        wide = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, 0)
+        turned = wide[::-1] if attrs["reverse"] else wide
+        if attrs["exclusive"]:
+            turned = np.concatenate([np.full_like(turned[:1], start), turned[:-1]])
+        result = function(turned, axis=0)
+        return (np.moveaxis(result[::-1] if attrs["reverse"] else result, 0, axis),)
+
+    return compute
+
+
+def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
+    """Each element reduces those up to its own place."""
+    x, axis = low.inputs[0], attrs["axis"]
+    nest = low.nest()
+    index = list(nest.axes(x.shape))
+    inner = nest.reduce(x[axis])
+    first, second = (index[axis], inner) if attrs["reverse"] else (inner, index[axis])
+    guard = apply("lt" if attrs["exclusive"] else "le", first, second)
+    place = [inner if d == axis else item for d, item in enumerate(index)]
+    nest.store(low.outputs[0], nest.accumulate(combiner, nest.load(x, place, guard, 0 if combiner == "sum" else 1)))
+    nest.done()
+
+
+def _cumulative_cases() -> Iterable[Case]:
+    x = np.random.default_rng(13).uniform(0.5, 1.5, (3, 7, 4)).astype(np.float32)
+    for axis in (1, 2):
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                yield Case((x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+    yield Case((np.arange(1, 6, dtype=np.int32),), {"axis": 0}, name="integers")
+
+
+for _name, _combiner, _gather, _start in (("CumSum", "sum", np.cumsum, 0), ("CumProd", "prod", np.cumprod, 1)):
+    define(Operator(
+        _name, _cumulative_types, _cumulative_reference(_gather, _start), partial(_lower_cumulative, _combiner),
+        {"axis": REQUIRED, "exclusive": False, "reverse": False}, cases=_cumulative_cases,
+    ))  # fmt: skip
+
+
 def _same_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     check_axes((attrs["axis"],), types[0].rank)
     return (types[0],)
@@ -120,7 +177,7 @@ def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
         """Largest element; sum of exp(x - largest); then each element."""
         x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
         kept = [size for d, size in enumerate(x.shape) if d != axis]
-        largest, total = low.temporary(x.type.dtype, kept), low.temporary(x.type.dtype, kept)
+        largest, total = low.temporary(x.type.dtype, kept), low.temporary("float32" if x.type.dtype == "float16" else x.type.dtype, kept)
 
         nest = low.nest()
         nest.store(largest, nest.accumulate("max", nest.load(x, _open(nest, x.shape, (axis,)))))

@@ -72,8 +72,8 @@ def _lower_scan(low: Lowering, attrs: Attributes) -> None:
         slices = [_slice(low, view, axis, at) for view, axis in zip(low.inputs[states:], attrs["axes"], strict=False)]
         results = low.inline(body, [*current, *slices, *low.inputs[states + scanned :]])
         for result, out, axis in zip(results[states:], stacked, attrs["out_axes"], strict=True):
-            _store_slice(low, result, out, axis, at)
-        following = [_apart(low, view, current) for view in results[:states]]
+            store_slice(low, result, out, axis, at)
+        following = [apart(low, view, current) for view in results[:states]]
         for result, state in zip(following, current, strict=True):
             low.copy(result, state)
 
@@ -88,14 +88,14 @@ def _slice(low: Lowering, view: View, axis: int, at: int) -> View:
     return out
 
 
-def _store_slice(low: Lowering, view: View, out: View, axis: int, at: int) -> None:
+def store_slice(low: Lowering, view: View, out: View, axis: int, at: int) -> None:
     nest = low.nest()
     index = nest.axes(view.shape)
     nest.store(out, nest.load(view, index), (*index[:axis], nest.number(at), *index[axis:]))
     nest.done()
 
 
-def _apart(low: Lowering, view: View, current: Sequence[View]) -> View:
+def apart(low: Lowering, view: View, current: Sequence[View]) -> View:
     """`view`, or a copy of it where it is itself the buffer of a state, which another state's next value may overwrite."""
     if all(view.name != state.name for state in current):
         return view

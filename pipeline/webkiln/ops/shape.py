@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.ir.dim import demand
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Array, Type, broadcast
+from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -157,8 +157,8 @@ define(Operator(
 
 def _gather_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
-    if indices.dtype != "int32":
-        raise ShapeError(f"indices are {indices}, expected int32")
+    if not is_integer(indices.dtype):
+        raise ShapeError(f"indices are {indices}, expected integers")
     return (Type(x.dtype, (*x.shape[: attrs["axis"]], *indices.shape, *x.shape[attrs["axis"] + 1 :])),)
 
 

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Array, Type
-from webkiln.ops import conv, elementwise, linear, pool, reduce, resize, scan, shape
+from webkiln.ops import choose, control, conv, elementwise, index, interpolate, linear, order, pool, reduce, resize, scan, shape
 from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 
-FAMILIES = (elementwise, linear, conv, pool, reduce, resize, scan, shape)
+FAMILIES = (elementwise, index, interpolate, linear, conv, pool, order, choose, reduce, resize, scan, control, shape)
 OPERATORS = DEFINED
 
 
@@ -51,9 +52,11 @@ def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
         results = find(node.op).reference(complete(node), *arrays)
         checked = []
         for type_, result in zip(types, results, strict=True):
-            if result.shape != type_.shape:
+            if len(result.shape) != type_.rank or any(
+                got != size and not is_symbolic(size) for got, size in zip(result.shape, type_.shape, strict=True)
+            ):
                 raise InternalError(f"{node.op}: the reference gives shape {result.shape}, the type rule {type_.shape}")
-            checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(type_.shape))
+            checked.append(np.ascontiguousarray(result.astype(type_.dtype)).reshape(result.shape))
     return tuple(checked)
 
 

@@ -7,7 +7,7 @@ from keras import layers as L
 from keras import ops
 
 from webkiln.errors import RecipeError, ShapeError, SourceError, VerificationError
-from webkiln.frontends.keras.reference import difference, make_inputs
+from webkiln.inputs import difference, make_inputs
 
 SETS = ("natural0", "natural1", "extreme")
 

@@ -10,8 +10,8 @@ from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import is_handled
 from webkiln.frontends.keras.memory import model_facts
-from webkiln.frontends.keras.noise import DISTRIBUTIONS, sample
 from webkiln.frontends.keras.reference import compute_reference, input_table
+from webkiln.inputs import DISTRIBUTIONS, sample
 from webkiln.ops.evaluate import run_graph
 
 SETS = ("natural0", "natural1", "extreme")

@@ -3,6 +3,16 @@ export const program = {};
 export function create(module, bytes = program.loaded) {
   const end = Math.ceil(bytes / 64) * 64;
   const buffer = new ArrayBuffer(end + 0);
+  const F32 = new Float32Array(buffer);
+  const I32 = new Int32Array(buffer);
+  const U32 = new Uint32Array(buffer);
+  const I16 = new Int16Array(buffer);
+  const U16 = new Uint16Array(buffer);
+  const I8 = new Int8Array(buffer);
+  const U8 = new Uint8Array(buffer);
+  const F64 = new Float64Array(buffer);
+  const I64 = new BigInt64Array(buffer);
+  const U64 = new BigUint64Array(buffer);
   function k_d232ee7958a29ffe(x0, x1, y0, p0, p1, s1_0, s2_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s1_0;

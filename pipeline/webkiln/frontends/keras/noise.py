@@ -10,31 +10,7 @@ import numpy as np
 
 from webkiln.ir.types import Array
 
-DISTRIBUTIONS = {
-    "normal": ("mean", "stddev"),
-    "truncated_normal": ("mean", "stddev"),
-    "uniform": ("minval", "maxval"),
-    "randint": ("minval", "maxval"),
-}
-"""Functions of keras.random with the names of their parameters: `normal` cut at two deviations, `uniform` and `randint` without maxval."""
-
-CUT = 2.0
-
 Draw = Callable[[str, dict[str, Any]], Any]
-
-
-def sample(distribution: str, parameters: Mapping[str, float], shape: tuple[int, ...], dtype: str, seed: int) -> Array:
-    """Numbers of a distribution, the same on every machine."""
-    generator = np.random.default_rng(seed)
-    first, second = (parameters[name] for name in DISTRIBUTIONS[distribution])
-    if distribution == "uniform":
-        return generator.uniform(first, second, shape).astype(dtype)
-    if distribution == "randint":
-        return generator.integers(int(first), int(second), shape).astype(dtype)
-    values = generator.standard_normal(shape)
-    while distribution == "truncated_normal" and (far := np.abs(values) > CUT).any():
-        values = np.where(far, generator.standard_normal(shape), values)
-    return np.asarray(first + second * values).astype(dtype)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.reference import natural
+from webkiln.inputs import natural
 from webkiln.ir.types import Array
 
 SEED = 20

@@ -5,61 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, VerificationError
+from webkiln.errors import ShapeError
 from webkiln.frontends.keras.facts import ModelFacts, noises
 from webkiln.frontends.keras.framework import put_weights
-from webkiln.frontends.keras.noise import fed, sample
+from webkiln.frontends.keras.noise import fed
+from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 from webkiln.ops.builder import clean
-
-Inputs = dict[str, tuple[str, tuple[int, ...]]]
-Drawn = Mapping[str, tuple[str, Mapping[str, float]]]
-
-NATURAL = ("natural0", "natural1")
-SCALES = (1.0, 16.0, 255.0)
-LARGE = 1000.0
-LEAST_DIFFERENCE = 0.01
-SAMPLE_SIZE = 16
-
-
-def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Drawn | None = None) -> dict[str, dict[str, Array]]:
-    """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine.
-
-    Inputs that are `drawn` follow their distribution (a name, and parameters by name) in every set.
-    """
-    sets: dict[str, dict[str, Array]] = {}
-    for seed, name in enumerate(NATURAL):
-        sets[name] = {key: natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
-    sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in inputs.items()}
-    for seed, values in enumerate(sets.values()):
-        for index, (key, (distribution, parameters)) in enumerate((drawn or {}).items()):
-            dtype, shape = inputs[key]
-            values[key] = sample(distribution, parameters, shape, dtype, 3 * index + seed)
-    return sets
-
-
-def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Array:
-    """Smooth waves along every axis with some noise, in 0..scale; small integers for integer inputs."""
-    generator = np.random.default_rng(seed)
-    smooth = np.zeros(shape)
-    for axis, size in enumerate(shape):
-        place = np.arange(size).reshape([-1 if a == axis else 1 for a in range(len(shape))])
-        smooth = smooth + np.cos(2 * np.pi * (place * generator.uniform(0.5, 2.5) / max(size, 2) + generator.uniform()))
-    field = smooth + 0.2 * generator.standard_normal(shape)
-    span = field.max() - field.min() if field.size > 1 else 0.0
-    unit = (field - field.min()) / span if span > 0 else generator.uniform(size=shape)
-    if dtype == "bool":
-        return np.asarray(unit > 0.5)
-    return np.asarray(unit * (8 if np.dtype(dtype).kind in "iu" else scale)).astype(dtype)
-
-
-def _extreme(dtype: str, shape: tuple[int, ...]) -> Array:
-    """A third zeros, a third large, a third negative; of unsigned and boolean inputs zeros and ones."""
-    count = int(np.prod(shape))
-    if np.dtype(dtype).kind != "f":
-        return (np.arange(count) % 2).reshape(shape).astype(dtype)
-    values = np.array([0.0, LARGE, -LARGE])[np.arange(count) * 3 // max(count, 1)] * (1 + np.arange(count) % 7 / 8)
-    return values.reshape(shape).astype(dtype)
 
 
 def input_table(
@@ -98,7 +50,7 @@ def compute_reference(keras: Any, model: Any, facts: ModelFacts, table: Inputs) 
         reference |= {f"{name}/in/{key}": value for key, value in values.items()}
         reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
         layers |= {f"{name}/{key}": value for key, value in inside.items()}
-        others = [run({key: _moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
+        others = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
         if double is not None:
             others.append(double({key: _widened(value) for key, value in values.items()})[0])
         for key, value in outputs.items():
@@ -106,36 +58,9 @@ def compute_reference(keras: Any, model: Any, facts: ModelFacts, table: Inputs) 
     return reference, layers
 
 
-def difference(reference: Array, other: Array) -> float:
-    """max|other - reference| / max(max|reference|, 1e-6) over the elements that are finite in both."""
-    a, b = reference.astype(np.float64), other.astype(np.float64)
-    finite = np.isfinite(a) & np.isfinite(b)
-    if not finite.any():
-        return 0.0
-    return float(np.abs(b[finite] - a[finite]).max() / max(np.abs(a[finite]).max(), 1e-6))
-
-
 def _natural_sets(facts: ModelFacts, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
-    flat: list[tuple[str, float]] = []
-    for scale in SCALES:
-        sets = make_inputs(
-            table, scale, {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(facts)}
-        )
-        first, second = (run(sets[name])[0] for name in NATURAL)
-        checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)
-        spreads = {key: max(difference(first[key], second[key]), difference(second[key], first[key])) for key in checked}
-        flat = [(key, spread) for key, spread in spreads.items() if spread < LEAST_DIFFERENCE]
-        if not flat:
-            return sets
-    key, spread = flat[0]
-    raise VerificationError(
-        f"{facts.name}: output {key} differs by {spread:.2g} of its largest value between two natural inputs, not {LEAST_DIFFERENCE}: "
-        "comparing it would verify nothing; train the model, or give it weights that are not all alike"
-    )
-
-
-def _moved(value: Array, way: float) -> Array:
-    return np.nextafter(value, value.dtype.type(way)) if value.dtype.kind == "f" else value
+    drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(facts)}
+    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], facts.name)
 
 
 def _widened(value: Array) -> Array:

@@ -15,7 +15,8 @@ from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
 from webkiln.frontends.keras.framework import first_sentence
-from webkiln.frontends.keras.noise import DISTRIBUTIONS, replaced
+from webkiln.frontends.keras.noise import replaced
+from webkiln.inputs import DISTRIBUTIONS
 from webkiln.ir.graph import INLINE_ELEMENTS
 
 if TYPE_CHECKING:

@@ -1,0 +1,121 @@
+"""The steps of a program in C and JavaScript, and the part of it that the runtime reads."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.ir import dim
+from webkiln.ir.notation import parse_size, size_from_json, size_to_json
+from webkiln.ir.types import itemsize
+from webkiln.nest.nest import Operand
+
+PREFIX = "d_"
+"""Sets placeholders, counters and late sizes apart from all other names of generated code."""
+FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
+
+
+def size(value: int | str) -> str:
+    return dim.rendered(size_from_json(value), PREFIX, FUNCTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """How the steps of a program are spelled: the type of a counter, a launch, a copy of bytes, the call of a procedure, and a bool."""
+
+    counter: str
+    launch: Callable[[dict[str, Any]], str]
+    copy: str
+    host: Callable[[dict[str, Any]], str]
+    flag: str
+
+
+def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
+    return [line for step in items for line in _step(step, language)]
+
+
+def _step(step: dict[str, Any], language: Language) -> list[str]:
+    if "kernel" in step:
+        return [f"{language.launch(step)};"]
+    if "copy" in step:
+        return [language.copy.format(target=size(step["to"]), source=size(step["from"]), bytes=size(step["copy"]))]
+    if "host" in step:
+        found = f"{PREFIX}{step['result']} = " if step["result"] else ""
+        return [f"{found}{language.host(step)};"]
+    if "if" in step:
+        yes, no = (_indented(steps(step[name], language)) for name in ("then", "else"))
+        return [f"if ({_flag(step['if'], language)}) {{", *yes, "} else {", *no, "}"]
+    inner = _indented(steps(step["steps"], language))
+    if "repeat" in step:
+        name = f"{PREFIX}{step['repeat']}"
+        return [f"for ({language.counter} {name} = 0; {name} < {size(step['count'])}; {name}++) {{", *inner, "}"]
+    name = f"{PREFIX}{step['loop']}"
+    bound = "" if step["bound"] is None else f"{name} < {size(step['bound'])} && "
+    loop = [f"for (; {bound}{_flag(step['while'], language)}; {name}++) {{", *inner, "}"]
+    kept = [f"{PREFIX}{step['result']} = {name};"] if step["result"] else []
+    return ["{", *_indented([f"{language.counter} {name} = 0;", *loop, *kept]), "}"]
+
+
+def _flag(place: int | str, language: Language) -> str:
+    return language.flag.format(place=size(place))
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
+    """Whether what the steps do depends on what earlier ones computed."""
+    return any(not {"kernel", "copy"} & set(step) and ("repeat" not in step or is_dynamic(step["steps"])) for step in items)
+
+
+def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:
+    """The offsets of the operands of a launch, each in its own elements."""
+    pairs = zip(operands, entry["operands"], strict=True)
+    return [size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype))) for operand, at in pairs]
+
+
+def parameters(program: dict[str, Any]) -> list[str]:
+    return [f"{PREFIX}{name}" for name in program["placeholders"]]
+
+
+def late(program: dict[str, Any]) -> list[str]:
+    return [f"{PREFIX}{name}" for name in program["late"]]
+
+
+def described(program: dict[str, Any]) -> str:
+    """The part of a program that the runtime reads, as JavaScript; what depends on placeholders is a function of them."""
+
+    def tensors(items: list[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+        sized = [{**item, "shape": list(map(size_from_json, item["shape"])), "offset": size_from_json(item["offset"])} for item in items]
+        return [{key: item[key] for key in (*keys, "dtype", "storage", "shape", "offset")} for item in sized]
+
+    layout = {
+        "memory": size_from_json(program["memory"]),
+        "inputs": tensors(program["inputs"], "name"),
+        "outputs": tensors(program["outputs"], "name"),
+        "layers": tensors(program["layers"], "layer", "variable"),
+        "guards": [{"layer": guard["layer"], "text": guard["size"], "size": parse_size(guard["size"])} for guard in program["guards"]],
+    }
+    if "buffers" in program:
+        layout["buffers"] = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
+    value = {
+        "placeholders": program["placeholders"],
+        "loaded": program["loaded"],
+        "states": program["states"],
+        "staging": program["staging"],
+        "init": [
+            [entry["shard"], entry["start"], entry["bytes"], *([entry["narrow"]] if "narrow" in entry else [])] for entry in program["init"]
+        ],
+    }
+    names = ", ".join([*parameters(program), *late(program)])
+    return f"{literal(value)[:-1]},layout:({names}) => ({literal(layout)})}}"
+
+
+def literal(value: Any) -> str:
+    """A JavaScript literal; symbolic sizes are expressions."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}:{literal(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(literal, value)) + "]"
+    return dim.rendered(value, PREFIX, FUNCTIONS) if dim.is_symbolic(value) else json.dumps(value)

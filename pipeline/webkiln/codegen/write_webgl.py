@@ -1,0 +1,63 @@
+"""The ES module of the webgl backend: fragment shaders as text, the steps as calls of its engine, procedures as functions over typed arrays."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from webkiln.codegen import glsl, js
+from webkiln.codegen.steps import Language, described, is_dynamic, late, literal, parameters, size, steps
+from webkiln.codegen.templates import Templates
+from webkiln.ir import dim
+from webkiln.ir.notation import size_from_json
+from webkiln.nest.procedure import Procedure
+from webkiln.plan.align import VECTOR
+from webkiln.plan.kernel import Kernel
+
+
+def write(
+    program: dict[str, Any], kernels: dict[str, Kernel], procedures: dict[str, Procedure], templates: Templates, folder: Path
+) -> None:  # fmt: skip
+    def launch(entry: dict[str, Any]) -> str:
+        operands, args = ", ".join(map(str, entry["operands"])), ", ".join(map(size, entry["args"]))
+        return f"engine.launch('{entry['kernel']}', [{operands}], [{args}])"
+
+    language = Language(
+        counter="let",
+        launch=launch,
+        copy="engine.move({source}, {target});",
+        host=lambda entry: js.host_call("engine", procedures[entry["host"]], entry),
+        flag="engine.flag({place})",
+    )
+    main = steps(program["main"], language)
+    engine, about = templates.script("engine.webgl"), described(program)
+    formats = [buffer["storage"] + ("x4" if buffer["lanes"] == VECTOR else "") for buffer in program["buffers"]]
+    sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
+    functions = js.print_procedures(list(procedures.values()))
+    text = templates.render(
+        "program.webgl.js",
+        program=about,
+        engine=engine,
+        buffers=literal(
+            [[format_, 0 if dim.is_symbolic(elements) else elements] for format_, elements in zip(formats, sizes, strict=True)]
+        ),
+        kernels=[
+            {"name": name, "inputs": len(kernel.nest.inputs), "text": glsl.print_kernel(kernel, templates)}
+            for name, kernel in kernels.items()
+        ],
+        functions=functions,
+        entries=json.dumps(
+            [[entry["kernel"], [*map(partial(_staged, entry), entry["operands"])], entry["args"]] for entry in program["init"]]
+        ),
+        parameters=parameters(program),
+        late=late(program),
+        dynamic=is_dynamic(program["main"]),
+        main=main,
+        lines=[about, *main, engine, *(line for function in functions for line in function["lines"])],
+    )
+    (folder / "webgl.js").write_text(text)
+
+
+def _staged(entry: dict[str, Any], operand: Any) -> Any:
+    """An operand of an init entry; a part of staging says what its bytes are before they are narrowed."""
+    return {**operand, "narrow": entry["narrow"]} if "narrow" in entry and isinstance(operand, dict) else operand

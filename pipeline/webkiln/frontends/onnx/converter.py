@@ -1,0 +1,175 @@
+"""OnnxConverter: facts of an ONNX model -> Graph, by handlers of operators."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
+from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
+from webkiln.frontends.onnx.fold import FOLDS, fold
+from webkiln.frontends.onnx.operators.table import DOMAINS
+from webkiln.frontends.onnx.sizes import input_shapes
+from webkiln.ir.dim import is_symbolic
+from webkiln.ir.graph import INLINE_ELEMENTS, Graph
+from webkiln.ir.types import DTYPES, Array, Type
+from webkiln.ops.builder import GraphBuilder, Tensor, clean
+from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import RULES
+
+Blobs = Mapping[str, Array]
+Item = tuple[str, str, str]
+
+
+class OnnxConverter:
+    """Converts one model at a time. `dims` gives sizes of the model's names for them, or renames them; `input_shapes` whole shapes of
+    inputs; `values` inputs that are not taken when the model runs, but fixed."""
+
+    def __init__(
+        self, dims: Mapping[str, int | str] | None = None, input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+        values: Mapping[str, Array] | None = None,
+    ) -> None:  # fmt: skip
+        self.dims = dict(dims or {})
+        self.input_shapes = dict(input_shapes or {})
+        self.values = dict(values or {})
+        self.builder = GraphBuilder("model", RULES)
+        self.digests: dict[str, Weight] = {}
+        self._opsets: Mapping[str, int] = {}
+        self._blobs: Blobs = {}
+
+    def convert(self, source: ModelFacts, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+        """The graph of a model; `blobs` gives the slots' values, if any.
+
+        UnsupportedError lists every node without a handler, before anything is converted.
+        """
+        if unsupported := list(find_unsupported(source.graph, source.opsets)):
+            raise UnsupportedError(source.name, unsupported)
+        self.builder = GraphBuilder(name or source.name, RULES)
+        self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
+        shapes = input_shapes(source, self.dims, self.input_shapes)
+        inputs = [self._input(item, shapes[item.name]) for item in source.graph.inputs]
+        outputs = self._run(self.builder, source.graph, inputs, {})
+        named: dict[str, Tensor] = {}
+        for item, operand in zip(source.graph.outputs, outputs, strict=True):
+            tensor = as_tensor(self.builder, operand)
+            named[item.name] = tensor if tensor.name not in self.builder.inputs else self.builder.op("Identity", [tensor])
+        return self.builder.graph(named)
+
+    def _input(self, item: Declared, shape: Sequence[int]) -> Operand:
+        if item.dtype not in DTYPES:
+            raise UnsupportedError(item.name, [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")])
+        if item.name in self.values:
+            return known(np.asarray(self.values[item.name], item.dtype), item.dtype)
+        tensor = self.builder.input(item.name, item.dtype, shape)
+        return Operand(tensor.type, tensor)
+
+    def _run(
+        self, builder: GraphBuilder, graph: GraphFacts, inputs: Sequence[Operand], outer: Mapping[str, Operand]
+    ) -> list[Operand]:  # fmt: skip
+        """The outputs of a graph whose inputs are given."""
+        values: dict[str, Operand] = dict(outer)
+        values |= zip((item.tensor for item in graph.inputs), inputs, strict=True)
+        values |= {name: self._held(tensor) for name, tensor in graph.tensors.items()}
+        for node in graph.nodes:
+            operands = [values[name] if name else None for name in node.inputs]
+            results = self._node(builder, node, operands, values)
+            if len(results) < len([name for name in node.outputs if name]):
+                raise ShapeError(f"{node.name} ({node.op}): the model reads {len(node.outputs)} outputs, there are {len(results)}")
+            values |= {name: result for name, result in zip(node.outputs, results, strict=False) if name}
+        return [values[item.tensor] for item in graph.outputs]
+
+    def _held(self, tensor: Weight | Literal) -> Operand:
+        """An initialiser: a slot, or a value known while converting."""
+        if isinstance(tensor, Literal):
+            return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
+        type_ = Type(tensor.dtype, tensor.shape)
+        self.digests[clean(tensor.slot)] = tensor
+        return Operand(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
+
+    def _node(
+        self, builder: GraphBuilder, node: NodeFacts, operands: Sequence[Operand | None], values: Mapping[str, Operand]
+    ) -> list[Operand]:  # fmt: skip
+        before, builder.layer = builder.layer, node.name
+
+        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Operand]:
+            given = [Operand(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
+            return self._run(inside, graph, given, values)
+
+        call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
+        try:
+            results = fold(call) or self._evaluated(call) or self._handled(call)
+        except (WebkilnError, RecursionError) as error:
+            raise self._named(error, node) from error
+        except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise SourceError(f"{node.name} ({node.op}): its attributes or operands are not those of the operator ({what})") from error
+        builder.layer = before
+        return results
+
+    def _named(self, error: BaseException, node: NodeFacts) -> BaseException:
+        if isinstance(error, ShapeError) and node.name not in str(error):
+            return ShapeError(f"{node.name} ({node.op}): {error}")
+        return error
+
+    def _handled(self, call: Call) -> list[Operand]:
+        return as_operands(DOMAINS[call.facts.domain][call.facts.op](call))
+
+    def _evaluated(self, call: Call) -> list[Operand] | None:
+        """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
+        given = [item for item in call.operands if item is not None]
+        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphFacts) for v in call.facts.attrs.values()):
+            return None
+        scratch = GraphBuilder(call.facts.name, RULES)
+        results = self._handled(Call(call.facts, call.version, scratch, call.operands, call.subgraph))
+        if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
+            return None
+        tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
+        outputs, _ = run_graph(scratch.graph(tensors), {})
+        return [known(outputs[str(position)], item.type.dtype) for position, item in enumerate(results)]
+
+
+def as_operands(result: Result) -> list[Operand]:
+    items = [result] if isinstance(result, Tensor | Operand) else list(result)
+    return [Operand(item.type, item) if isinstance(item, Tensor) else item for item in items]
+
+
+def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[Item]:
+    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too."""
+    for node in graph.nodes:
+        where = f"{node.name} ({node.op})"
+        if node.domain not in DOMAINS:
+            known_domains = ", ".join(domain or "ai.onnx" for domain in DOMAINS)
+            yield where, f"is of the domain {node.domain}", f"Operators of {known_domains} are known; export without it"
+        elif node.domain not in opsets and node.domain == "":
+            yield where, "the model does not say of which opset", "Export the model again"
+        elif node.op not in DOMAINS[node.domain] and (node.domain or node.op not in FOLDS):
+            yield where, "no handler", "Export the model without it, or with another opset"
+        for value in node.attrs.values():
+            if isinstance(value, GraphFacts):
+                yield from find_unsupported(value, opsets)
+
+
+def inputs_behind(graph: GraphFacts, tensor: str) -> list[str]:
+    """The names of the model's inputs that a tensor is computed from, in graphs inside nodes too."""
+    makers: dict[str, set[str]] = {}
+
+    def visit(part: GraphFacts) -> set[str]:
+        """What the nodes of a graph read."""
+        mentioned = {item.tensor for item in part.outputs}
+        for node in part.nodes:
+            reads = set(filter(None, node.inputs))
+            for value in node.attrs.values():
+                if isinstance(value, GraphFacts):
+                    reads |= visit(value)
+            for name in node.outputs:
+                makers[name] = reads
+            mentioned |= reads
+        return mentioned
+
+    visit(graph)
+    queue, seen = [tensor], {tensor}
+    while queue:
+        fresh = makers.get(queue.pop(), set()) - seen
+        seen |= fresh
+        queue += fresh
+    return sorted(item.name for item in graph.inputs if item.tensor in seen)

@@ -1,0 +1,145 @@
+"""What webkiln knows of an ONNX model: canonical, framework-free values, written to `facts.json`.
+
+Inputs and outputs of the model keep their names. Every other tensor is named by the position of the node that makes it, since exporters
+number them as they please. Nothing in the facts depends on producers, doc strings or the order of initialisers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from webkiln.errors import InternalError
+
+SCHEMA = "webkiln.onnx/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A trained array: its slot, and the digest of its row-major little-endian bytes."""
+
+    slot: str
+    digest: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A small array that is part of the structure: axes, shapes, scales."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    values: tuple[bool | int | float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An input or output. A size is a number, a name, or None; without a shape the rank is unknown, too."""
+
+    name: str
+    tensor: str
+    dtype: str
+    shape: tuple[int | str | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """One application of an operator. An absent optional operand is called ''. Attributes are numbers, strings, Literal, GraphFacts, and
+    tuples of these."""
+
+    name: str
+    op: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFacts:
+    """Nodes in an order in which they can run. A graph inside a node also reads the tensors of the graphs around it."""
+
+    inputs: tuple[Declared, ...]
+    outputs: tuple[Declared, ...]
+    tensors: Mapping[str, Weight | Literal]
+    nodes: tuple[NodeFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """A model without functions; `opsets` has the version of each domain that it imports, the default one as ''."""
+
+    name: str
+    opsets: Mapping[str, int]
+    graph: GraphFacts
+
+
+def to_json(model: ModelFacts) -> dict[str, Any]:
+    return {"schema": SCHEMA, "name": model.name, "opsets": dict(model.opsets), "graph": _graph(model.graph)}
+
+
+def from_json(data: Mapping[str, Any]) -> ModelFacts:
+    if data.get("schema") != SCHEMA:
+        raise InternalError(f"facts.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
+    return ModelFacts(data["name"], data["opsets"], _read_graph(data["graph"]))
+
+
+def _graph(graph: GraphFacts) -> dict[str, Any]:
+    return {
+        "inputs": [_declared(item) for item in graph.inputs],
+        "outputs": [_declared(item) for item in graph.outputs],
+        "tensors": {name: _value(tensor) for name, tensor in graph.tensors.items()},
+        "nodes": [
+            [node.name, node.op, node.domain, list(node.inputs), list(node.outputs), {key: _value(v) for key, v in node.attrs.items()}]
+            for node in graph.nodes
+        ],
+    }
+
+
+def _declared(item: Declared) -> list[Any]:
+    return [item.name, item.tensor, item.dtype, None if item.shape is None else list(item.shape)]
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float) and not isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, Weight):
+        return {"weight": [value.slot, value.digest, value.dtype, list(value.shape)]}
+    if isinstance(value, Literal):
+        return {"literal": [value.dtype, list(value.shape), _value(value.values)]}
+    if isinstance(value, GraphFacts):
+        return {"graph": _graph(value)}
+    return [_value(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _read_graph(data: Mapping[str, Any]) -> GraphFacts:
+    return GraphFacts(
+        tuple(map(_read_declared, data["inputs"])),
+        tuple(map(_read_declared, data["outputs"])),
+        {name: _read_value(value) for name, value in data["tensors"].items()},
+        tuple(
+            NodeFacts(name, op, domain, tuple(inputs), tuple(outputs), {key: _read_value(value) for key, value in attrs.items()})
+            for name, op, domain, inputs, outputs, attrs in data["nodes"]
+        ),
+    )
+
+
+def _read_declared(item: list[Any]) -> Declared:
+    name, tensor, dtype, shape = item
+    return Declared(name, tensor, dtype, None if shape is None else tuple(shape))
+
+
+def _read_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_read_value, value))
+    if not isinstance(value, dict):
+        return value
+    ((kind, item),) = value.items()
+    if kind == "float":
+        return float(item)
+    if kind == "weight":
+        return Weight(item[0], item[1], item[2], tuple(item[3]))
+    if kind == "literal":
+        return Literal(item[0], tuple(item[1]), _read_value(item[2]))
+    return _read_graph(item)

@@ -1,0 +1,231 @@
+"""An ONNX file -> facts and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.inliner
+from google.protobuf.message import DecodeError
+
+from webkiln.canonical import digest
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
+from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.tensors import dtype_name, read_array
+from webkiln.ir.graph import INLINE_ELEMENTS
+from webkiln.ir.types import Array
+
+Blobs = dict[str, Array]
+STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
+"""Operands that are structure whatever their dtype."""
+EXPANDED = frozenset({"RotaryEmbedding"})
+"""Operators that are written out by the function that the standard defines them with."""
+COUNTER = re.compile(r"__\d+\b")
+"""How tf2onnx numbers names, anew in each export."""
+NEWEST = onnx.defs.onnx_opset_version()
+
+
+def read_model(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
+    """The facts and weight blobs of a file; external data lies in `folder`, by default the file's own."""
+    try:
+        model = onnx.ModelProto.FromString(path.read_bytes())
+    except DecodeError:
+        raise SourceError(f"{path.name}: is no ONNX model: its bytes are not those of a protobuf message") from None
+    return model_facts(model, path.name, folder or path.parent)
+
+
+def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
+    """The first output of every node, in the file's words, by what the facts call the node."""
+    reader = _Reader(name, None, {"": 1})
+    nodes = sorted_nodes(model.graph, set(), name)
+    return {reader.label(node): output for node in nodes for output in node.output[:1] if output and node.op_type != "Constant"}
+
+
+def model_facts(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
+    """The facts and weight blobs of a model in memory, which messages call `name`."""
+    if not model.HasField("graph") or not model.graph.output or not model.opset_import:
+        raise SourceError(f"{name}: is no ONNX model: it has no graph with outputs, or does not say its opset")
+    if model.functions:
+        try:
+            model = onnx.inliner.inline_local_functions(model)
+        except Exception as error:
+            raise SourceError(f"{name}: its functions cannot be written out: {error}") from error
+    if any(node.op_type in EXPANDED for node in model.graph.node):
+        model = onnx.inliner.inline_selected_functions(model, [("", op) for op in sorted(EXPANDED)], inline_schema_functions=True)
+    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
+    if not 1 <= opsets.get("", 1) <= NEWEST:
+        raise SourceError(f"{name}: is of opset {opsets['']}; opsets 1 to {NEWEST} are known")
+    reader = _Reader(name, folder, opsets)
+    graph = reader.graph(model.graph, {})
+    if reader.unsupported:
+        raise UnsupportedError(name, reader.unsupported)
+    return ModelFacts(Path(name).stem, opsets, graph), reader.blobs
+
+
+class _Reader:
+    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of tensors to those of the facts."""
+
+    def __init__(self, name: str, folder: Path | None, opsets: Mapping[str, int]) -> None:
+        self.name, self.folder, self.opsets = name, folder, opsets
+        self.blobs: Blobs = {}
+        self.unsupported: list[tuple[str, str, str]] = []
+        self.labels: Counter[str] = Counter()
+        self.count = 0
+
+    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphFacts:
+        where = f"{self.name}: graph {graph.name}" if outer else self.name
+        scope = dict(outer)
+        if graph.sparse_initializer:
+            self.unsupported.append((where, "has sparse initialisers", "Save it with dense ones"))
+        arrays = {item.name: item for item in graph.initializer}
+        own: set[str] = set()
+        for item in graph.input:
+            if item.name not in arrays:
+                self.fresh(item.name, scope, own, where)
+        inputs = tuple(self.declared(item, scope) for item in graph.input if item.name not in arrays)
+        nodes = sorted_nodes(graph, set(outer), where)
+        uses: dict[str, list[tuple[str, int, str]]] = {}
+        labels = [self.label(node) for node in nodes]
+        for node, label in zip(nodes, labels, strict=True):
+            for position, name in enumerate(node.input):
+                uses.setdefault(name, []).append((node.op_type, position, f"{label}/{self.formal(node, position)}"))
+        tensors: dict[str, Weight | Literal] = {}
+        for name in sorted(arrays, key=lambda name: (uses.get(name, [("", 0, "~")])[0][2], name)):
+            self.fresh(name, scope, own, where)
+            array = read_array(arrays[name], self.folder, f"{self.name}: initialiser {name}")
+            tensors[scope[name]] = self.tensor(array, uses.get(name, []), COUNTER.sub("", name))
+        made = [self.node(node, label, scope, own, where, tensors, uses) for node, label in zip(nodes, labels, strict=True)]
+        for item in graph.output:
+            if item.name not in scope:
+                raise SourceError(f"{where}: its output {item.name} is made by no node")
+        outputs = tuple(self.declared(item, scope) for item in graph.output)
+        return GraphFacts(inputs, outputs, tensors, tuple(node for node in made if node is not None))
+
+    def fresh(self, name: str, scope: dict[str, str], own: set[str], where: str) -> None:
+        """Name a tensor of this graph, once."""
+        if name in own:
+            raise SourceError(f"{where}: the tensor {name} is made twice")
+        own.add(name)
+        scope[name] = f"t{self.count}"
+        self.count += 1
+
+    def declared(self, item: onnx.ValueInfoProto, scope: Mapping[str, str]) -> Declared:
+        kind = item.type.WhichOneof("value")
+        if kind not in (None, "tensor_type"):
+            what = f"is a {str(kind).removesuffix('_type').replace('_', ' ')}"
+            self.unsupported.append((item.name, what, "Only dense tensors can go in and out"))
+        type_ = item.type.tensor_type
+        shape: tuple[int | str | None, ...] | None = None
+        if type_.HasField("shape"):
+            shape = tuple(
+                size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in type_.shape.dim
+            )  # fmt: skip
+            if any(isinstance(size, int) and not 0 <= size < 1 << 31 for size in shape):
+                raise SourceError(f"{self.name}: {item.name} has shape {list(shape)}; sizes are from 0 to {(1 << 31) - 1}")
+        return Declared(item.name, scope[item.name], dtype_name(type_.elem_type), shape)
+
+    def label(self, node: onnx.NodeProto) -> str:
+        """What messages and slots call a node: its name without the counters of exporters, or its operator; each once."""
+        stem = COUNTER.sub("", node.name) or node.op_type.lower()
+        self.labels[stem] += 1
+        return stem if self.labels[stem] == 1 else f"{stem}.{self.labels[stem]}"
+
+    def formal(self, node: onnx.NodeProto, position: int) -> str:
+        """What the operator calls an operand."""
+        version = self.opsets.get(node.domain, 1)
+        if not onnx.defs.has(node.op_type, version, node.domain):
+            return str(position)
+        formals = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
+        return str(formals[position].name) if position < len(formals) else str(position)
+
+    def tensor(self, array: Array, uses: Sequence[tuple[str, int, str]], name: str) -> Weight | Literal:
+        """A literal of the structure, or a trained weight."""
+        if is_structure(array, [(op, position) for op, position, _ in uses]):
+            return _literal(array)
+        data = np.ascontiguousarray(array).reshape(array.shape)
+        key = digest(data.tobytes())
+        self.blobs[key] = data
+        return Weight(uses[0][2] if uses else name, key, str(array.dtype), array.shape)
+
+    def node(
+        self, node: onnx.NodeProto, label: str, scope: dict[str, str], own: set[str], where: str,
+        tensors: dict[str, Weight | Literal], uses: Mapping[str, list[tuple[str, int, str]]],
+    ) -> NodeFacts | None:  # fmt: skip
+        """A node, or None for one that only holds a value."""
+        inputs = tuple(scope[name] if name else "" for name in node.input)
+        for name in filter(None, node.output):
+            self.fresh(name, scope, own, where)
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+            if len(node.attribute) != 1 or not node.output:
+                raise SourceError(f"{where}: the constant {label} has {len(node.attribute)} values, expected one")
+            array = self.constant(node.attribute[0], label)
+            if array is not None:
+                tensors[scope[node.output[0]]] = self.tensor(array, uses.get(node.output[0], []), label)
+            return None
+        attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
+        outputs = tuple(scope[name] if name else "" for name in node.output)
+        return NodeFacts(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
+
+    def constant(self, item: onnx.AttributeProto, label: str) -> Array | None:
+        where = f"{self.name}: constant {label}"
+        match item.name:
+            case "value":
+                return read_array(item.t, self.folder, where)
+            case "value_float":
+                return np.array(item.f, np.float32)
+            case "value_floats":
+                return np.array(item.floats, np.float32)
+            case "value_int":
+                return np.array(item.i, np.int64)
+            case "value_ints":
+                return np.array(item.ints, np.int64)
+        self.unsupported.append((label, f"is a constant of {item.name}", "Only dense numbers are supported"))
+        return None
+
+    def attribute(self, item: onnx.AttributeProto, label: str, scope: Mapping[str, str]) -> Any:
+        kind, types = item.type, onnx.AttributeProto
+        where = f"{self.name}: {item.name} of {label}"
+        if kind == types.TENSOR:
+            array = read_array(item.t, self.folder, where)
+            return _literal(array) if array.size <= INLINE_ELEMENTS else self.tensor(array, [], f"{label}/{item.name}")
+        if kind == types.GRAPH:
+            return self.graph(item.g, scope)
+        if kind in (types.INTS, types.FLOATS):
+            return tuple(item.ints if kind == types.INTS else item.floats)
+        if kind == types.STRINGS:
+            return tuple(_text(value, where) for value in item.strings)
+        if kind in (types.INT, types.FLOAT):
+            return item.i if kind == types.INT else item.f
+        if kind == types.STRING:
+            return _text(item.s, where)
+        raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
+
+
+def _literal(array: Array) -> Literal:
+    return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
+
+
+def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
+    """Whether a value is part of the structure: small, and a single number or integers, or what its only reader takes so.
+
+    Parameters of quantisation are trained, single numbers as they may be.
+    """
+    readers = set(uses)
+    if array.size > INLINE_ELEMENTS:
+        return False
+    if readers & STRUCTURAL or array.size == 0:
+        return True
+    if any("Linear" in op or "Integer" in op for op, _ in readers):
+        return False
+    return array.ndim == 0 or array.dtype == np.bool_ or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
+
+
+def _text(data: bytes, where: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise SourceError(f"{where}: {data!r} is no text") from None

@@ -1,0 +1,150 @@
+"""Attention: products of queries and keys, masked, as weights of values."""
+
+from math import inf, sqrt
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
+from webkiln.frontends.onnx.operators.reduce import reduced
+from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+
+def apart(call: Call, x: Tensor, heads: int) -> Tensor:
+    """[N, T, heads * size] as [N, heads, T, size]."""
+    n, t, width = x.shape
+    return transposed(call, reshaped(call, x, (n, t, heads, width // heads)), (0, 2, 1, 3))
+
+
+def together(call: Call, x: Tensor) -> Tensor:
+    """[N, heads, T, size] as [N, T, heads * size]."""
+    n, heads, t, size = x.shape
+    return reshaped(call, transposed(call, x, (0, 2, 1, 3)), (n, t, heads * size))
+
+
+def repeated(call: Call, x: Tensor, heads: int) -> Tensor:
+    """Each head as often as it takes for `heads` of them."""
+    n, own, t, size = x.shape
+    if own == heads:
+        return x
+    wide = call.op("Broadcast", [reshaped(call, x, (n, own, 1, t, size))], {"shape": (n, own, heads // own, t, size)})
+    return reshaped(call, wide, (n, heads, t, size))
+
+
+def allowed(call: Call, mask: Tensor, dtype: str) -> Tensor:
+    """A bias from what is allowed: 0, or -inf elsewhere."""
+    return call.op("Where", [mask, call.constant(0, dtype), call.constant(-inf, dtype)])
+
+
+def frontier(call: Call, rows: int, columns: int, offset: Tensor) -> Tensor:
+    """How far each key lies behind what its query may see: key - query - offset, [..., rows, columns]."""
+    down = reshaped(call, iota(call, rows, "int64"), (rows, 1))
+    return call.op("Sub", [call.op("Sub", [iota(call, columns, "int64"), down]), offset])
+
+
+def bias_of(call: Call, rows: int, columns: int, past: int, dtype: str) -> Tensor | None:
+    """The sum of all masks."""
+    parts: list[Tensor] = []
+    if call.has(3):
+        mask = call.tensor(3)
+        if (missing := columns - mask.shape[-1]) > 0:
+            fill = 0 if mask.dtype == "bool" else -inf
+            mask = call.op("Pad", [mask], {"low": (0,) * mask.type.rank, "high": (0,) * (mask.type.rank - 1) + (missing,), "value": fill})
+        parts.append(allowed(call, mask, dtype) if mask.dtype == "bool" else cast(call, mask, dtype))
+    lengths = reshaped(call, cast(call, call.tensor(6), "int64"), (call.type(6).shape[0], 1, 1, 1)) if call.has(6) else None
+    left, right = call.attr("left_window_size", -1), call.attr("right_window_size", -1)
+    if call.attr("is_causal", 0) or left >= 0 or right >= 0:
+        if lengths is not None and not call.has(4):
+            offset = call.op("Sub", [lengths, call.op("Sizes", [], {"sizes": (rows,), "dtype": "int64"})])
+        else:
+            offset = call.op("Sizes", [], {"sizes": (past,), "dtype": "int64"})
+        ahead = frontier(call, rows, columns, offset)
+        if call.attr("is_causal", 0):
+            parts.append(allowed(call, call.op("LessEqual", [ahead, call.like(0, ahead)]), dtype))
+        if left >= 0:
+            parts.append(allowed(call, call.op("GreaterEqual", [ahead, call.like(-left, ahead)]), dtype))
+        if right >= 0:
+            parts.append(allowed(call, call.op("LessEqual", [ahead, call.like(right, ahead)]), dtype))
+    if lengths is not None:
+        parts.append(allowed(call, call.op("Less", [iota(call, columns, "int64"), lengths]), dtype))
+    total = None
+    for item in parts:
+        total = item if total is None else call.op("Add", [total, item])
+    return total
+
+
+def weights_of(call: Call, scores: Tensor, bias: Tensor | None) -> Tensor:
+    """A softmax; rows that may see nothing are 0."""
+    working = call.attr("softmax_precision")
+    wide = cast(call, scores, DTYPES[working]) if working else scores
+    y = call.op("Softmax", [wide], {"axis": scores.type.rank - 1})
+    if bias is not None:
+        blind = call.op("Equal", [reduced(call, "ReduceMax", bias, (bias.type.rank - 1,)), call.like(-inf, bias)])
+        y = call.op("Where", [blind, call.like(0, y), y])
+    return cast(call, y, scores.dtype)
+
+
+def attention(call: Call) -> list[Tensor]:
+    """Operands: Q, K, V, mask, past keys and values, lengths of the keys. Outputs: Y, all keys and values, and the products at some point."""
+    q, k, v = (call.tensor(position) for position in range(3))
+    flat = q.type.rank == 3
+    if flat:
+        q, k, v = (apart(call, x, call.attr(f"{whose}_num_heads")) for x, whose in ((q, "q"), (k, "kv"), (v, "kv")))
+    past = call.type(4).shape[2] if call.has(4) else 0
+    keys = call.op("Concat", [call.tensor(4), k], {"axis": 2}) if call.has(4) else k
+    values = call.op("Concat", [call.tensor(5), v], {"axis": 2}) if call.has(5) else v
+    heads, rows, size = q.shape[1:]
+    factor = sqrt(call.attr("scale") or 1 / sqrt(size))
+    bias = bias_of(call, rows, keys.shape[2], past, q.dtype)
+    wide = repeated(call, keys, heads) * factor
+    raw = call.op("MatMul", [q * factor, wide], {"transpose_b": True})
+    cap = call.attr("softcap", 0.0)
+    capped = call.op("Tanh", [raw * (1 / cap)]) * cap if cap else raw
+    scores = call.op("Add", [capped, bias]) if bias is not None else capped
+    weights = weights_of(call, scores, bias)
+    y = call.op("MatMul", [weights, repeated(call, values, heads)])
+    shown = {0: raw, 1: capped, 2: scores, 3: weights}
+    return [together(call, y) if flat else y, keys, values, shown[call.attr("qk_matmul_output_mode", 0)]]
+
+
+def linear_attention(call: Call) -> list[Tensor]:
+    """A memory [N, heads, keys, values] of outer products, that decays and is corrected; operands: Q, K, V, memory, decay, beta."""
+    own, heads = call.attr("kv_num_heads"), call.attr("q_num_heads")
+    rule = call.attr("update_rule", "gated_delta")
+    q, k, v = (cast(call, apart(call, call.tensor(p), count), "float32") for p, count in ((0, heads), (1, own), (2, own)))
+    n, _, _steps, width = k.shape
+    scale = call.attr("scale", 0.0) or 1 / sqrt(width)
+    sequences = [q * scale, k, v]
+    shape = (n, own, width, v.shape[3])
+    state = cast(call, call.tensor(3), "float32") if call.has(3) else call.op("Broadcast", [call.constant(0.0)], {"shape": shape})
+    if "gated" in rule:
+        decay = cast(call, call.tensor(4), "float32")
+        sequences.append(call.op("Exp", [apart(call, decay, own)]))
+    if "delta" in rule:
+        beta = cast(call, call.tensor(5), "float32")
+        sequences.append(apart(call, beta, beta.shape[2]))
+
+    def step(builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+        (memory,) = states
+        query, key, value, *gates = slices
+
+        def shaped(x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+            return builder.op("Reshape", [x], {"shape": sizes})
+
+        if "gated" in rule:
+            fade = gates.pop(0)
+            memory = builder.op("Mul", [memory, shaped(fade, (*fade.shape, 1))])
+        row = shaped(key, (n, own, 1, width))
+        if "delta" in rule:
+            recalled = shaped(builder.op("MatMul", [row, memory]), value.shape)
+            value = builder.op("Mul", [gates[0], builder.op("Sub", [value, recalled])])
+        outer = builder.op("Mul", [shaped(key, (n, own, width, 1)), shaped(value, (n, own, 1, v.shape[3]))])
+        memory = builder.op("Add", [memory, outer])
+        asked = shaped(query, (n, own, heads // own, width))
+        return [memory], [shaped(builder.op("MatMul", [asked, memory]), (n, heads, v.shape[3]))]
+
+    (last,), (piled,) = call.builder.scan([state], sequences, step, axis=2)
+    y = cast(call, together(call, piled), call.type(0).dtype)
+    return [y, cast(call, last, call.type(3).dtype if call.has(3) else call.type(0).dtype)]
+
+
+ATTENTION: dict[str, Handler] = {"Attention": attention, "LinearAttention": linear_attention}

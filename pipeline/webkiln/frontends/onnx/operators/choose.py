@@ -1,0 +1,104 @@
+"""Operators whose results are as many as the data says, and orders."""
+
+import itertools
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import cast, part
+from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.ops.builder import Tensor
+
+
+def top_k(call: Call) -> list[Tensor]:
+    """The first of the elements in order, and where they stood."""
+    x = call.tensor(0)
+    axis = call.axis(call.attr("axis", -1), x.type.rank)
+    count = call.sizes(1)[0] if call.version >= 10 else call.attr("k")
+    ordered = call.builder.ops("Sort", [x], {"axis": axis, "descending": bool(call.attr("largest", 1))})
+    return [part(call, item, axis, 0, count) for item in ordered]
+
+
+def non_zero(call: Call) -> Tensor:
+    return call.op("NonZero", [call.tensor(0)], {"count": call.builder.late()})
+
+
+def compress(call: Call) -> Tensor:
+    """The slices whose condition holds; conditions that are missing do not."""
+    x, condition = call.tensor(0), call.tensor(1)
+    axis = call.attr("axis")
+    if axis is None:
+        x, axis = reshaped(call, x, (x.type.size,)), 0
+    axis = call.axis(axis, x.type.rank)
+    chosen = call.op("NonZero", [condition], {"count": call.builder.late()})
+    return call.op("Gather", [x, reshaped(call, chosen, chosen.shape[1:])], {"axis": axis})
+
+
+def unique(call: Call) -> list[Tensor]:
+    x, axis = call.tensor(0), call.attr("axis")
+    attrs = {"axis": None if axis is None else call.axis(axis, x.type.rank), "sorted": bool(call.attr("sorted", 1))}
+    return list(call.builder.ops("Unique", [x], attrs | {"count": call.builder.late()}))
+
+
+def non_max_suppression(call: Call) -> Tensor:
+    """Operands: boxes, scores, how many of a class, overlap, least score; all are chosen that may be where the last is missing."""
+    boxes, scores = call.tensor(0), call.tensor(1)
+    most = call.tensor(2) if call.has(2) else call.constant(0, "int64")
+    overlap = call.tensor(3) if call.has(3) else call.constant(0.0)
+    least = call.tensor(4) if call.has(4) else call.constant(float("-inf"))
+    limits = [reshaped(call, item, (1,)) for item in (cast(call, most, "int64"), overlap, least)]
+    attrs = {"center": bool(call.attr("center_point_box", 0)), "count": call.builder.late()}
+    return call.op("NonMaxSuppression", [boxes, scores, *limits], attrs)
+
+
+def ngrams(call: Call) -> Tensor:
+    """How often each sequence of a pool occurs in each row, with up to some number of places left out between its elements."""
+    x, pool = cast(call, call.tensor(0), "int64"), call.attr("pool_int64s")
+    if pool is None:
+        raise call.unsupported("counts words", "Only integers are supported")
+    rows = reshaped(call, x, (1, x.shape[0])) if x.type.rank == 1 else x
+    starts, places = [*call.attr("ngram_counts"), len(pool)], call.attr("ngram_indexes")
+    width = max(places) + 1
+    counts: list[Tensor] = []
+    for length, (first, last) in enumerate(itertools.pairwise(starts), 1):
+        entries = (last - first) // length
+        total = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], entries)})
+        if call.attr("min_gram_length") <= length <= call.attr("max_gram_length") and entries:
+            for skip in range(call.attr("max_skip_count") + 1 if length > 1 else 1):
+                total = call.op("Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)])
+        counts.append(total)
+    whole = call.op("Concat", counts, {"axis": 1})
+    found = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], width)})
+    where = call.op("Broadcast", [call.constant(list(places), "int64")], {"shape": whole.shape})
+    y = cast(call, call.op("ScatterElements", [found, where, whole], {"axis": 1}), "float32")
+    return reshaped(call, _weighed(call, y), (*x.shape[:-1], width))
+
+
+def _matches(call: Call, rows: Tensor, entries: tuple[int, ...], length: int, step: int) -> Tensor:
+    """How often each of the sequences occurs with its elements that far apart, [rows, sequences]."""
+    count, span = len(entries) // length, rows.shape[1] - (length - 1) * step
+    if span <= 0:
+        return call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], count)})
+    equal: Tensor | None = None
+    for position in range(length):
+        window = reshaped(call, part(call, rows, 1, position * step, span), (rows.shape[0], span, 1))
+        same = call.op("Equal", [window, call.constant(list(entries[position::length]), "int64")])
+        equal = same if equal is None else call.op("And", [equal, same])
+    assert equal is not None
+    return call.op("ReduceSum", [cast(call, equal, "int32")], {"axes": (1,), "keepdims": False})
+
+
+def _weighed(call: Call, counts: Tensor) -> Tensor:
+    mode, weights = call.attr("mode"), call.attr("weights")
+    if mode != "TF":
+        counts = call.op("Min", [counts, call.constant(1.0)])
+    if mode == "TF" or weights is None:
+        return counts
+    ordered = [0.0] * counts.shape[1]
+    for place, weight in zip(call.attr("ngram_indexes"), weights, strict=True):
+        ordered[place] = weight
+    return call.op("Mul", [counts, call.constant(ordered, "float32")])
+
+
+CHOOSE: dict[str, Handler] = {
+    "TopK": top_k, "NonZero": non_zero, "Compress": compress, "Unique": unique, "NonMaxSuppression": non_max_suppression,
+    "TfIdfVectorizer": ngrams,
+}  # fmt: skip

@@ -1,0 +1,88 @@
+"""Convolutions: batch and channels first."""
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import part
+from webkiln.frontends.onnx.operators.shape import reshaped, transposed
+from webkiln.frontends.onnx.operators.windows import windows
+from webkiln.ops.builder import Tensor
+
+
+def convolved(call: Call, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
+    dims = tuple(range(x.type.rank))
+    place = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
+    attrs = {
+        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": place.strides, "dilation": place.dilation,
+        "pad_low": place.low, "pad_high": place.high, "groups": call.attr("group", 1),
+    }  # fmt: skip
+    return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
+
+
+def conv(call: Call) -> Tensor:
+    return convolved(call, call.tensor(0), call.tensor(1), call.optional(2))
+
+
+def conv_transpose(call: Call) -> Tensor:
+    """A convolution over elements that lie the stride apart, by the kernel turned round; the kernel is [in, out / groups, ...]."""
+    x, w = call.tensor(0), call.tensor(1)
+    count, groups = x.type.rank - 2, call.attr("group", 1)
+    strides = tuple(call.attr("strides") or (1,) * count)
+    dilation = tuple(call.attr("dilations") or (1,) * count)
+    extra = tuple(call.attr("output_padding") or (0,) * count)
+    spans = [(size - 1) * gap + 1 for size, gap in zip(w.shape[2:], dilation, strict=True)]
+    full = [(size - 1) * stride + more + span for size, stride, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)]
+    low, high = _cropped(call, x, strides, full)
+    starts = tuple(0 if axis < 2 else size - 1 for axis, size in enumerate(w.shape))
+    steps = (1, 1, *(-1,) * count)
+    turned = call.op("Slice", [w], {"starts": starts, "sizes": w.shape, "steps": steps})
+    if groups > 1:
+        channels, features = w.shape[0] // groups, w.shape[1]
+        apart = reshaped(call, turned, (groups, channels, features, *w.shape[2:]))
+        swapped = transposed(call, apart, (0, 2, 1, *range(3, 3 + count)))
+        turned = reshaped(call, swapped, (groups * features, channels, *w.shape[2:]))
+        w_dims = tuple(range(w.type.rank))
+    else:
+        w_dims = (1, 0, *range(2, w.type.rank))
+    dims = tuple(range(x.type.rank))
+    attrs = {
+        "x_dims": dims, "w_dims": w_dims, "out_dims": dims, "strides": (1,) * count, "dilation": dilation, "x_dilation": strides,
+        "pad_low": tuple(span - 1 - before for span, before in zip(spans, low, strict=True)),
+        "pad_high": tuple(span - 1 + more - after for span, more, after in zip(spans, extra, high, strict=True)), "groups": groups,
+    }  # fmt: skip
+    bias = call.optional(2)
+    return call.op("Conv", [x, turned] if bias is None else [x, turned, bias], attrs)
+
+
+def _cropped(call: Call, x: Tensor, strides: tuple[int, ...], full: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """How much of the full result is cut off at each end."""
+    count = len(full)
+    mode, asked = call.attr("auto_pad", "NOTSET"), call.attr("output_shape")
+    if asked is not None:
+        totals = [size - want for size, want in zip(full, asked[-count:], strict=True)]
+    elif mode in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [size - own * stride for size, own, stride in zip(full, x.shape[2:], strides, strict=True)]
+    else:
+        pads = tuple(call.attr("pads") or (0,) * 2 * count) if mode != "VALID" else (0,) * 2 * count
+        return pads[:count], pads[count:]
+    before = [total // 2 if mode == "SAME_UPPER" else total - total // 2 for total in totals]
+    return tuple(before), tuple(total - first for total, first in zip(totals, before, strict=True))
+
+
+def causal_conv(call: Call) -> list[Tensor]:
+    """A depthwise convolution along the last axis, of what came before (the state) and x; the end of both is the next state."""
+    x, w, bias = call.tensor(0), call.tensor(1), call.optional(2)
+    channels, width = w.shape[0], w.shape[-1]
+    before = width - 1
+    empty = {"shape": (x.shape[0], channels, before)}
+    state = call.tensor(3) if call.has(3) else call.op("Broadcast", [call.like(0, x)], empty)
+    whole = call.op("Concat", [state, x], {"axis": 2})
+    attrs = {
+        "x_dims": (0, 1, 2), "w_dims": (0, 1, 2), "out_dims": (0, 1, 2), "strides": (1,), "dilation": (1,),
+        "pad_low": (0,), "pad_high": (0,), "groups": channels,
+    }  # fmt: skip
+    y = call.op("Conv", [whole, w] if bias is None else [whole, w, bias], attrs)
+    if call.attr("activation", "none") in ("silu", "swish"):
+        y = call.op("Silu", [y])
+    return [y, part(call, whole, 2, whole.shape[2] - before, before)]
+
+
+CONV: dict[str, Handler] = {"Conv": conv, "ConvTranspose": conv_transpose, "CausalConvWithState": causal_conv}

@@ -1,0 +1,290 @@
+"""Operators that compute each element from the elements at its place, with broadcasting."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from math import inf
+from typing import Any
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.ir.types import is_float, is_integer
+from webkiln.ops.builder import Tensor
+
+
+def plain(op: str, **attrs: Any) -> Handler:
+    """An operator that webkiln has by another name at most."""
+    return lambda call: call.op(op, call.tensors(), attrs)
+
+
+def scaled(op: str, **defaults: float) -> Handler:
+    """One operand, and attributes with these defaults."""
+    return lambda call: call.op(op, [call.tensor(0)], {name: call.attr(name, value) for name, value in defaults.items()})
+
+
+def aligned(call: Call) -> list[Tensor]:
+    """Two operands; before opset 7 the second lies at an axis of the first that an attribute names."""
+    a, b = call.tensor(0), call.tensor(1)
+    if call.version < 7 and call.attr("broadcast", 0) and b.type.rank < a.type.rank and call.attr("axis") is not None:
+        axis = call.axis(call.attr("axis"), a.type.rank)
+        b = call.op("Reshape", [b], {"shape": (*b.shape, *[1] * (a.type.rank - axis - b.type.rank))})
+    return [a, b]
+
+
+def binary(op: str) -> Handler:
+    return lambda call: call.op(op, aligned(call))
+
+
+def modulo(call: Call) -> Tensor:
+    return call.op("Rem" if call.attr("fmod", 0) else "Mod", call.tensors())
+
+
+def variadic(op: str) -> Callable[[Call], Tensor]:
+    return lambda call: reduce(lambda a, b: call.op(op, [a, b]), call.tensors())
+
+
+def mean(call: Call) -> Tensor:
+    total: Tensor = variadic("Add")(call)
+    return total * (1 / len(call))
+
+
+def power(call: Call) -> Tensor:
+    """The exponent may have a dtype of its own; of integers, the nearest integer to the power."""
+    a, b = aligned(call)
+    if is_integer(a.dtype):
+        wide = [cast(call, item, "float64") for item in (a, b)]
+        return cast(call, call.op("Round", [call.op("Pow", wide)]), a.dtype)
+    return call.op("Pow", [a, cast(call, b, a.dtype)])
+
+
+def cast(call: Call, x: Tensor, dtype: str) -> Tensor:
+    return x if x.dtype == dtype else call.op("Cast", [x], {"dtype": dtype})
+
+
+DTYPES = {
+    1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
+    10: "float16", 11: "float64", 12: "uint32", 13: "uint64",
+}  # fmt: skip
+NAMES = {name.upper(): name for name in DTYPES.values()} | {"FLOAT": "float32", "DOUBLE": "float64"}
+
+
+def dtype_of(call: Call, name: str, default: str) -> str:
+    """The dtype that an attribute says, by number or, in old opsets, by name."""
+    code = call.attr(name)
+    if code is None or code == 0:
+        return default
+    found = NAMES.get(code) if isinstance(code, str) else DTYPES.get(code)
+    if found is None:
+        raise call.unsupported(f"makes elements of type {code}", f"Supported are {', '.join(DTYPES.values())}")
+    return found
+
+
+def to_dtype(call: Call) -> Tensor:
+    return cast(call, call.tensor(0), dtype_of(call, "to", "float32"))
+
+
+def bit_cast(call: Call) -> Tensor:
+    return call.op("BitCast", [call.tensor(0)], {"dtype": dtype_of(call, "to", "float32")})
+
+
+def cast_like(call: Call) -> Tensor:
+    return cast(call, call.tensor(0), call.type(1).dtype)
+
+
+def clip(call: Call) -> Tensor:
+    """Bounds are attributes, operands that are known, or tensors."""
+    x = call.tensor(0)
+    low, high = (call.attr("min"), call.attr("max")) if call.version < 11 else (None, None)
+    if low is not None or high is not None or call.version < 11:
+        return call.op("Clip", [x], {"min": -inf if low is None else low, "max": inf if high is None else high})
+    if call.has(1):
+        x = call.op("Max", [x, call.tensor(1)])
+    return call.op("Min", [x, call.tensor(2)]) if call.has(2) else x
+
+
+def hard_sigmoid(call: Call) -> Tensor:
+    return bounded(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
+
+
+def bounded(call: Call, x: Tensor) -> Tensor:
+    """In 0..1."""
+    return call.op("Clip", [x], {"min": 0, "max": 1})
+
+
+def hard_swish(call: Call) -> Tensor:
+    x = call.tensor(0)
+    return x * bounded(call, x * (1 / 6) + 0.5)
+
+
+def selu(call: Call) -> Tensor:
+    y = call.op("Elu", [call.tensor(0)], {"alpha": call.attr("alpha", 1.6732631921768188)})
+    return y * float(call.attr("gamma", 1.0507010221481323))
+
+
+def celu(call: Call) -> Tensor:
+    x, alpha = call.tensor(0), call.attr("alpha", 1.0)
+    positive = call.op("Relu", [x])
+    return positive + call.op("Min", [call.op("Expm1", [x * (1 / alpha)]) * alpha, call.like(0, x)])
+
+
+def thresholded_relu(call: Call) -> Tensor:
+    x = call.tensor(0)
+    alpha = call.like(call.attr("alpha", 1.0), x)
+    return call.op("Where", [call.op("Greater", [x, alpha]), x, call.like(0, x)])
+
+
+def shrink(call: Call) -> Tensor:
+    """Towards 0 by the bias, and 0 between -lambd and lambd."""
+    x, bias, bound = call.tensor(0), call.attr("bias", 0.0), call.attr("lambd", 0.5)
+    wide = cast(call, x, "float32") if not is_float(x.dtype) else x
+    low = call.op("Less", [wide, call.like(-bound, wide)])
+    high = call.op("Greater", [wide, call.like(bound, wide)])
+    shrunk = call.op("Where", [high, wide - bias, call.like(0, wide)])
+    return cast(call, call.op("Where", [low, wide + bias, shrunk]), x.dtype)
+
+
+def prelu(call: Call) -> Tensor:
+    x, slope = call.tensor(0), call.tensor(1)
+    if call.version < 7 and slope.type.rank == 1 and slope.shape[0] != 1:
+        slope = call.op("Reshape", [slope], {"shape": (*slope.shape, *[1] * (x.type.rank - 2))})
+    return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * slope, x])
+
+
+def mish(call: Call) -> Tensor:
+    x = call.tensor(0)
+    return x * call.op("Tanh", [call.op("Softplus", [x])])
+
+
+def swish(call: Call) -> Tensor:
+    x = call.tensor(0)
+    return x * call.op("Sigmoid", [x * call.attr("alpha", 1.0)])
+
+
+def gelu(call: Call) -> Tensor:
+    return call.op("Gelu", [call.tensor(0)], {"approximate": call.attr("approximate", "none") == "tanh"})
+
+
+def swiglu(call: Call) -> Tensor:
+    """x Swish(beta x) of the first half, times the second, or of two operands."""
+    x, gate = (call.tensor(0), call.tensor(1)) if call.has(1) else halves(call, call.tensor(0))
+    return x * call.op("Sigmoid", [x * call.attr("alpha", 1.0)]) * gate
+
+
+def halves(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and second half of the last axis."""
+    axis = x.type.rank - 1
+    count = x.shape[axis] // 2
+    first, second = (part(call, x, axis, start, count) for start in (0, count))
+    return first, second
+
+
+def part(call: Call, x: Tensor, axis: int, start: int, count: int) -> Tensor:
+    """`count` elements of one axis, from `start` on."""
+    starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
+    sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))
+    return call.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
+
+
+def is_inf(call: Call) -> Tensor:
+    signs = {"positive": bool(call.attr("detect_positive", 1)), "negative": bool(call.attr("detect_negative", 1))}
+    return call.op("IsInf", [call.tensor(0)], signs)
+
+
+def bit_shift(call: Call) -> Tensor:
+    return call.op("ShiftLeft" if call.attr("direction") == "LEFT" else "ShiftRight", call.tensors())
+
+
+def xor(call: Call) -> Tensor:
+    return call.op("NotEqual", aligned(call))
+
+
+def compared(op: str, *, negated: bool = False) -> Handler:
+    def handler(call: Call) -> Tensor:
+        result = call.op(op, aligned(call))
+        return call.op("Not", [result]) if negated else result
+
+    return handler
+
+
+def dropout(call: Call) -> Sequence[Tensor]:
+    """The identity, with a mask that keeps everything."""
+    if call.has(2) and bool(call.numbers(2)):
+        raise call.unsupported("drops elements at random", "Export the model for inference")
+    x = call.tensor(0)
+    kept = call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape}) if call.wants(1) else None
+    if kept is not None and call.version < 10:
+        kept = cast(call, kept, x.dtype)
+    return [x] if kept is None else [x, kept]
+
+
+def degrees_free(op: str) -> Handler:
+    """A function of one float operand that is written with others."""
+    return lambda call: FUNCTIONS[op](call, call.tensor(0))
+
+
+def _atan(call: Call, x: Tensor) -> Tensor:
+    return call.op("Atan", [x])
+
+
+def _asin(call: Call, x: Tensor) -> Tensor:
+    """atan(x / sqrt((1 - x) (1 + x)))."""
+    return call.op("Atan", [x / call.op("Sqrt", [(1.0 - x) * (1.0 + x)])])
+
+
+def _acos(call: Call, x: Tensor) -> Tensor:
+    """2 atan(sqrt((1 - x) / (1 + x)))."""
+    return call.op("Atan", [call.op("Sqrt", [(1.0 - x) / (1.0 + x)])]) * 2.0
+
+
+def _sinh(call: Call, x: Tensor) -> Tensor:
+    """(e + e / (e + 1)) / 2 with e = exp(x) - 1, which is exact near 0."""
+    e = call.op("Expm1", [x])
+    whole = (e + e / (e + 1.0)) * 0.5
+    large = call.op("Greater", [call.op("Abs", [x]), call.like(20.0, x)])
+    return call.op("Where", [large, call.op("Sign", [x]) * call.op("Exp", [call.op("Abs", [x]) - 0.6931471805599453]), whole])
+
+
+def _cosh(call: Call, x: Tensor) -> Tensor:
+    half = call.op("Exp", [call.op("Abs", [x]) - 0.6931471805599453])
+    return half + 0.25 / half
+
+
+def _asinh(call: Call, x: Tensor) -> Tensor:
+    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1)))."""
+    a = call.op("Abs", [x])
+    square = a * a
+    return call.op("Sign", [x]) * call.op("Log1p", [a + square / (call.op("Sqrt", [square + 1.0]) + 1.0)])
+
+
+def _acosh(call: Call, x: Tensor) -> Tensor:
+    less = x - 1.0
+    return call.op("Log1p", [less + call.op("Sqrt", [less * (x + 1.0)])])
+
+
+def _atanh(call: Call, x: Tensor) -> Tensor:
+    return (call.op("Log1p", [x]) - call.op("Log1p", [-x])) * 0.5
+
+
+def _tan(call: Call, x: Tensor) -> Tensor:
+    return call.op("Sin", [x]) / call.op("Cos", [x])
+
+
+FUNCTIONS: dict[str, Callable[[Call, Tensor], Tensor]] = {
+    "Atan": _atan, "Asin": _asin, "Acos": _acos, "Sinh": _sinh, "Cosh": _cosh, "Asinh": _asinh, "Acosh": _acosh, "Atanh": _atanh, "Tan": _tan,
+}  # fmt: skip
+
+PLAIN = (
+    "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Identity", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid",
+    "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh", "Where", "IsNaN",
+)  # fmt: skip
+
+ELEMENTWISE: dict[str, Handler] = {
+    **{op: plain(op) for op in PLAIN},
+    **{op: degrees_free(op) for op in FUNCTIONS},
+    **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
+    "Less": compared("Less"), "Greater": compared("Greater"), "LessOrEqual": compared("LessEqual"), "GreaterOrEqual": compared("GreaterEqual"),
+    "Xor": xor, "Mod": modulo, "Pow": power, "Max": variadic("Max"), "Min": variadic("Min"), "Sum": variadic("Add"), "Mean": mean,
+    "Cast": to_dtype, "CastLike": cast_like, "BitCast": bit_cast, "Clip": clip, "Dropout": dropout, "IsInf": is_inf, "BitShift": bit_shift,
+    "BitwiseAnd": plain("BitAnd"), "BitwiseOr": plain("BitOr"), "BitwiseXor": plain("BitXor"), "BitwiseNot": plain("BitNot"),
+    "Elu": scaled("Elu", alpha=1.0), "LeakyRelu": scaled("LeakyRelu", alpha=0.01), "Selu": selu, "Celu": celu, "Gelu": gelu,
+    "HardSigmoid": hard_sigmoid, "HardSwish": hard_swish, "Mish": mish, "Swish": swish, "SwiGLU": swiglu, "PRelu": prelu, "Shrink": shrink,
+    "ThresholdedRelu": thresholded_relu,
+}  # fmt: skip

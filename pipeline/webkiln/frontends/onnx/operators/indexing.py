@@ -1,0 +1,115 @@
+"""Gathering and scattering."""
+
+from math import prod
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import cast
+from webkiln.frontends.onnx.operators.shape import iota, reshaped
+from webkiln.ops.builder import Tensor
+
+
+def gather(call: Call) -> Tensor:
+    x, indices = call.tensor(0), call.tensor(1)
+    return call.op("Gather", [x, indices], {"axis": call.axis(call.attr("axis", 0), x.type.rank)})
+
+
+def gather_elements(call: Call) -> Tensor:
+    x, indices = call.tensor(0), call.tensor(1)
+    return call.op("GatherElements", [x, indices], {"axis": call.axis(call.attr("axis", 0), x.type.rank)})
+
+
+def gather_nd(call: Call) -> Tensor:
+    return call.op("GatherND", [call.tensor(0), call.tensor(1)], {"batch": call.attr("batch_dims", 0)})
+
+
+def scatter_elements(call: Call) -> Tensor:
+    x, indices, updates = call.tensors()
+    attrs = {"axis": call.axis(call.attr("axis", 0), x.type.rank), "reduction": call.attr("reduction", "none")}
+    return call.op("ScatterElements", [x, indices, updates], attrs)
+
+
+def scatter_nd(call: Call) -> Tensor:
+    return call.op("ScatterND", call.tensors(), {"reduction": call.attr("reduction", "none")})
+
+
+def counted(call: Call, indices: Tensor, size: int) -> Tensor:
+    """int64 indices, negative ones counted from the end."""
+    wide = cast(call, indices, "int64")
+    return call.op("Where", [call.op("Less", [wide, call.like(0, wide)]), call.op("Add", [wide, count_of(call, size, "int64")]), wide])
+
+
+def count_of(call: Call, size: int, dtype: str) -> Tensor:
+    """A size as a number, whether it is known or not."""
+    return reshaped(call, call.op("Sizes", [], {"sizes": (size,), "dtype": dtype}), ())
+
+
+def one_hot(call: Call) -> Tensor:
+    """On where the index is, off elsewhere."""
+    indices, values = call.tensor(0), call.tensor(2)
+    depth = call.sizes(1)[0]
+    axis = call.axis(call.attr("axis", -1), indices.type.rank + 1)
+    places = counted(call, indices, depth)
+    wide = reshaped(call, places, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    numbers = reshaped(call, iota(call, depth, "int64"), [depth if d == axis else 1 for d in range(indices.type.rank + 1)])
+    off, on = (call.op("Slice", [values], {"starts": (start,), "sizes": (1,), "steps": (1,)}) for start in (0, 1))
+    return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
+
+
+def reverse_sequence(call: Call) -> Tensor:
+    return reverse_sequence_of(call, call.tensor(0), call.tensor(1), call.attr("time_axis", 0), call.attr("batch_axis", 1))
+
+
+def reverse_sequence_of(call: Call, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1) -> Tensor:
+    """The first elements of each row turned round, as many as its length says."""
+    lengths = cast(call, counts, "int32")
+    rank, steps = x.type.rank, x.shape[time]
+    along = reshaped(call, iota(call, steps, "int32"), [steps if d == time else 1 for d in range(rank)])
+    length = reshaped(call, lengths, [x.shape[batch] if d == batch else 1 for d in range(rank)])
+    places = call.op("Where", [call.op("Less", [along, length]), length - 1 - along, along])
+    return call.op("GatherElements", [x, call.op("Broadcast", [places], {"shape": x.shape})], {"axis": time})
+
+
+def tensor_scatter(call: Call) -> Tensor:
+    """A cache with new entries along one axis, from each row's own place on; circular ones go on at the start."""
+    cache, update = call.tensor(0), call.tensor(1)
+    axis = call.axis(call.attr("axis", -2), cache.type.rank)
+    count, steps = cache.shape[axis], update.shape[axis]
+    along = reshaped(call, iota(call, steps, "int64"), [steps if d == axis else 1 for d in range(cache.type.rank)])
+    if call.has(2):
+        start = reshaped(call, cast(call, call.tensor(2), "int64"), (cache.shape[0], *[1] * (cache.type.rank - 1)))
+        along = call.op("Add", [along, start])
+    if call.attr("mode", "linear") == "circular":
+        along = call.op("Mod", [along, count_of(call, count, "int64")])
+    return call.op("ScatterElements", [cache, call.op("Broadcast", [along], {"shape": update.shape}), update], {"axis": axis})
+
+
+def col2im(call: Call) -> Tensor:
+    """Blocks [N, C * taps, L] added where they were taken: a transposed convolution whose kernel has one 1 for each tap."""
+    x, image, block = call.tensor(0), call.sizes(1), call.sizes(2)
+    count, taps = len(image), prod(block)
+    strides, dilation = call.attr("strides") or (1,) * count, call.attr("dilations") or (1,) * count
+    pads = call.attr("pads") or (0,) * 2 * count
+    channels = x.shape[1] // taps
+    rows = zip(image, block, strides, dilation, pads[:count], pads[count:], strict=True)
+    spans = [(width - 1) * gap + 1 for width, gap in zip(block, dilation, strict=True)]
+    counts = [(size + low + high - (width - 1) * gap - 1) // stride + 1 for size, width, stride, gap, low, high in rows]
+    blocks = reshaped(call, x, (x.shape[0] * channels, taps, *counts))
+    numbers = iota(call, taps, "int32")
+    tapped = call.op("Sub", [call.constant(taps - 1, "int32"), numbers])
+    same = call.op("Equal", [reshaped(call, numbers, (taps, 1)), tapped])
+    kernel = reshaped(call, cast(call, same, x.dtype), (1, taps, *block))
+    dims = tuple(range(count + 2))
+    reach = [(own - 1) * stride + 1 for own, stride in zip(counts, strides, strict=True)]
+    attrs = {
+        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": (1,) * count, "dilation": tuple(dilation), "x_dilation": tuple(strides),
+        "pad_low": tuple(span - 1 - low for span, low in zip(spans, pads[:count], strict=True)),
+        "pad_high": tuple(size + low - own for size, low, own in zip(image, pads[:count], reach, strict=True)), "groups": 1,
+    }  # fmt: skip
+    return reshaped(call, call.op("Conv", [blocks, kernel], attrs), (x.shape[0], channels, *image))
+
+
+INDEXING: dict[str, Handler] = {
+    "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
+    "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "OneHot": one_hot, "ReverseSequence": reverse_sequence,
+    "TensorScatter": tensor_scatter, "Col2Im": col2im,
+}  # fmt: skip

@@ -1,0 +1,85 @@
+"""Matrix products and what is made of them."""
+
+from collections.abc import Sequence
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import cast
+from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.ops.builder import Tensor
+
+
+def product(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    """numpy's matmul, of vectors too."""
+    left = reshaped(call, a, (1, *a.shape)) if a.type.rank == 1 else a
+    right = reshaped(call, b, (*b.shape, 1)) if b.type.rank == 1 else b
+    y = call.op("MatMul", [left, right])
+    shape = list(y.shape)
+    if b.type.rank == 1:
+        del shape[-1]
+    if a.type.rank == 1:
+        del shape[-1 if b.type.rank == 1 else -2]
+    return reshaped(call, y, shape)
+
+
+def matmul(call: Call) -> Tensor:
+    return product(call, call.tensor(0), call.tensor(1))
+
+
+def gemm(call: Call) -> Tensor:
+    """alpha a b + beta c."""
+    a, b = call.tensor(0), call.tensor(1)
+    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": bool(call.attr("transB", 0))}
+    whole = a.dtype if not a.dtype.startswith("float") else None
+    y = call.op("MatMul", [a, b], attrs)
+    y = scaled(call, y, call.attr("alpha", 1.0), whole)
+    if not call.has(2):
+        return y
+    return call.op("Add", [y, scaled(call, call.tensor(2), call.attr("beta", 1.0), whole)])
+
+
+def scaled(call: Call, x: Tensor, factor: float, whole: str | None = None) -> Tensor:
+    """x times a factor; integers by way of floats."""
+    if factor == 1:
+        return x
+    return cast(call, cast(call, x, "float32") * factor, whole) if whole else x * factor
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def einsum(call: Call) -> Tensor:
+    """An ellipsis stands for the axes that the letters leave over, and a missing result for the letters that occur once, in order."""
+    operands = call.tensors()
+    left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise call.error(f"the equation has {len(terms)} terms, there are {len(operands)} operands")
+    extra = [x.type.rank - len(term.replace("...", "")) if "..." in term else 0 for term, x in zip(terms, operands, strict=True)]
+    spare = [letter for letter in LETTERS if letter not in call.attr("equation")][: max(extra)]
+    if not arrow:
+        joined = "".join(term.replace("...", "") for term in terms)
+        right = ("..." if "..." in left else "") + "".join(sorted(letter for letter in set(joined) if joined.count(letter) == 1))
+    written = [term.replace("...", "".join(spare[len(spare) - count :])) for term, count in zip(terms, extra, strict=True)]
+    result = right.replace("...", "".join(spare))
+    fitted = [_without_ones(call, x, term, written, operands) for x, term in zip(operands, written, strict=True)]
+    y = call.op("Einsum", [x for x, _ in fitted], {"equation": f"{','.join(term for _, term in fitted)}->{_kept(result, fitted)}"})
+    sizes = {letter: size for x, term in fitted for letter, size in zip(term, x.shape, strict=True)}
+    return reshaped(call, y, tuple(sizes.get(letter, 1) for letter in result))
+
+
+def _without_ones(
+    call: Call, x: Tensor, term: str, terms: Sequence[str], operands: Sequence[Tensor]
+) -> tuple[Tensor, str]:  # fmt: skip
+    """The operand without axes of size 1 that other operands repeat."""
+    widest = {letter: max((y.shape[other.index(letter)] for y, other in zip(operands, terms, strict=True) if letter in other), key=str)
+              for letter in term}  # fmt: skip
+    kept = [axis for axis, letter in enumerate(term) if x.shape[axis] != 1 or widest[letter] == 1]
+    return reshaped(call, x, [x.shape[axis] for axis in kept]), "".join(term[axis] for axis in kept)
+
+
+def _kept(result: str, fitted: Sequence[tuple[Tensor, str]]) -> str:
+    present = "".join(term for _, term in fitted)
+    return "".join(letter for letter in result if letter in present)
+
+
+LINEAR: dict[str, Handler] = {"MatMul": matmul, "Gemm": gemm, "Einsum": einsum}

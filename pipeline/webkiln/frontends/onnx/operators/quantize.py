@@ -1,0 +1,121 @@
+"""Quantisation: integers with scales and zero points, and products of integers."""
+
+from collections.abc import Sequence
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.conv import convolved
+from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
+from webkiln.frontends.onnx.operators.linear import product
+from webkiln.frontends.onnx.operators.reduce import reduced
+from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.ops.builder import Tensor
+
+
+def along(call: Call, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -> Tensor:
+    """A scale or zero point in a shape that fits x: one, one for each place on an axis, or one for each block of places."""
+    if block:
+        wide = reshaped(call, parameter, (*parameter.shape[: axis + 1], 1, *parameter.shape[axis + 1 :]))
+        shape = (*parameter.shape[: axis + 1], block, *parameter.shape[axis + 1 :])
+        repeated = reshaped(call, call.op("Broadcast", [wide], {"shape": shape}), [
+            size * block if d == axis else size for d, size in enumerate(parameter.shape)
+        ])  # fmt: skip
+        starts, steps = (0,) * x.type.rank, (1,) * x.type.rank
+        return call.op("Slice", [repeated], {"starts": starts, "sizes": x.shape, "steps": steps})
+    if parameter.type.size == 1:
+        return reshaped(call, parameter, ())
+    return reshaped(call, parameter, [parameter.type.size if d == axis else 1 for d in range(x.type.rank)])
+
+
+def quantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int = 1, block: int = 0) -> Tensor:
+    """round(x / scale) + zero, saturated."""
+    y = call.op("Round", [call.op("Div", [x, cast(call, along(call, scale, x, axis, block), x.dtype)])])
+    if zero is not None:
+        y = call.op("Add", [y, cast(call, along(call, zero, x, axis, block), x.dtype)])
+    return cast(call, y, dtype)
+
+
+def dequantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0) -> Tensor:
+    """(x - zero) * scale."""
+    y = cast(call, x, "int32")
+    if zero is not None:
+        y = call.op("Sub", [y, cast(call, along(call, zero, x, axis, block), "int32")])
+    return call.op("Mul", [cast(call, y, scale.dtype), along(call, scale, x, axis, block)])
+
+
+def quantize_linear(call: Call) -> Tensor:
+    x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
+    wide = cast(call, x, "float32") if x.dtype != "float64" else x
+    return quantized(call, wide, scale, zero, dtype, call.axis(call.attr("axis", 1), max(x.type.rank, 2)), call.attr("block_size", 0))
+
+
+def dequantize_linear(call: Call) -> Tensor:
+    x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
+    y = dequantized(call, x, scale, zero, call.axis(call.attr("axis", 1), max(x.type.rank, 2)), call.attr("block_size", 0))
+    return cast(call, y, dtype_of(call, "output_dtype", scale.dtype))
+
+
+def dynamic_scale(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+    """The scale and zero point of uint8 that cover x and 0."""
+    axes = tuple(range(x.type.rank))
+    zero = call.like(0, x)
+    high = call.op("Max", [reduced(call, "ReduceMax", x, axes, keep=False), zero])
+    low = call.op("Min", [reduced(call, "ReduceMin", x, axes, keep=False), zero])
+    scale = (high - low) / 255.0
+    point = call.op("Round", [call.op("Clip", [call.op("Div", [zero - low, scale])], {"min": 0, "max": 255})])
+    return scale, cast(call, point, "uint8")
+
+
+def dynamic_quantize_linear(call: Call) -> list[Tensor]:
+    x = call.tensor(0)
+    scale, zero = dynamic_scale(call, x)
+    return [quantized(call, x, scale, zero, "uint8"), scale, zero]
+
+
+def centred(call: Call, x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
+    """x - zero as int32."""
+    wide = cast(call, x, "int32")
+    return wide if zero is None else call.op("Sub", [wide, cast(call, along(call, zero, x, axis), "int32")])
+
+
+def matmul_integer(call: Call) -> Tensor:
+    """Zero points are one, or one for each row of the first and each column of the second."""
+    a, b = call.tensor(0), call.tensor(1)
+    return product(call, centred(call, a, call.optional(2), max(a.type.rank - 2, 0)), centred(call, b, call.optional(3), b.type.rank - 1))
+
+
+def conv_integer(call: Call) -> Tensor:
+    x, w = call.tensor(0), call.tensor(1)
+    return convolved(call, centred(call, x, call.optional(2), 1), centred(call, w, call.optional(3), 0), None)
+
+
+def rescaled(call: Call, y: Tensor, scales: Sequence[Tensor], out: Tensor, zero: Tensor | None, dtype: str, axis: int) -> Tensor:
+    """An int32 sum of products, by the scales of its factors over that of the result, as integers."""
+    real = cast(call, y, "float32")
+    for scale in scales:
+        real = call.op("Mul", [real, cast(call, along(call, scale, y, axis), "float32")])
+    return quantized(call, real, out, zero, dtype, axis)
+
+
+def qlinear_matmul(call: Call) -> Tensor:
+    """Operands: a, its scale and zero point, the same of b, scale and zero point of the result."""
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
+    rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
+    y = product(call, centred(call, a, a_zero, rows), centred(call, b, b_zero, columns))
+    real = cast(call, y, "float32")
+    real = call.op("Mul", [real, cast(call, along(call, a_scale, a, rows), "float32")])
+    real = call.op("Mul", [real, cast(call, along(call, b_scale, b, columns), "float32")])
+    return quantized(call, real, y_scale, y_zero, y_zero.dtype, rows)
+
+
+def qlinear_conv(call: Call) -> Tensor:
+    """Operands: x, w and the result with scales and zero points, and an int32 bias."""
+    x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (call.tensor(position) for position in range(8))
+    y = convolved(call, centred(call, x, x_zero, 1), centred(call, w, w_zero, 0), call.optional(8))
+    return rescaled(call, y, [x_scale, w_scale], y_scale, y_zero, y_zero.dtype, 1)
+
+
+QUANTIZE: dict[str, Handler] = {
+    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "DynamicQuantizeLinear": dynamic_quantize_linear,
+    "MatMulInteger": matmul_integer, "ConvInteger": conv_integer, "QLinearMatMul": qlinear_matmul, "QLinearConv": qlinear_conv,
+}  # fmt: skip

@@ -1,0 +1,236 @@
+"""Reductions, softmax and normalisations."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
+from webkiln.frontends.onnx.operators.pool import raised
+from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import Tensor
+
+Part = Callable[[Call, Tensor], Tensor]
+
+
+def reduced(call: Call, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True) -> Tensor:
+    return call.op(op, [x], {"axes": tuple(axes), "keepdims": keep})
+
+
+def reduction(op: str, before: Part | None = None, after: Part | None = None) -> Handler:
+    """`before` is done to each element, `after` to each result."""
+
+    def handler(call: Call) -> Tensor:
+        x = call.tensor(0)
+        axes = axes_of(call, 1, x.type.rank)
+        changed = before(call, x) if before is not None else x
+        if not axes:
+            axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
+        y = reduced(call, op, changed, axes, keep=bool(call.attr("keepdims", 1)))
+        return after(call, y) if after is not None else y
+
+    return handler
+
+
+def _log_sum_exp(call: Call) -> Tensor:
+    """Of the differences to the largest element, so that nothing overflows."""
+    x = call.tensor(0)
+    axes = axes_of(call, 1, x.type.rank)
+    if not axes:
+        axes = () if call.attr("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
+    largest = reduced(call, "ReduceMax", x, axes)
+    finite = call.op("Where", [call.op("IsInf", [largest]), call.like(0, x), largest])
+    total = call.op("Log", [reduced(call, "ReduceSum", call.op("Exp", [x - finite]), axes)]) + finite
+    if call.attr("keepdims", 1):
+        return total
+    return reshaped(call, total, [size for axis, size in enumerate(x.shape) if axis not in axes])
+
+
+def _extreme(op: str) -> Handler:
+    """Booleans are 0 and 1."""
+    plain = reduction(op)
+    numbers = reduction(op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool"))
+    return lambda call: (numbers if call.type(0).dtype == "bool" else plain)(call)
+
+
+def found(op: str) -> Handler:
+    """The place of the extreme element, the first or the last of equals."""
+
+    def handler(call: Call) -> Tensor:
+        x = call.tensor(0)
+        axis = call.axis(call.attr("axis", 0), x.type.rank)
+        attrs = {"axis": axis, "keepdims": bool(call.attr("keepdims", 1))}
+        if not call.attr("select_last_index", 0):
+            return cast(call, call.op(op, [x], attrs), "int64")
+        turned = reversed_(call, x, axis)
+        return cast(call, call.constant(0, "int32") + (x.shape[axis] - 1) - call.op(op, [turned], attrs), "int64")
+
+    return handler
+
+
+def reversed_(call: Call, x: Tensor, axis: int) -> Tensor:
+    starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
+    steps = tuple(-1 if d == axis else 1 for d in range(x.type.rank))
+    return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
+
+
+def flattened(call: Call, x: Tensor) -> Tensor:
+    """Two axes: those before the given one, and the others."""
+    axis = call.attr("axis", 1)
+    axis = call.axis(axis, x.type.rank + (axis >= 0))
+    return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+
+
+def softmax(op: str) -> Handler:
+    """Before opset 13 over all axes from the given one on."""
+
+    def handler(call: Call) -> Tensor:
+        x = call.tensor(0)
+        if call.version >= 13:
+            return call.op(op, [x], {"axis": call.axis(call.attr("axis", -1), x.type.rank)})
+        flat = flattened(call, x)
+        return reshaped(call, call.op(op, [flat], {"axis": 1}), x.shape)
+
+    return handler
+
+
+def hardmax(call: Call) -> Tensor:
+    """1 at the first largest element, 0 elsewhere."""
+    x = call.tensor(0)
+    if call.version < 13:
+        return reshaped(call, _first_largest(call, flattened(call, x), 1), x.shape)
+    return _first_largest(call, x, call.axis(call.attr("axis", -1), x.type.rank))
+
+
+def _first_largest(call: Call, x: Tensor, axis: int) -> Tensor:
+    place = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
+    numbers = call.op("Iota", [], {"size": x.shape[axis], "dtype": "int32"})
+    along = reshaped(call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)])
+    return cast(call, call.op("Equal", [along, place]), x.dtype)
+
+
+def standardised(call: Call, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) / deviation over some axes; the mean; 1 / deviation."""
+    mean = reduced(call, "ReduceMean", x, axes)
+    centred = x - mean
+    inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", centred * centred, axes) + epsilon])
+    return centred * inverse, mean, inverse
+
+
+def _per_channel(call: Call, parameter: Tensor, rank: int, axis: int = 1) -> Tensor:
+    return reshaped(call, parameter, [*[1] * axis, *parameter.shape, *[1] * (rank - axis - 1)])
+
+
+def batch_norm(call: Call) -> Tensor:
+    x = call.tensor(0)
+    if call.attr("training_mode", 0):
+        raise call.unsupported("is in training mode", "Export the model for inference")
+    parameters = [cast(call, call.tensor(position), x.dtype) for position in range(1, 5)]
+    axis = min(1, x.type.rank - 1)
+    return call.op("BatchNorm", [x, *parameters], {"axis": axis, "epsilon": call.attr("epsilon", 1e-5)})
+
+
+def instance_norm(call: Call) -> Tensor:
+    x, scale, bias = call.tensors()
+    whole, _, _ = standardised(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
+    return whole * _per_channel(call, scale, x.type.rank) + _per_channel(call, bias, x.type.rank)
+
+
+def group_norm(call: Call) -> Tensor:
+    """Scale and bias are per group before opset 21, per channel from then on."""
+    x, scale, bias = call.tensors()
+    groups = call.attr("num_groups")
+    channels = x.shape[1]
+    shape = (x.shape[0], groups, channels // groups, prod(x.shape[2:]))
+    grouped = reshaped(call, x, shape)
+    working = DTYPES[call.attr("stash_type", 1)]
+    whole, _, _ = standardised(call, cast(call, grouped, working), (2, 3), call.attr("epsilon", 1e-5))
+    parameter = (1, groups, 1, 1) if call.version < 21 else (1, groups, channels // groups, 1)
+    scaled = cast(call, whole, x.dtype) * reshaped(call, scale, parameter) + reshaped(call, bias, parameter)
+    return reshaped(call, scaled, x.shape)
+
+
+def layer_norm(call: Call) -> list[Tensor]:
+    """Also the mean and 1 / deviation."""
+    x, scale = call.tensor(0), call.tensor(1)
+    axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
+    working = DTYPES[call.attr("stash_type", 1)]
+    whole, mean, inverse = standardised(call, cast(call, x, working), axes, call.attr("epsilon", 1e-5))
+    y = cast(call, whole, x.dtype) * scale
+    return [y + call.tensor(2) if call.has(2) else y, mean, inverse]
+
+
+def rms_norm(call: Call) -> Tensor:
+    x, scale = call.tensor(0), call.tensor(1)
+    axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
+    wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
+    inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)])
+    return cast(call, wide * inverse, x.dtype) * scale
+
+
+def lp_norm(call: Call) -> Tensor:
+    """x over its norm; zeros stay zeros."""
+    x, p = call.tensor(0), call.attr("p", 2)
+    axis = call.axis(call.attr("axis", -1), x.type.rank)
+    norm = raised(call, reduced(call, "ReduceSum", raised(call, call.op("Abs", [x]), p), (axis,)), 1 / p)
+    return call.op("Where", [call.op("Equal", [norm, call.like(0, x)]), call.like(0, x), x / norm])
+
+
+def mean_variance_norm(call: Call) -> Tensor:
+    x = call.tensor(0)
+    axes = call.attr("axes") or (0, 2, 3)
+    mean = reduced(call, "ReduceMean", x, axes)
+    centred = x - mean
+    return centred / (call.op("Sqrt", [reduced(call, "ReduceMean", centred * centred, axes)]) + 1e-9)
+
+
+def local_response_norm(call: Call) -> Tensor:
+    """x (bias + alpha / size * the sum of the squares of neighbouring channels) ** -beta."""
+    x, size = call.tensor(0), call.attr("size")
+    before = (size - 1) // 2
+    attrs = {
+        "axes": (1,), "window": (size,), "strides": (1,), "dilation": (1,), "pad_low": (before,), "pad_high": (size - 1 - before,),
+        "count_include_pad": True,
+    }  # fmt: skip
+    mean = call.op("AvgPool", [x * x], attrs)
+    base = mean * call.attr("alpha", 1e-4) + call.attr("bias", 1.0)
+    return x * call.op("Pow", [base, call.like(-call.attr("beta", 0.75), x)])
+
+
+def cumulative(op: str) -> Handler:
+    def handler(call: Call) -> Tensor:
+        x = call.tensor(0)
+        axis = call.axis(int(call.numbers(1).reshape(())), x.type.rank)
+        attrs = {"axis": axis, "exclusive": bool(call.attr("exclusive", 0)), "reverse": bool(call.attr("reverse", 0))}
+        return call.op(op, [x], attrs)
+
+    return handler
+
+
+def _logarithm(call: Call, y: Tensor) -> Tensor:
+    return call.op("Log", [y])
+
+
+def _root(call: Call, y: Tensor) -> Tensor:
+    return call.op("Sqrt", [y]) if is_float(y.dtype) else cast(call, call.op("Sqrt", [cast(call, y, "float64")]), y.dtype)
+
+
+def _square(call: Call, x: Tensor) -> Tensor:
+    return x * x
+
+
+def _size(call: Call, x: Tensor) -> Tensor:
+    return call.op("Abs", [x])
+
+
+REDUCE: dict[str, Handler] = {
+    "ReduceSum": reduction("ReduceSum"), "ReduceMean": reduction("ReduceMean"), "ReduceProd": reduction("ReduceProd"),
+    "ReduceMax": _extreme("ReduceMax"), "ReduceMin": _extreme("ReduceMin"), "ReduceL1": reduction("ReduceSum", _size),
+    "ReduceL2": reduction("ReduceSum", _square, _root), "ReduceSumSquare": reduction("ReduceSum", _square),
+    "ReduceLogSum": reduction("ReduceSum", None, _logarithm), "ReduceLogSumExp": _log_sum_exp,
+    "ArgMax": found("ArgMax"), "ArgMin": found("ArgMin"), "Softmax": softmax("Softmax"), "LogSoftmax": softmax("LogSoftmax"),
+    "Hardmax": hardmax, "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm, "GroupNormalization": group_norm,
+    "LayerNormalization": layer_norm, "RMSNormalization": rms_norm, "LpNormalization": lp_norm,
+    "MeanVarianceNormalization": mean_variance_norm, "LRN": local_response_norm,
+    "CumSum": cumulative("CumSum"), "CumProd": cumulative("CumProd"),
+}  # fmt: skip

@@ -1,0 +1,146 @@
+"""Operators that read images at places that are data."""
+
+from math import prod
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import cast, part
+from webkiln.frontends.onnx.operators.reduce import reduced, reversed_
+from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ops.builder import Tensor
+
+MODES = {"bilinear": "linear", "linear": "linear", "nearest": "nearest", "bicubic": "cubic", "cubic": "cubic"}
+
+
+def lasting(call: Call, sizes: tuple[int, ...], dtype: str) -> Tensor:
+    """Sizes as numbers of a dtype, [len(sizes)]."""
+    return call.op("Sizes", [], {"sizes": sizes, "dtype": dtype})
+
+
+def grid_sample(call: Call) -> Tensor:
+    """The grid has places from -1 to 1, the last axis first."""
+    x, grid = call.tensor(0), call.tensor(1)
+    corners = bool(call.attr("align_corners", 0))
+    turned = reversed_(call, grid, grid.type.rank - 1)
+    sizes = lasting(call, x.shape[2:], x.dtype)
+    places = call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0]) if corners else (call.op("Mul", [turned + 1.0, sizes]) - 1.0) * 0.5
+    wide = reshaped(call, places, (grid.shape[0], 1, *grid.shape[1:]))
+    attrs = {"mode": MODES[call.attr("mode", "bilinear")], "padding": call.attr("padding_mode", "zeros"), "corners": corners}
+    return call.op("Sample", [x, wide], attrs)
+
+
+def affine_grid(call: Call) -> Tensor:
+    """theta [N, d, d + 1] applied to the places of an image [N, C, ...] from -1 to 1, the last axis first."""
+    theta, sizes = call.tensor(0), call.sizes(1)[2:]
+    count = len(sizes)
+    parts = []
+    for d in reversed(range(count)):
+        steps = iota(call, sizes[d], theta.dtype)
+        line = steps * (2 / max(sizes[d] - 1, 1)) - 1.0 if call.attr("align_corners", 0) else (steps * 2.0 + 1.0) * (1 / sizes[d]) - 1.0
+        along = reshaped(call, line, [*(sizes[d] if axis == d else 1 for axis in range(count)), 1])
+        parts.append(call.op("Broadcast", [along], {"shape": (*sizes, 1)}))
+    ones = call.op("Broadcast", [call.like(1, theta)], {"shape": (*sizes, 1)})
+    base = reshaped(call, call.op("Concat", [*parts, ones], {"axis": count}), (prod(sizes), count + 1))
+    return reshaped(call, call.op("MatMul", [base, theta], {"transpose_b": True}), (theta.shape[0], *sizes, count))
+
+
+def deform_conv(call: Call) -> Tensor:
+    """Operands: x, kernel, offsets [N, groups * taps * 2, ...], bias, mask [N, groups * taps, ...]. The taps are read first, then summed."""
+    x, w, offsets = call.tensor(0), call.tensor(1), call.tensor(2)
+    count, window = x.type.rank - 2, w.shape[2:]
+    strides, dilation = call.attr("strides") or (1,) * count, call.attr("dilations") or (1,) * count
+    pads, shifted = call.attr("pads") or (0,) * 2 * count, call.attr("offset_group", 1)
+    groups, taps, out = call.attr("group", 1), prod(window), offsets.shape[2:]
+    split = reshaped(call, offsets, (x.shape[0], shifted, taps, count, *out))
+    moved = transposed(call, split, (0, 1, 2, *range(4, 4 + count), 3))
+    parts = []
+    for d in range(count):
+        steps = iota(call, out[d], "int32") * strides[d] - pads[d]
+        along = reshaped(call, steps, [1, *(out[d] if axis == d else 1 for axis in range(count))])
+        inner = reshaped(call, iota(call, window[d], "int32") * dilation[d], [window[d] if axis == d else 1 for axis in range(count)])
+        spread = call.op("Broadcast", [inner], {"shape": tuple(window)})
+        place = call.op("Add", [along, reshaped(call, spread, (taps, *[1] * count))])
+        parts.append(reshaped(call, cast(call, place, x.dtype), (taps, *place.shape[1:], 1)))
+    whole = [call.op("Broadcast", [item], {"shape": (taps, *out, 1)}) for item in parts]
+    base = call.op("Concat", whole, {"axis": count + 1})
+    places = reshaped(call, call.op("Add", [moved, base]), (x.shape[0], shifted, taps, *out, count))
+    read = call.op("Sample", [x, places], {"mode": "linear", "padding": "zeros"})
+    if call.has(4):
+        mask = reshaped(call, call.tensor(4), (x.shape[0], shifted, 1, taps, *out))
+        grouped = reshaped(call, read, (x.shape[0], shifted, x.shape[1] // shifted, taps, *out))
+        read = reshaped(call, call.op("Mul", [grouped, mask]), (x.shape[0], x.shape[1], taps, *out))
+    features = w.shape[0]
+    columns = reshaped(call, read, (x.shape[0], groups, x.shape[1] // groups * taps, prod(out)))
+    kernel = reshaped(call, w, (groups, features // groups, x.shape[1] // groups * taps))
+    y = reshaped(call, call.op("MatMul", [kernel, columns]), (x.shape[0], features, *out))
+    return call.op("Add", [y, reshaped(call, call.tensor(3), (features, *[1] * count))]) if call.has(3) else y
+
+
+def roi_align(call: Call) -> Tensor:
+    """Operands: x [N, C, H, W], regions [R, 4] as x1, y1, x2, y2, and the image of each. Each output is of ratio * ratio places."""
+    x, regions, images = call.tensor(0), call.tensor(1), call.tensor(2)
+    ratio = call.attr("sampling_ratio", 0)
+    if ratio <= 0:
+        raise call.unsupported("takes a number of samples that depends on the data", "Export it with a sampling_ratio above 0")
+    rows, columns = call.attr("output_height", 1), call.attr("output_width", 1)
+    half = call.version >= 16 and call.attr("coordinate_transformation_mode", "half_pixel") == "half_pixel"
+    count = regions.shape[0]
+    scaled = regions * call.attr("spatial_scale", 1.0) - (0.5 if half else 0.0)
+    x1, y1, x2, y2 = (part(call, scaled, 1, number, 1) for number in range(4))
+    places = []
+    for first, last, bins in ((y1, y2, rows), (x1, x2, columns)):
+        span = last - first if half else call.op("Max", [last - first, call.like(1.0, x)])
+        steps = reshaped(call, (iota(call, bins * ratio, x.dtype) + 0.5) * (1 / (bins * ratio)), (1, bins * ratio))
+        places.append(call.op("Add", [first, call.op("Mul", [steps, span])]))
+    shape = (count, 1, rows * ratio, columns * ratio, 1)
+    down = call.op("Broadcast", [reshaped(call, places[0], (count, 1, rows * ratio, 1, 1))], {"shape": shape})
+    across = call.op("Broadcast", [reshaped(call, places[1], (count, 1, 1, columns * ratio, 1))], {"shape": shape})
+    where = call.op("Concat", [down, across], {"axis": 4})
+    chosen = call.op("Gather", [x, images], {"axis": 0})
+    largest = call.attr("mode", "avg") == "max"
+    read = call.op("Sample", [chosen, where], {"mode": "largest" if largest else "linear", "padding": "border"})
+    sizes = lasting(call, x.shape[2:], x.dtype)
+    near = call.op("And", [call.op("GreaterEqual", [where, call.like(-1.0, x)]), call.op("LessEqual", [where, sizes])])
+    inside = reduced(call, "ReduceMin", cast(call, near, "int32"), (4,), keep=False)
+    read = call.op("Where", [cast(call, inside, "bool"), read, call.like(0, x)])
+    bins_ = reshaped(call, read, (count, x.shape[1], rows, ratio, columns, ratio))
+    return reduced(call, "ReduceMax" if largest else "ReduceMean", bins_, (3, 5), keep=False)
+
+
+def determinant(call: Call) -> Tensor:
+    """Elimination with the largest pivot of each column, step by step."""
+    a = call.tensor(0)
+    size = a.shape[-1]
+    lead = a.shape[:-2]
+    rest = reshaped(call, a, (prod(lead), size, size))
+    total = call.op("Broadcast", [call.like(1, a)], {"shape": (prod(lead), 1, 1)})
+    for left in range(size, 0, -1):
+        column = part(call, rest, 2, 0, 1)
+        place = call.op("ArgMax", [call.op("Abs", [column])], {"axis": 1, "keepdims": True})
+        rows = reshaped(call, iota(call, left, "int32"), (1, left, 1))
+        chosen = cast(call, call.op("Equal", [rows, place]), a.dtype)
+        pivot = reduced(call, "ReduceSum", call.op("Mul", [rest, chosen]), (1,))
+        head = part(call, pivot, 2, 0, 1)
+        sign = cast(call, call.op("Mod", [place, call.constant(2, "int32")]), a.dtype) * -2.0 + 1.0
+        total = total * head * sign
+        if left == 1:
+            break
+        moved = call.op(
+            "Where",
+            [
+                call.op("Less", [part(call, rows, 1, 0, left - 1), place]),
+                part(call, rest, 1, 0, left - 1),
+                part(call, rest, 1, 1, left - 1),
+            ],
+        )
+        factor = part(call, moved, 2, 0, 1) / call.op("Where", [call.op("Equal", [head, call.like(0, a)]), call.like(1, a), head])
+        rest = part(call, moved, 2, 1, left - 1) - factor * part(call, pivot, 2, 1, left - 1)
+    return reshaped(call, total, lead)
+
+
+SAMPLE: dict[str, Handler] = {
+    "GridSample": grid_sample,
+    "AffineGrid": affine_grid,
+    "DeformConv": deform_conv,
+    "RoiAlign": roi_align,
+    "Det": determinant,
+}

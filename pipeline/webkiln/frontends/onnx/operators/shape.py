@@ -1,0 +1,258 @@
+"""Operators that move elements: shapes, slices, joins, and their like."""
+
+from collections.abc import Sequence
+from math import ceil, prod
+
+import numpy as np
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
+from webkiln.ir.dim import greatest, is_symbolic, least
+from webkiln.ops.builder import Tensor
+
+
+def reshaped(call: Call, x: Tensor, shape: Sequence[int]) -> Tensor:
+    return x if tuple(shape) == x.shape else call.op("Reshape", [x], {"shape": tuple(shape)})
+
+
+def transposed(call: Call, x: Tensor, perm: Sequence[int]) -> Tensor:
+    return x if tuple(perm) == tuple(range(len(perm))) else call.op("Transpose", [x], {"perm": tuple(perm)})
+
+
+def reshape(call: Call) -> Tensor:
+    """0 keeps a size, -1 takes what is left."""
+    x = call.tensor(0)
+    asked = call.sizes(1) if call.has(1) else call.attr("shape", ())
+    shape = [
+        x.shape[axis] if not is_symbolic(size) and size == 0 and not call.attr("allowzero", 0) else size for axis, size in enumerate(asked)
+    ]
+    if any(not is_symbolic(size) and size == -1 for size in shape):
+        open_axis = next(axis for axis, size in enumerate(shape) if not is_symbolic(size) and size == -1)
+        rest = prod(size for axis, size in enumerate(shape) if axis != open_axis)
+        shape[open_axis] = 0 if not is_symbolic(rest) and rest == 0 else x.type.size // rest
+    return reshaped(call, x, shape)
+
+
+def flatten(call: Call) -> Tensor:
+    x = call.tensor(0)
+    axis = call.attr("axis", 1)
+    axis = axis + x.type.rank if axis < 0 else axis
+    return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+
+
+def axes_of(call: Call, position: int, rank: int) -> tuple[int, ...] | None:
+    """Axes from an operand or, in older opsets, an attribute; None where the node says none."""
+    axes = call.sizes(position) if call.has(position) else call.attr("axes")
+    return None if axes is None else tuple(call.axis(axis, rank) for axis in axes)
+
+
+def squeeze(call: Call) -> Tensor:
+    x = call.tensor(0)
+    axes = axes_of(call, 1, x.type.rank)
+    kept = [size for axis, size in enumerate(x.shape) if (axis not in axes if axes is not None else size != 1)]
+    return reshaped(call, x, kept)
+
+
+def unsqueeze(call: Call) -> Tensor:
+    x = call.tensor(0)
+    count = len(call.sizes(1) if call.has(1) else call.attr("axes"))
+    axes = axes_of(call, 1, x.type.rank + count) or ()
+    sizes = iter(x.shape)
+    return reshaped(call, x, [1 if axis in axes else next(sizes) for axis in range(x.type.rank + count)])
+
+
+def transpose(call: Call) -> Tensor:
+    x = call.tensor(0)
+    return transposed(call, x, call.attr("perm") or tuple(reversed(range(x.type.rank))))
+
+
+def concat(call: Call) -> Tensor:
+    parts = call.tensors()
+    axis = call.axis(call.attr("axis", 1), parts[0].type.rank)
+    return call.op("Concat", parts, {"axis": axis})
+
+
+def split(call: Call) -> list[Tensor]:
+    x = call.tensor(0)
+    axis = call.axis(call.attr("axis", 0), x.type.rank)
+    size = x.shape[axis]
+    sizes = call.sizes(1) if call.has(1) else call.attr("split")
+    if sizes is None:
+        count = call.attr("num_outputs", call.outputs)
+        each = -(-size // count)
+        sizes = [each] * (count - 1) + [size - each * (count - 1)]
+    starts = [sum(sizes[:position]) for position in range(len(sizes))]
+    return [part(call, x, axis, start, count) for start, count in zip(starts, sizes, strict=True)]
+
+
+def slice_(call: Call) -> Tensor:
+    x = call.tensor(0)
+    if call.version < 10:
+        starts, ends = call.attr("starts"), call.attr("ends")
+        axes, steps = call.attr("axes") or tuple(range(len(starts))), (1,) * len(starts)
+    else:
+        starts, ends = call.sizes(1), call.sizes(2)
+        axes = call.sizes(3) if call.has(3) else tuple(range(len(starts)))
+        steps = call.sizes(4) if call.has(4) else (1,) * len(starts)
+    begin, sizes, step = [0] * x.type.rank, list(x.shape), [1] * x.type.rank
+    for start, end, axis, stride in zip(starts, ends, axes, steps, strict=True):
+        place = call.axis(axis, x.type.rank)
+        begin[place], sizes[place] = bounds(x.shape[place], start, end, stride)
+        step[place] = stride
+    return call.op("Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)})
+
+
+FAR = 1 << 30
+"""Ends beyond any size, as exporters write them."""
+
+
+def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
+    """The first element and how many, as Python slices."""
+    if not any(map(is_symbolic, (size, start, end))):
+        chosen = range(size)[slice(start, end if step > 0 or end >= -size else None, step)]
+        return (chosen.start if len(chosen) else 0), len(chosen)
+
+    def placed(place: int, lowest: int, highest: int) -> int:
+        if not is_symbolic(place) and place >= FAR:
+            return highest
+        if not is_symbolic(place) and place <= -FAR:
+            return lowest
+        counted = place + size if (not is_symbolic(place) and place < 0) else place
+        return greatest([least(counted, highest), lowest])
+
+    if step > 0:
+        first, last = placed(start, 0, size), placed(end, 0, size)
+        return first, greatest([-(-(last - first) // step), 0])
+    first, last = placed(start, -1, size - 1), placed(end, -1, size - 1)
+    return first, greatest([-(-(first - last) // -step), 0])
+
+
+def expand(call: Call) -> Tensor:
+    """Either shape is repeated to the other."""
+    x, shape = call.tensor(0), call.sizes(1)
+    rank = max(x.type.rank, len(shape))
+    own, asked = (1,) * (rank - x.type.rank) + x.shape, (1,) * (rank - len(shape)) + tuple(shape)
+    return call.op("Broadcast", [x], {"shape": tuple(a if b == 1 else b for a, b in zip(own, asked, strict=True))})
+
+
+def tile(call: Call) -> Tensor:
+    x = call.tensor(0)
+    if call.version < 6:
+        axis = call.sizes(2)[0]
+        repeats = tuple(call.sizes(1)[0] if d == axis else 1 for d in range(x.type.rank))
+    else:
+        repeats = call.sizes(1)
+    wide = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
+    apart = reshaped(call, x, [size for own in x.shape for size in (1, own)])
+    repeated = call.op("Broadcast", [apart], {"shape": tuple(wide)})
+    return reshaped(call, repeated, [count * size for count, size in zip(repeats, x.shape, strict=True)])
+
+
+def constant_of_shape(call: Call) -> Tensor:
+    value = call.attr_array("value")
+    fill = np.zeros(1, np.float32) if value is None else value
+    return call.op("Broadcast", [call.constant(fill.reshape(()))], {"shape": call.sizes(0)})
+
+
+def iota(call: Call, size: int, dtype: str) -> Tensor:
+    """0, 1, ... up to `size`."""
+    return call.op("Iota", [], {"size": size, "dtype": dtype})
+
+
+def range_(call: Call) -> Tensor:
+    """The count has to be known; where start and delta are not, they are read when the model runs."""
+    values = [call.value(position).reshape(()).item() for position in range(3)]
+    dtype = call.type(0).dtype
+    start, limit, delta = values
+    open_ = any(map(is_symbolic, values))
+    count = greatest([-(-(limit - start) // delta), 0]) if open_ else max(ceil((limit - start) / delta), 0)
+    steps = iota(call, count, dtype)
+    return call.op("Add", [call.op("Mul", [steps, call.tensor(2)]), call.tensor(0)])
+
+
+def eye_like(call: Call) -> Tensor:
+    rows, columns = call.type(0).shape
+    dtype = dtype_of(call, "dtype", call.type(0).dtype)
+    down = reshaped(call, iota(call, rows, "int32"), (rows, 1)) + call.attr("k", 0)
+    return cast(call, call.op("Equal", [down, iota(call, columns, "int32")]), dtype)
+
+
+def trilu(call: Call) -> Tensor:
+    """The elements on one side of a diagonal, zeros elsewhere."""
+    x = call.tensor(0)
+    rows, columns = x.shape[-2:]
+    k = cast(call, call.tensor(1), "int32") if call.has(1) else call.constant(0, "int32")
+    diagonal = call.op("Add", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), reshaped(call, k, ())])
+    kept = call.op("GreaterEqual" if call.attr("upper", 1) else "LessEqual", [iota(call, columns, "int32"), diagonal])
+    return call.op("Where", [kept, x, call.like(0, x)])
+
+
+def depth_to_space(call: Call) -> Tensor:
+    x, block = call.tensor(0), call.attr("blocksize")
+    n, c, h, w = x.shape
+    if call.attr("mode", "DCR") == "DCR":
+        split_, perm = (n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)
+    else:
+        split_, perm = (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3)
+    return reshaped(call, transposed(call, reshaped(call, x, split_), perm), (n, c // block**2, h * block, w * block))
+
+
+def space_to_depth(call: Call) -> Tensor:
+    x, block = call.tensor(0), call.attr("blocksize")
+    n, c, h, w = x.shape
+    apart = reshaped(call, x, (n, c, h // block, block, w // block, block))
+    perm = (0, 3, 5, 1, 2, 4) if call.attr("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    return reshaped(call, transposed(call, apart, perm), (n, c * block**2, h // block, w // block))
+
+
+def pad(call: Call) -> Tensor:
+    """Negative counts cut off."""
+    x = call.tensor(0)
+    pads = list(call.sizes(1)) if call.has(1) else list(call.attr("pads") or call.attr("paddings"))
+    axes = [call.axis(axis, x.type.rank) for axis in call.sizes(3)] if call.has(3) else list(range(x.type.rank))
+    low, high = [0] * x.type.rank, [0] * x.type.rank
+    for position, axis in enumerate(axes):
+        low[axis], high[axis] = pads[position], pads[position + len(axes)]
+    return padded(call, x, low, high, call.attr("mode", "constant"))
+
+
+def padded(call: Call, x: Tensor, low: list[int], high: list[int], mode: str) -> Tensor:
+    for axis, (first, last) in enumerate(zip(low, high, strict=True)):
+        cut = (max(-first, 0), max(-last, 0))
+        if any(cut):
+            x = part(call, x, axis, cut[0], x.shape[axis] - sum(cut))
+    before, after = tuple(max(count, 0) for count in low), tuple(max(count, 0) for count in high)
+    if not any((*before, *after)):
+        return x
+    if mode != "constant":
+        return call.op("PadFrom", [x], {"low": before, "high": after, "mode": mode})
+    value = call.operand(2) if call.has(2) else None
+    if value is not None and not value.is_constant:
+        inside = call.op("Pad", [call.op("Broadcast", [call.constant(1, "bool")], {"shape": x.shape})], {"low": before, "high": after})
+        wide = call.op("Pad", [x], {"low": before, "high": after})
+        return call.op("Where", [inside, wide, reshaped(call, call.tensor(2), ())])
+    fill = call.scalar(2, call.attr("value", 0.0)) if call.version >= 11 else call.attr("value", 0.0)
+    return call.op("Pad", [x], {"low": before, "high": after, "value": fill})
+
+
+def center_crop_pad(call: Call) -> Tensor:
+    x, asked = call.tensor(0), call.sizes(1)
+    axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes", range(x.type.rank))]
+    low, high = [0] * x.type.rank, [0] * x.type.rank
+    for axis, size in zip(axes, asked, strict=True):
+        have = x.shape[axis]
+        if size < have:
+            before = (have - size) // 2
+            low[axis], high[axis] = -before, -(have - size - before)
+        else:
+            before = (size - have) // 2
+            low[axis], high[axis] = before, size - have - before
+    return padded(call, x, low, high, "constant")
+
+
+SHAPE: dict[str, Handler] = {
+    "Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose, "Concat": concat,
+    "Split": split, "Slice": slice_, "Expand": expand, "Tile": tile, "ConstantOfShape": constant_of_shape, "Range": range_,
+    "EyeLike": eye_like, "Trilu": trilu, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth, "Pad": pad,
+    "CenterCropPad": center_crop_pad,
+}  # fmt: skip

@@ -1,0 +1,127 @@
+"""Windows, Fourier transforms and mel filters: products with matrices of sines and cosines, whose angles are
+reduced as integers, computed in float64."""
+
+from math import pi
+
+import numpy as np
+
+from webkiln.frontends.onnx.call import Call, Handler, Operand, known
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
+from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ops.builder import Tensor
+
+
+def window(*weights: float) -> Handler:
+    """A sum of cosines of multiples of 2 pi n / N, or N - 1 where it is not periodic."""
+
+    def handler(call: Call) -> Tensor:
+        (size,) = call.sizes(0)
+        dtype = DTYPES[call.attr("output_datatype", 1)]
+        angle = iota(call, size, "float32") * (2 * pi / (size if call.attr("periodic", 1) else max(size - 1, 1)))
+        total = call.op("Cos", [angle * 0.0]) * weights[0]
+        for multiple, weight in enumerate(weights[1:], 1):
+            total = total + call.op("Cos", [angle * float(multiple)]) * weight
+        return cast(call, total, dtype)
+
+    return handler
+
+
+def waves(call: Call, rows: int, columns: int, period: int, dtype: str) -> tuple[Tensor, Tensor]:
+    """cos and sin of 2 pi r c / period, [rows, columns]."""
+    product = call.op("Mul", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), iota(call, columns, "int32")])
+    turn = cast(call, call.op("Mod", [product, call.constant(period, "int32")]), dtype) * (2 * pi / period)
+    return call.op("Cos", [turn]), call.op("Sin", [turn])
+
+
+def transformed(call: Call, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
+    """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex numbers, cut or padded to `length`.
+
+    Forward, onesided gives the first half; backward it takes the first half, and gives real numbers.
+    """
+    taken = length // 2 + 1 if inverse and onesided else length
+    have = min(x.shape[-2], taken)
+    x = part(call, x, x.type.rank - 2, 0, have)
+    given = length // 2 + 1 if onesided and not inverse else length
+    dtype, x = x.dtype, cast(call, x, "float64")
+    cos, sin = waves(call, have, given, length, x.dtype)
+    real = reshaped(call, part(call, x, x.type.rank - 1, 0, 1), x.shape[:-1])
+    imaginary = reshaped(call, part(call, x, x.type.rank - 1, 1, 1), x.shape[:-1]) if x.shape[-1] == 2 else None
+    if inverse and onesided:
+        weight = _doubled(call, have, length, x.dtype)
+        real = call.op("Mul", [real, weight])
+        imaginary = call.op("Mul", [imaginary, weight]) if imaginary is not None else None
+
+    def product(a: Tensor, b: Tensor) -> Tensor:
+        flat = reshaped(call, a, (-(-a.type.size // a.shape[-1]), a.shape[-1]))
+        return reshaped(call, call.op("MatMul", [flat, b]), (*a.shape[:-1], b.shape[-1]))
+
+    along, across = product(real, cos), product(real, sin)
+    if not inverse:
+        across = -across
+    if imaginary is not None:
+        other, turned = product(imaginary, cos), product(imaginary, sin)
+        along = along - turned if inverse else along + turned
+        across = across + other
+    if inverse:
+        along, across = along * (1 / length), across * (1 / length)
+    parts = [along] if inverse and onesided else [along, across]
+    return cast(call, _paired(call, parts), dtype)
+
+
+def _paired(call: Call, parts: list[Tensor]) -> Tensor:
+    wide = [reshaped(call, item, (*item.shape, 1)) for item in parts]
+    return wide[0] if len(wide) == 1 else call.op("Concat", wide, {"axis": wide[0].type.rank - 1})
+
+
+def _doubled(call: Call, have: int, length: int, dtype: str) -> Tensor:
+    """Each frequency stands for its mirror image, too, but for the first and the middle one."""
+    numbers = iota(call, have, "int32")
+    single = call.op("Equal", [call.op("Mod", [numbers * 2, call.constant(length, "int32")]), call.constant(0, "int32")])
+    return call.op("Where", [single, call.constant(1, dtype), call.constant(2, dtype)])
+
+
+def dft(call: Call) -> Tensor:
+    """The axis is an operand since opset 20."""
+    x = call.tensor(0)
+    axis = (call.sizes(2)[0] if call.has(2) else -2) if call.version >= 20 else call.attr("axis", 1)
+    axis = call.axis(axis, x.type.rank)
+    inverse, onesided = bool(call.attr("inverse", 0)), bool(call.attr("onesided", 0))
+    size = 2 * (x.shape[axis] - 1) if inverse and onesided else x.shape[axis]
+    length = call.sizes(1)[0] if call.has(1) else size
+    perm = [d for d in range(x.type.rank) if d != axis]
+    perm.insert(x.type.rank - 2, axis)
+    y = transformed(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
+    return transposed(call, y, [perm.index(d) for d in range(x.type.rank)])
+
+
+def stft(call: Call) -> Tensor:
+    """Frames of the signal [N, n, 1 or 2], weighed and transformed."""
+    signal, (step,) = call.tensor(0), call.sizes(1)
+    length = call.sizes(3)[0] if call.has(3) else call.type(2).shape[0]
+    count = 1 + (signal.shape[1] - length) // step
+    starts = reshaped(call, iota(call, count, "int32") * step, (count, 1))
+    frames = call.op("Gather", [signal, call.op("Add", [starts, iota(call, length, "int32")])], {"axis": 1})
+    if call.has(2):
+        frames = call.op("Mul", [frames, reshaped(call, call.tensor(2), (length, 1))])
+    return transformed(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
+
+
+def mel_weight_matrix(call: Call) -> Operand:
+    """Triangles between neighbouring mel frequencies, [length // 2 + 1, bins]."""
+    bins, length, rate = (int(call.numbers(position)) for position in range(3))
+    low, high = (2595 * np.log10(1 + float(call.numbers(position)) / 700) for position in (3, 4))
+    mel = low + np.arange(bins + 2) * (high - low) / (bins + 2)
+    corners = ((length + 1) * 700 * (10 ** (mel / 2595) - 1) // rate).astype(int)
+    weights = np.zeros((length // 2 + 1, bins))
+    for column, (first, middle, last) in enumerate(zip(corners, corners[1:], corners[2:], strict=False)):
+        rising = np.arange(first, middle + 1)
+        weights[rising, column] = (rising - first) / (middle - first) if middle > first else 1
+        falling = np.arange(middle, last)
+        weights[falling, column] = (last - falling) / (last - middle) if last > middle else 0
+    return known(weights, DTYPES[call.attr("output_datatype", 1)])
+
+
+SIGNAL: dict[str, Handler] = {
+    "HannWindow": window(0.5, -0.5), "HammingWindow": window(25 / 46, -21 / 46), "BlackmanWindow": window(0.42, -0.5, 0.08),
+    "DFT": dft, "STFT": stft, "MelWeightMatrix": mel_weight_matrix,
+}  # fmt: skip

@@ -1,0 +1,40 @@
+"""Every ONNX operator that webkiln converts, by its domain. Absent means unsupported."""
+
+from collections.abc import Mapping
+
+from webkiln.frontends.onnx.call import Handler
+from webkiln.frontends.onnx.operators.attention import ATTENTION
+from webkiln.frontends.onnx.operators.choose import CHOOSE
+from webkiln.frontends.onnx.operators.control import CONTROL
+from webkiln.frontends.onnx.operators.conv import CONV
+from webkiln.frontends.onnx.operators.elementwise import ELEMENTWISE
+from webkiln.frontends.onnx.operators.indexing import INDEXING
+from webkiln.frontends.onnx.operators.linear import LINEAR
+from webkiln.frontends.onnx.operators.pool import POOL
+from webkiln.frontends.onnx.operators.quantize import QUANTIZE
+from webkiln.frontends.onnx.operators.recurrent import RECURRENT
+from webkiln.frontends.onnx.operators.reduce import REDUCE
+from webkiln.frontends.onnx.operators.resize import RESIZE
+from webkiln.frontends.onnx.operators.sample import SAMPLE
+from webkiln.frontends.onnx.operators.shape import SHAPE
+from webkiln.frontends.onnx.operators.signal import SIGNAL
+
+OPERATORS: dict[str, Handler] = {
+    **ELEMENTWISE,
+    **SHAPE,
+    **LINEAR,
+    **CONV,
+    **POOL,
+    **REDUCE,
+    **INDEXING,
+    **QUANTIZE,
+    **RECURRENT,
+    **RESIZE,
+    **SAMPLE,
+    **SIGNAL,
+    **CONTROL,
+    **CHOOSE,
+    **ATTENTION,
+}
+
+DOMAINS: Mapping[str, Mapping[str, Handler]] = {"": OPERATORS}

@@ -1,0 +1,40 @@
+"""What convolution and pooling share: window, strides, dilation and padding, as attributes spell them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from webkiln.frontends.onnx.call import Call
+from webkiln.ir.dim import greatest
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """One entry for each spatial axis."""
+
+    window: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+
+def windows(call: Call, sizes: Sequence[int], window: Sequence[int]) -> Windows:
+    """The windows of a node over axes of these sizes, automatic padding resolved."""
+    count = len(sizes)
+    strides = tuple(call.attr("strides") or (1,) * count)
+    dilation = tuple(call.attr("dilations") or (1,) * count)
+    pads = tuple(call.attr("pads") or (0,) * 2 * count)
+    if len(window) != count or len(strides) != count or len(dilation) != count or len(pads) != 2 * count:
+        raise call.error(f"kernel, strides, dilations and pads do not fit the {count} spatial axes")
+    low, high = pads[:count], pads[count:]
+    mode = call.attr("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [
+            greatest([(-(-size // stride) - 1) * stride + (width - 1) * gap + 1 - size, 0])
+            for size, stride, width, gap in zip(sizes, strides, window, dilation, strict=True)
+        ]
+        low = tuple(total // 2 if mode == "SAME_UPPER" else total - total // 2 for total in totals)
+        high = tuple(total - before for total, before in zip(totals, low, strict=True))
+    elif mode == "VALID":
+        low = high = (0,) * count
+    return Windows(tuple(window), strides, dilation, low, high)

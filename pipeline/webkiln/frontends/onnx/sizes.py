@@ -1,0 +1,62 @@
+"""The shapes of a model's inputs: numbers, and sizes that are set when the model runs."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from webkiln.errors import ShapeError
+from webkiln.frontends.onnx.facts import Declared, ModelFacts
+from webkiln.inputs import SAMPLE_SIZE, Inputs
+from webkiln.ir import dim
+from webkiln.ir.dim import NAME, placeholder
+
+Shapes = Mapping[str, Sequence[int | str]]
+Sizes = Mapping[str, int | str]
+
+
+def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
+    """The shape of every input: its own, with the names in `dims` replaced; or the whole one that is `given` (under its name, or '' where
+    the model has one input). A size without a name is called after its input and axis."""
+    inputs = model.graph.inputs
+    names = [item.name for item in inputs]
+    if unknown := sorted(set(given) - {*names, ""}):
+        raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
+    if "" in given and len(names) != 1:
+        raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,3,224,224")
+    open_sizes = {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
+    if unknown := sorted(set(dims) - open_sizes - set(map(size_name, open_sizes))):
+        raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(open_sizes)) or 'all known'}")
+    return {item.name: _shape(item, dims, given.get(item.name) or given.get("")) for item in inputs}
+
+
+def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tuple[int, ...]:
+    if given is None and item.shape is None:
+        raise ShapeError(f"input {item.name}: the model does not say its rank; give its shape with --input-shape {item.name}=...")
+    declared = item.shape if item.shape is not None else given or ()
+    shape = given if given is not None else declared
+    if len(shape) != len(declared) or any(type(own) is int and own != size for own, size in zip(declared, shape, strict=True)):
+        raise ShapeError(f"input {item.name}: its shape is {list(declared)}, got {list(shape)}")
+    result: list[int] = []
+    for axis, size in enumerate(shape):
+        named = size if isinstance(size, int) else _called(item, axis, size)
+        chosen = dims.get(named, dims.get(size_name(named), named)) if isinstance(named, str) else named
+        result.append(chosen if isinstance(chosen, int) else placeholder(size_name(chosen)))
+    return tuple(result)
+
+
+def _called(item: Declared, axis: int, size: int | str | None) -> str:
+    return str(size) if size is not None else f"{item.name}_{axis}"
+
+
+def size_name(name: str) -> str:
+    """The name without what only some languages have in names."""
+    cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
+    return cleaned if NAME.match(cleaned) else f"d{cleaned}"
+
+
+def input_table(model: ModelFacts, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
+    """Name -> (dtype, shape) of every input; sizes that are set at run time are those of `samples`, or 16."""
+    shapes = input_shapes(model, dims, given)
+    values = {name: samples.get(name, SAMPLE_SIZE) for name in dim.names(size for shape in shapes.values() for size in shape)}
+    if unknown := sorted(set(samples) - set(values)):
+        raise ShapeError(f"sample_sizes: no size is called {', '.join(unknown)}; sizes are {', '.join(values) or 'all known'}")
+    return {item.name: (item.dtype, tuple(dim.at(size, values) for size in shapes[item.name])) for item in model.graph.inputs}

@@ -1,0 +1,86 @@
+"""The arrays inside an ONNX file, and beside it: sizes are checked before anything is read or allocated."""
+
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from webkiln.errors import SourceError
+from webkiln.ir.types import Array
+
+DTYPES = {
+    1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
+    10: "float16", 11: "float64", 12: "uint32", 13: "uint64",
+}  # fmt: skip
+MAX_BYTES = 8 << 30
+
+
+def dtype_name(code: int) -> str:
+    """The dtype of an element type; one that webkiln lacks by its name in ONNX."""
+    if code in DTYPES:
+        return DTYPES[code]
+    known = {number: name for name, number in onnx.TensorProto.DataType.items()}
+    return str(known.get(code, f"type {code}")).lower()
+
+
+def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Array:
+    """The values of a tensor, whose external data lies in `folder`; SourceError where it is damaged or points elsewhere."""
+    if tensor.data_type not in DTYPES:
+        raise SourceError(f"{where}: its values are {dtype_name(tensor.data_type)}, expected one of {', '.join(DTYPES.values())}")
+    dtype, shape = np.dtype(DTYPES[tensor.data_type]), tuple(tensor.dims)
+    if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize > MAX_BYTES:
+        raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        data = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
+        return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+    if tensor.raw_data and len(tensor.raw_data) != prod(shape) * dtype.itemsize:
+        raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.raw_data)} bytes; the file is damaged")
+    try:
+        return np.asarray(numpy_helper.to_array(tensor)).reshape(shape).astype(dtype, copy=False)
+    except (ValueError, TypeError) as error:
+        raise SourceError(f"{where}: its shape is {list(shape)}, its data does not fit: {error}; the file is damaged") from None
+
+
+def _external(tensor: onnx.TensorProto, folder: Path | None, where: str, size: int) -> bytes:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if folder is None:
+        raise SourceError(f"{where}: its data is in the file {location!r}; a model in memory has no files beside it, give its path")
+    path = inside(folder, location, where)
+    offset, length = (_count(entries.get(key, standard), key, where) for key, standard in (("offset", "0"), ("length", str(size))))
+    if length != size or offset + length > path.stat().st_size:
+        raise SourceError(
+            f"{where}: needs {size} bytes, its data is said to be {length} bytes at {offset} of {location}, which has {path.stat().st_size}"
+        )
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(length)
+
+
+def load_external(model: onnx.ModelProto, folder: Path, name: str) -> None:
+    """Put external data into the model itself."""
+    graphs = [model.graph]
+    for graph in graphs:
+        attributes = [item for node in graph.node for item in node.attribute]
+        graphs += [item.g for item in attributes if item.type == onnx.AttributeProto.GRAPH]
+        for tensor in (*graph.initializer, *(item.t for item in attributes if item.type == onnx.AttributeProto.TENSOR)):
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                tensor.CopyFrom(numpy_helper.from_array(read_array(tensor, folder, f"{name}: {tensor.name}"), tensor.name))
+
+
+def inside(folder: Path, location: str, where: str) -> Path:
+    """A file of external data, which has to lie in the model's folder."""
+    path = folder / location
+    if not location or Path(location).is_absolute() or ".." in Path(location).parts:
+        raise SourceError(f"{where}: its data is said to be in {location!r}, outside the model's folder; refused")
+    if not path.is_file():
+        raise SourceError(f"{where}: its data is in {location!r}, which is not beside the model; put it there")
+    return path
+
+
+def _count(text: str, key: str, where: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise SourceError(f"{where}: the {key} of its data is {text!r}, expected a number of bytes")
+    return int(text)

@@ -1,0 +1,300 @@
+"""Reading between elements: an axis at another size by any linear map of positions, and reading at places that are data."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from itertools import product
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.ir.dim import is_symbolic
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Array, Type, is_float
+from webkiln.nest.build import Lowering, NestBuilder, View
+from webkiln.nest.expr import INT, Expr, apply, cast, const, select
+from webkiln.nest.nest import COMPUTE
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.reduce import check_axes
+
+MODES = ("nearest", "linear", "cubic")
+ROUNDINGS = ("floor", "ceil", "prefer_floor", "prefer_ceil")
+RADIUS = {"linear": 1, "cubic": 2}
+
+
+def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    x = types[0]
+    check_axes((attrs["axis"],), x.rank)
+    if attrs["mode"] not in MODES or attrs["rounding"] not in ROUNDINGS or (attrs["mode"] != "nearest" and not is_float(x.dtype)):
+        raise ShapeError(f"{attrs['mode']} ({attrs['rounding']}) of {x}: there are {', '.join(MODES)}; only nearest takes integers")
+    if attrs["antialias"] and (is_symbolic(attrs["scale"]) or is_symbolic(attrs["unit"])):
+        raise ShapeError("antialiasing needs sizes that are known before the model runs")
+    return (Type(x.dtype, tuple(attrs["size"] if axis == attrs["axis"] else size for axis, size in enumerate(x.shape))),)
+
+
+def _keys(distance: Array, a: float) -> Array:
+    """Keys 1981, cubic convolution."""
+    near = (a + 2) * distance**3 - (a + 3) * distance**2 + 1
+    far = a * (distance**3 - 5 * distance**2 + 8 * distance - 4)
+    return np.where(distance <= 1, near, np.where(distance < 2, far, 0))
+
+
+def _rounded(attrs: Attributes, numerator: Array) -> Array:
+    half = (2 * numerator) % (2 * attrs["unit"]) == attrs["unit"]
+    round_half = {"floor": np.floor, "ceil": np.ceil, "prefer_floor": np.floor, "prefer_ceil": np.ceil}[attrs["rounding"]]
+    round_rest = np.rint if attrs["rounding"].startswith("prefer") else round_half
+    position: Array = numerator / attrs["unit"]
+    return np.where(half, round_half(position), round_rest(position)).astype(int)
+
+
+def _shrink(attrs: Attributes) -> float:
+    """How many times narrower than the distance of outputs elements lie; 1 without antialiasing."""
+    return max(attrs["scale"] / attrs["unit"], 1.0) if attrs["antialias"] else 1.0
+
+
+def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    """A matrix of weights, [output, element]."""
+    axis, size = attrs["axis"], x.shape[attrs["axis"]]
+    numerator = np.arange(attrs["size"]) * attrs["scale"] + attrs["start"]
+    weights = np.zeros((attrs["size"], size))
+    if attrs["mode"] == "nearest":
+        weights[np.arange(attrs["size"]), np.clip(_rounded(attrs, numerator), 0, size - 1)] = 1
+    else:
+        position, wide = numerator / attrs["unit"], _shrink(attrs)
+        reach = ceil(RADIUS[attrs["mode"]] * wide)
+        for offset in range(1 - reach, reach + 1):
+            element = np.floor(position).astype(int) + offset
+            distance = np.abs(position - element) / wide
+            weight = np.maximum(1 - distance, 0) if attrs["mode"] == "linear" else _keys(distance, attrs["a"])
+            inside = (element >= 0) & (element < size)
+            np.add.at(
+                weights, (np.arange(attrs["size"]), np.clip(element, 0, size - 1)), np.where(inside | (not attrs["exclude"]), weight, 0)
+            )
+        weights /= weights.sum(axis=1, keepdims=True)
+    moved = np.moveaxis(x.astype(np.float64) if x.dtype.kind == "f" else x, axis, -1) @ weights.T
+    if attrs["outside"] is not None:
+        moved = np.where((numerator < 0) | (numerator > (size - 1) * attrs["unit"]), attrs["outside"], moved)
+    return (np.moveaxis(moved, -1, axis),)
+
+
+def _lower(low: Lowering, attrs: Attributes) -> None:
+    x, out, axis = low.inputs[0], low.outputs[0], attrs["axis"]
+    size, unit = x[axis], attrs["unit"]
+    nest = low.nest()
+    index = list(nest.axes(out.shape))
+    numerator = index[axis] * nest.argument(attrs["scale"]) + nest.argument(attrs["start"])
+
+    def at(element: Expr) -> Expr:
+        bounded = apply("min", apply("max", element, const(0, INT)), nest.argument(size - 1))
+        return nest.load(x, [bounded if d == axis else item for d, item in enumerate(index)])
+
+    type_ = COMPUTE[x.type.dtype]
+    if attrs["mode"] == "nearest":
+        value = at(_nearest(nest, attrs, numerator))
+    else:
+        before = apply("floordiv", numerator, nest.argument(unit))
+        share = cast(numerator - before * nest.argument(unit), type_) / cast(nest.argument(unit), type_)
+        if attrs["mode"] == "linear" and not attrs["antialias"]:
+            first, second = at(before), at(before + 1)
+            value = first + (second - first) * share
+        else:
+            value = _filtered(nest, attrs, size, before, share, at)
+    if attrs["outside"] is not None:
+        beyond = apply("or", apply("lt", numerator, const(0, INT)), apply("gt", numerator, nest.argument((size - 1) * unit)))
+        value = select(beyond, const(attrs["outside"], type_), value)
+    nest.store(out, value)
+    nest.done()
+
+
+def _nearest(nest: NestBuilder, attrs: Attributes, numerator: Expr) -> Expr:
+    unit = attrs["unit"]
+    if attrs["rounding"] == "floor":
+        return apply("floordiv", numerator, nest.argument(unit))
+    if attrs["rounding"] == "ceil":
+        return -apply("floordiv", -numerator, nest.argument(unit))
+    if attrs["rounding"] == "prefer_floor":
+        return -apply("floordiv", nest.argument(unit) - numerator * 2, nest.argument(2 * unit))
+    return apply("floordiv", numerator * 2 + nest.argument(unit), nest.argument(2 * unit))
+
+
+def _filtered(nest: NestBuilder, attrs: Attributes, size: int, before: Expr, share: Expr, at: Callable[[Expr], Expr]) -> Expr:
+    """The elements within reach, weighed, over the sum of the weights."""
+    type_, wide = share.type, _shrink(attrs)
+    reach = ceil(RADIUS[attrs["mode"]] * wide)
+    offset = nest.reduce(2 * reach) + nest.argument(1 - reach)
+    near = apply("abs", cast(offset, type_) - share) * const(1 / wide, type_)
+    if attrs["mode"] == "linear":
+        weight = apply("max", 1.0 - near, const(0, type_))
+    else:
+        a = attrs["a"]
+        inner = ((a + 2) * near - (a + 3)) * near * near + 1.0
+        outer = ((near * a - 5 * a) * near + 8 * a) * near - 4 * a
+        beyond = select(apply("lt", near, const(2, type_)), outer, const(0, type_))
+        weight = select(apply("le", near, const(1, type_)), inner, beyond)
+    element = before + offset
+    if attrs["exclude"]:
+        weight = select(nest.inside(element, size), weight, const(0, type_))
+    return nest.accumulate("sum", weight * at(element)) / nest.accumulate("sum", weight)
+
+
+def _cases() -> Iterable[Case]:
+    x = np.random.default_rng(12).standard_normal((3, 7, 4)).astype(np.float32)
+    up = {"axis": 1, "size": 10, "scale": 14, "start": -3, "unit": 20}
+    down = {"axis": 1, "size": 3, "scale": 14, "start": 4, "unit": 6}
+    for rounding in ROUNDINGS:
+        yield Case((x,), up | {"mode": "nearest", "rounding": rounding}, name=rounding)
+    for mode, exclude, antialias in product(("linear", "cubic"), (False, True), (False, True)):
+        yield Case((x,), down | {"mode": mode, "exclude": exclude, "antialias": antialias}, 2e-5, f"{mode} {exclude} {antialias}")
+    yield Case((x,), up | {"mode": "linear", "outside": -2.5}, 2e-5, "outside")
+    yield Case((np.arange(12, dtype=np.int32).reshape(3, 4),), {"axis": 0, "size": 5, "scale": 3, "start": 0, "unit": 5, "mode": "nearest"})
+
+
+define(Operator(
+    "Interpolate", _types, _reference, _lower,
+    dict.fromkeys(("axis", "size", "scale", "start", "unit", "mode"), REQUIRED)
+    | {"rounding": "prefer_floor", "a": -0.75, "exclude": False, "antialias": False, "outside": None},
+    cases=_cases,
+))  # fmt: skip
+
+PADDINGS = ("zeros", "border", "reflection")
+SAMPLING = (*MODES, "largest")
+
+
+def _sample_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    x, places = types
+    count = x.rank - 2
+    groups = places.shape[1] if places.rank > 2 else 0
+    if places.rank < 3 or places.shape[0] != x.shape[0] or places.shape[-1] != count or not groups or x.shape[1] % groups:
+        raise ShapeError(f"places {places} are no [batch, groups, ..., {count}] for {x}")
+    if attrs["mode"] not in SAMPLING or attrs["padding"] not in PADDINGS or x.dtype != places.dtype:
+        raise ShapeError(
+            f"{attrs['mode']} with {attrs['padding']} of {x} at {places}: there are {', '.join(SAMPLING)} with {', '.join(PADDINGS)}"
+        )
+    return (Type(x.dtype, (*x.shape[:2], *places.shape[2:-1])),)
+
+
+def _taps(mode: str) -> tuple[int, ...]:
+    return {"nearest": (0,), "linear": (0, 1), "largest": (0, 1), "cubic": (-1, 0, 1, 2)}[mode]
+
+
+def _borders(attrs: Attributes, size: Any) -> tuple[Any, Any]:
+    """Where reflection turns round."""
+    return (0, size - 1) if attrs["corners"] else (-0.5, size - 0.5)
+
+
+def _turned(attrs: Attributes, place: Array, size: int) -> Array:
+    first, last = _borders(attrs, size)
+    if first == last:
+        return np.zeros_like(place)
+    offset = np.mod(place - first, 2 * (last - first))
+    return np.asarray(first + np.minimum(offset, 2 * (last - first) - offset))
+
+
+def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array, ...]:
+    batch, channels = x.shape[:2]
+    sizes, count = x.shape[2:], x.ndim - 2
+    out = np.zeros((batch, channels, *places.shape[2:-1]))
+    wide = np.repeat(places.astype(np.float64), channels // places.shape[1], axis=1)
+    numbers = np.indices(out.shape)[:2]
+    position = [np.rint(wide[..., d]) if attrs["mode"] == "nearest" else wide[..., d] for d in range(count)]
+    if attrs["padding"] == "border":
+        position = [np.clip(p, 0, size - 1) for p, size in zip(position, sizes, strict=True)]
+    elif attrs["padding"] == "reflection":
+        position = [_turned(attrs, p, size) for p, size in zip(position, sizes, strict=True)]
+    found = []
+    for tap in product(_taps(attrs["mode"]), repeat=count):
+        weight, inside = np.ones(out.shape), np.ones(out.shape, bool)
+        where = []
+        for p, step, size in zip(position, tap, sizes, strict=True):
+            element = np.floor(p) + step
+            distance = np.abs(p - element)
+            weight = weight * (1 if attrs["mode"] == "nearest" else _keys(distance, -0.75) if attrs["mode"] == "cubic" else 1 - distance)
+            if attrs["padding"] == "reflection":
+                element = np.floor(_turned(attrs, element, size))
+            inside &= (element >= 0) & (element < size) | (attrs["padding"] != "zeros")
+            where.append(np.clip(element, 0, size - 1).astype(int))
+        found.append(weight * np.where(inside, x[(numbers[0], numbers[1], *where)], 0))
+    return (np.max(found, axis=0) if attrs["mode"] == "largest" else np.sum(found, axis=0),)
+
+
+def _reflected(attrs: Attributes, place: Expr, size: Expr) -> Expr:
+    """A place inside by reflection at the borders; 0 on an axis of one element."""
+    first, last = _borders(attrs, size)
+    span = last - first
+    offset = (place - first) - apply("floor", (place - first) / (2.0 * span)) * (2.0 * span)
+    turned = apply("min", offset, 2.0 * span - offset) + first
+    return select(apply("gt", span, const(0, span.type)), turned, const(0, span.type))
+
+
+def _lower_sample(low: Lowering, attrs: Attributes) -> None:
+    """The channels of a group are read at the same places."""
+    x, places = low.inputs
+    type_ = COMPUTE[x.type.dtype]
+    groups = places[1]
+    split = (x[0], groups, x[1] // groups)
+    nest = low.nest()
+    opened = nest.axes((*split, *places.shape[2:-1]))
+    sizes = [cast(nest.argument(size), type_) for size in x.shape[2:]]
+    position: list[Expr] = []
+    for d, size in enumerate(sizes):
+        place = nest.load(places, (*opened[:2], *opened[3:], nest.number(d)))
+        place = apply("rint", place) if attrs["mode"] == "nearest" else place
+        if attrs["padding"] == "border":
+            place = apply("min", apply("max", place, const(0, type_)), size - 1.0)
+        position.append(_reflected(attrs, place, size) if attrs["padding"] == "reflection" else place)
+    view = x.reshaped((*split, *x.shape[2:]))
+    taps = product(_taps(attrs["mode"]), repeat=len(sizes))
+    total, *others = (_tapped(nest, attrs, view, opened[:3], position, sizes, tap) for tap in taps)
+    for value in others:
+        total = apply("max", total, value) if attrs["mode"] == "largest" else total + value
+    nest.store(low.outputs[0].reshaped((*split, *places.shape[2:-1])), total)
+    nest.done()
+
+
+def _tapped(
+    nest: NestBuilder, attrs: Attributes, x: View, lead: Sequence[Expr], position: Sequence[Expr], sizes: Sequence[Expr], tap: Sequence[int]
+) -> Expr:  # fmt: skip
+    """A neighbour, weighed; x is [batch, groups, channels, ...]."""
+    weights: list[Expr] = []
+    checks: list[Expr] = []
+    index: list[Expr] = []
+    for d, step in enumerate(tap):
+        element = apply("floor", position[d]) + float(step)
+        distance = apply("abs", position[d] - element)
+        weights.append(_cubic(distance) if attrs["mode"] == "cubic" else 1.0 - distance)
+        if attrs["padding"] == "reflection":
+            element = _reflected(attrs, element, sizes[d])
+        whole = cast(apply("floor", element), INT)
+        if attrs["padding"] == "zeros":
+            checks.append(nest.inside(whole, x[d + 3]))
+        else:
+            whole = apply("min", apply("max", whole, const(0, INT)), nest.argument(x[d + 3] - 1))
+        index.append(whole)
+    guard = reduce(lambda a, b: apply("and", a, b), checks) if checks else None
+    value = nest.load(x, (*lead, *index), guard)
+    return value if attrs["mode"] == "nearest" else reduce(Expr.__mul__, weights) * value
+
+
+def _cubic(distance: Expr) -> Expr:
+    a = -0.75
+    inner = ((a + 2) * distance - (a + 3)) * distance * distance + 1.0
+    outer = ((distance * a - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return select(apply("le", distance, const(1, distance.type)), inner, outer)
+
+
+def _sample_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(14)
+    x = rng.standard_normal((2, 4, 5, 6)).astype(np.float32)
+    places = rng.uniform(-3, 8, (2, 2, 3, 4, 2)).astype(np.float32)
+    for mode, padding, corners in product(SAMPLING, PADDINGS, (False, True)):
+        yield Case((x, places), {"mode": mode, "padding": padding, "corners": corners}, 2e-5, f"{mode} {padding} {corners}")
+    line = rng.standard_normal((1, 2, 7)).astype(np.float32)
+    yield Case((line, rng.uniform(-2, 8, (1, 1, 9, 1)).astype(np.float32)), {"mode": "linear", "padding": "zeros"}, 2e-5, "line")
+
+
+SAMPLE = define(Operator(
+    "Sample", _sample_types, _sample_reference, _lower_sample, {"mode": REQUIRED, "padding": REQUIRED, "corners": False}, (2, 2), _sample_cases,
+))  # fmt: skip
+"""x [N, C, ...] read at places [N, groups, ..., spatial axes], counted in elements. `corners`: reflection is at the first and last element,
+not half an element beyond. `largest` is the largest of the weighed neighbours that `linear` adds."""

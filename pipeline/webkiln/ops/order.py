@@ -1,0 +1,209 @@
+"""What orders elements, as procedures that run on the CPU: sorting, and finding the different elements."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from webkiln.ir import dim
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Array, Type
+from webkiln.nest.build import Lowering, View
+from webkiln.nest.expr import BOOL, INT, REAL, Expr, apply, cast, const
+from webkiln.nest.procedure import Writer
+from webkiln.ops.operator import REQUIRED, Case, Operator, define
+
+ZERO = const(0, INT)
+FALSE, TRUE = const(0, BOOL), const(1, BOOL)
+
+
+def writer(inputs: Sequence[View], outputs: Sequence[View]) -> Writer:
+    return Writer([view.type.dtype for view in inputs], [view.type.dtype for view in outputs])
+
+
+def merge_sort(w: Writer, count: Expr, order: int, spare: int, before: Callable[[Expr, Expr], Expr]) -> None:
+    """Make output `order` the stable order of the numbers below `count`, merging runs bottom-up through output `spare`.
+
+    `before(a, b)`: whether a must precede b; it may write statements.
+    """
+    first = len(w.inputs)
+    with w.repeat(count) as i:
+        w.store(order, i, i)
+    width = w.variable(const(1, INT))
+    with w.while_(apply("lt", width, count)):
+        start = w.variable(ZERO)
+        with w.while_(apply("lt", start, count)):
+            middle = w.variable(apply("min", start + width, count))
+            end = w.variable(apply("min", middle + width, count))
+            left, right = w.variable(start), w.variable(middle)
+            with w.repeat(end, start) as place:
+                a = w.variable(w.load(first + order, left, apply("lt", left, middle)))
+                b = w.variable(w.load(first + order, right, apply("lt", right, end)))
+                later = w.variable(FALSE)
+                with w.when(apply("and", apply("lt", left, middle), apply("lt", right, end))):
+                    w.set(later, before(b, a))
+                with w.when(apply("or", apply("eq", left, middle), later)):
+                    w.store(spare, place, b)
+                    w.set(right, right + 1)
+                with w.otherwise():
+                    w.store(spare, place, a)
+                    w.set(left, left + 1)
+            w.set(start, end)
+        with w.repeat(count) as i:
+            w.store(order, i, w.load(first + spare, i))
+        w.set(width, width + width)
+
+
+def _precedes(a: Expr, b: Expr, *, descending: bool) -> Expr:
+    """NaN counts as the largest."""
+    less = apply("gt" if descending else "lt", a, b)
+    if a.type not in REAL:
+        return less
+    first, second = (a, b) if descending else (b, a)
+    return apply("or", less, apply("and", apply("isnan", first), apply("not", apply("isnan", second))))
+
+
+def _sort_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    return types[0], Type("int64", types[0].shape)
+
+
+def _sort_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    axis, keys = attrs["axis"], np.where(np.isnan(x), np.inf, x) if x.dtype.kind == "f" else x
+    ranks = np.unique(keys, return_inverse=True)[1].reshape(x.shape)
+    ranks = np.where(np.isnan(x), x.size, ranks) if x.dtype.kind == "f" else ranks
+    order = np.argsort(-ranks if attrs["descending"] else ranks, axis=axis, kind="stable")
+    return np.take_along_axis(x, order, axis), order
+
+
+def _lower_sort(low: Lowering, attrs: Attributes) -> None:
+    x, axis = low.materialized(low.inputs[0]), attrs["axis"]
+    count, inner = x[axis], prod(x.shape[axis + 1 :])
+    order, spare = low.temporary("int32", (count,)), low.temporary("int32", (count,))
+    operands = (*low.outputs, order, spare)
+    w = writer([x], operands)
+    size, step = w.number(count), w.number(inner)
+    with w.repeat(w.number(prod(x.shape[:axis]))) as outer, w.repeat(step) as lane:
+        base = w.variable(outer * size * step + lane)
+
+        def element(number: Expr) -> Expr:
+            return w.load(0, base + number * step)
+
+        merge_sort(w, size, 2, 3, lambda a, b: _precedes(element(a), element(b), descending=attrs["descending"]))
+        with w.repeat(size) as i:
+            found = w.variable(w.load(1 + 2, i))
+            w.store(0, base + i * step, element(found))
+            w.store(1, base + i * step, found)
+    low.host(w, [x], operands)
+
+
+def _sort_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(4)
+    x = rng.integers(-4, 5, (3, 11, 2)).astype(np.float32)
+    x[1, 3] = np.nan
+    x[0, 1] = -np.inf
+    for axis in (1, 2, 0):
+        for descending in (False, True):
+            yield Case((x,), {"axis": axis, "descending": descending})
+    for dtype in ("int64", "uint8", "int32", "float16"):
+        yield Case((rng.integers(0, 9, 20).astype(dtype),), {"axis": 0, "descending": True}, name=dtype)
+    yield Case((np.zeros((2, 0), np.float32),), {"axis": 1}, name="nothing")
+
+
+SORT = define(Operator("Sort", _sort_types, _sort_reference, _lower_sort, {"axis": REQUIRED, "descending": False}, cases=_sort_cases))
+"""The elements along `axis` in order, equal ones as they stood, and where each stood (int64)."""
+
+
+def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    count, (x,), axis = dim.late(attrs["count"]), types, attrs["axis"]
+    shape = (count,) if axis is None else (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    numbers = x.size if axis is None else x.shape[axis]
+    return Type(x.dtype, shape), Type("int64", (count,)), Type("int64", (numbers,)), Type("int64", (count,))
+
+
+def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    axis = attrs["axis"]
+    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(-1)
+    if not attrs["sorted"]:
+        order = np.argsort(first)
+        values, first, counts = np.take(values, order, axis or 0), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return values, first, inverse, counts
+
+
+def _lower_unique(low: Lowering, attrs: Attributes) -> None:
+    x, axis = low.materialized(low.inputs[0]), attrs["axis"]
+    shape = (1, x.type.size, 1) if axis is None else (prod(x.shape[:axis]), x[axis], prod(x.shape[axis + 1 :]))
+    order, spare, number = (low.temporary("int32", (shape[1],)) for _ in range(3))
+    operands = (*low.outputs, order, spare, number)
+    w = writer([x], operands)
+    outer, size, inner = map(w.number, shape)
+    first = len(w.inputs)
+
+    def compared(a: Expr, b: Expr, op: str) -> Expr:
+        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in which they differ."""
+        found, going = w.variable(FALSE), w.variable(TRUE)
+        place = w.variable(ZERO)
+        with w.while_(apply("and", going, apply("lt", place, outer * inner))):
+            block = apply("idiv", place, inner)
+            lane = place - block * inner
+            one, other = (w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b))
+            with w.when(apply("ne", one, other)):
+                w.set(found, apply(op, one, other))
+                w.set(going, FALSE)
+            w.set(place, place + 1)
+        return found
+
+    merge_sort(w, size, 4, 5, lambda a, b: compared(a, b, "lt"))
+    count, before = w.variable(ZERO), w.variable(ZERO)
+    with w.repeat(size) as i:
+        here = w.variable(w.load(first + 4, i))
+        differs = w.variable(apply("eq", i, ZERO))
+        with w.when(apply("not", differs)):
+            w.set(differs, compared(before, here, "ne"))
+        with w.when(differs):
+            w.store(5, count, here)
+            w.store(6, count, count)
+            w.set(count, count + 1)
+        w.store(2, here, count - 1)
+        w.set(before, here)
+    if not attrs["sorted"]:
+        _number_by_place(w, size)
+    with w.repeat(count) as group:
+        w.store(3, group, ZERO)
+    with w.repeat(size) as i:
+        group = w.variable(w.load(first + 6, cast(w.load(first + 2, i), INT)))
+        w.store(2, i, group)
+        w.store(3, group, w.load(first + 3, group) + 1)
+    with w.repeat(count) as found:
+        here, group = w.variable(w.load(first + 5, found)), w.variable(w.load(first + 6, found))
+        w.store(1, group, here)
+        with w.repeat(outer) as block, w.repeat(inner) as lane:
+            w.store(0, (block * count + group) * inner + lane, w.load(0, (block * size + here) * inner + lane))
+    low.host(w, [x], operands, (count, attrs["count"], shape[1]))
+
+
+def _number_by_place(w: Writer, size: Expr) -> None:
+    """Renumber the groups of `_lower_unique` as they first occur."""
+    first, following = len(w.inputs), w.variable(ZERO)
+    with w.repeat(size) as i:
+        group = w.variable(cast(w.load(first + 2, i), INT))
+        with w.when(apply("eq", w.load(first + 5, group), i)):
+            w.store(6, group, following)
+            w.set(following, following + 1)
+
+
+def _unique_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(6)
+    x = rng.integers(0, 3, (4, 5)).astype(np.float32)
+    for axis in (None, 0, 1):
+        for in_order in (True, False):
+            yield Case((np.concatenate([x, x[1:]]),), {"axis": axis, "sorted": in_order, "count": "u3"})
+    yield Case((rng.integers(-9, 9, 30),), {"axis": None, "count": "u0"}, name="int64")
+
+
+UNIQUE = define(Operator(
+    "Unique", _unique_types, _unique_reference, _lower_unique, {"axis": None, "sorted": True, "count": REQUIRED}, cases=_unique_cases,
+))  # fmt: skip
+"""The different elements (with `axis`: slices), where each stands first, which one every element is, and how often each occurs (int64), in
+order or, unless `sorted`, as they first occur; `count` names the late size."""

@@ -1,0 +1,31 @@
+"""facts.json of an ONNX model -> graph.json and weights.json."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build import stage
+from webkiln.frontends.onnx.converter import OnnxConverter
+from webkiln.frontends.onnx.facts import from_json
+from webkiln.ir.serial import to_json
+from webkiln.ir.verify import verify
+from webkiln.ops.table import infer
+
+DATA = ()
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    converter = OnnxConverter(params["dims"], params["input_shapes"])
+    graph = converter.convert(from_json(canonical.read(inputs["facts.json"])), name=params["name"])
+    verify(graph, infer)
+    slots = {
+        name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}
+        for name, weight in converter.digests.items()
+    }  # fmt: skip
+    canonical.write(outputs["graph.json"], to_json(graph))
+    canonical.write(outputs["weights.json"], {"schema": "webkiln.weights/1", "slots": slots})
+
+
+if __name__ == "__main__":
+    stage.main()

@@ -1,0 +1,25 @@
+"""An ONNX file -> facts.json and weight blobs. `external/` holds the files of its external data."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build import stage
+from webkiln.frontends.onnx.facts import to_json
+from webkiln.frontends.onnx.load import read_model
+
+DATA = ()
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    model, blobs = read_model(inputs["source"], inputs.get("external/"))
+    canonical.write(outputs["facts.json"], to_json(model))
+    folder = outputs["weights/"]
+    folder.mkdir(parents=True, exist_ok=True)
+    for digest, array in sorted(blobs.items()):
+        (folder / digest).write_bytes(array.tobytes())
+
+
+if __name__ == "__main__":
+    stage.main()

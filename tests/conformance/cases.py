@@ -1,0 +1,185 @@
+"""The cases of the onnx package: which are kept, by rule, and each as graphs with data."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.case.test_case import TestCase
+from onnx.backend.test.loader import load_model_tests
+
+from webkiln.frontends.onnx.call import OpenValueError
+from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
+from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.tensors import dtype_name
+from webkiln.ir.graph import Graph
+from webkiln.ir.types import DTYPES
+from webkiln.ops.builder import clean
+
+KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
+LOSSES = frozenset({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})
+RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
+TRAINING_DOMAINS = frozenset({"ai.onnx.training", "ai.onnx.preview.training"})
+DOMAINS = frozenset({"", "ai.onnx", "com.microsoft"})
+SEQUENCES = ("Sequence", "ConcatFromSequence", "SplitToSequence")
+
+
+@dataclass(frozen=True)
+class Conformance:
+    """One case. `operator` is what it tests: of an operator that is written out by its function, that operator."""
+
+    name: str
+    kind: str
+    operator: str
+    model: onnx.ModelProto
+    source: TestCase
+    excluded: str | None
+
+    @property
+    def data(self) -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
+        """Inputs and outputs of each data set."""
+        if self.source.data_sets is not None:
+            return [([*map(as_array, inputs)], [*map(as_array, outputs)]) for inputs, outputs in self.source.data_sets]
+        folders = sorted(Path(self.source.model_dir).glob("test_data_set_*"))
+        return [([*read_all(folder, "input")], [*read_all(folder, "output")]) for folder in folders]
+
+
+def as_array(value: object) -> np.ndarray:
+    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+
+
+def read_all(folder: Path, role: str) -> Iterator[np.ndarray]:
+    for number in range(len(list(folder.glob(f"{role}_*.pb")))):
+        yield numpy_helper.to_array(onnx.TensorProto.FromString((folder / f"{role}_{number}.pb").read_bytes()))
+
+
+@cache
+def cases() -> tuple[Conformance, ...]:
+    """All cases of the installed package, in its order."""
+    found: list[Conformance] = []
+    operators: dict[str, tuple[str, str | None]] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sources = [source for kind in KINDS for source in load_model_tests(kind=kind)]
+    for source in sources:
+        model = source.model or onnx.load(Path(source.model_dir) / "model.onnx", load_external_data=False)
+        base, expanded, _ = source.name.partition("_expanded")
+        own = {node.op_type for node in model.graph.node}
+        if expanded and base in operators:
+            operator, reason = operators[base]
+            reason = reason or excluded(model)
+        else:
+            operator, reason = (min(own) if len(own) == 1 else "(several)"), excluded(model)
+            operators[source.name] = operator, reason
+        operator = operator if source.kind == "node" else f"({source.kind})"
+        found.append(Conformance(source.name, source.kind, operator, model, source, reason))
+    return tuple(found)
+
+
+def kept() -> list[Conformance]:
+    return [case for case in cases() if case.excluded is None]
+
+
+def nodes(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for item in node.attribute:
+            if item.type == onnx.AttributeProto.GRAPH:
+                yield from nodes(item.g)
+
+
+def excluded(model: onnx.ModelProto) -> str | None:
+    """Why a case is out of scope, or None: it computes something other than inference on dense numbers."""
+    found = [node for part in (model.graph, *model.functions) for node in nodes(part)]
+    names, domains = {node.op_type for node in found}, {node.domain for node in found} - {item.domain for item in model.functions}
+    if domains & TRAINING_DOMAINS or any(is_training(node) for node in found):
+        return "training"
+    if names & LOSSES:
+        return "loss"
+    if names & RANDOM:
+        return "random"
+    if "ImageDecoder" in names:
+        return "image decoding"
+    kinds = {item.type.WhichOneof("value") for item in (*model.graph.input, *model.graph.output)}
+    if "optional_type" in kinds or any(name.startswith("Optional") for name in names):
+        return "optional"
+    if "sequence_type" in kinds or any(name.startswith(SEQUENCES) for name in names):
+        return "sequence"
+    if foreign := sorted(set(element_types(model, found)) - set(DTYPES)):
+        return foreign[0]
+    if foreign := sorted(domains - DOMAINS):
+        return f"domain {foreign[0]}"
+    return None
+
+
+def is_training(node: onnx.NodeProto) -> bool:
+    if node.op_type == "Dropout":
+        return len(node.input) > 2 and bool(node.input[2])
+    return any(item.name == "training_mode" and item.i for item in node.attribute)
+
+
+def element_types(model: onnx.ModelProto, found: list[onnx.NodeProto]) -> Iterator[str]:
+    for item in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        if item.type.HasField("tensor_type"):
+            yield dtype_name(item.type.tensor_type.elem_type)
+    for tensor in model.graph.initializer:
+        yield dtype_name(tensor.data_type)
+    for node in found:
+        for item in node.attribute:
+            if item.type == onnx.AttributeProto.TENSOR:
+                yield dtype_name(item.t.data_type)
+            elif item.name in ("to", "dtype", "output_dtype") and item.type == onnx.AttributeProto.INT and item.i:
+                yield dtype_name(item.i)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case at one data set: its graph, and what goes in and should come out. `fixed` inputs decide shapes and are part of the graph."""
+
+    case: Conformance
+    number: int
+    graph: Graph
+    inputs: Mapping[str, np.ndarray]
+    outputs: Mapping[str, np.ndarray]
+    fixed: tuple[str, ...]
+
+
+def prepare(case: Conformance) -> list[Prepared]:
+    """The case at each of its data sets, through load and convert."""
+    folder = Path(case.source.model_dir) if case.source.model_dir else None
+    facts, blobs = model_facts(case.model, case.name, folder)
+    names, results = [item.name for item in facts.graph.inputs], [item.name for item in facts.graph.outputs]
+    made = []
+    for number, (given, expected) in enumerate(case.data):
+        values = dict(zip(names, given, strict=True))
+        shapes = {item.name: item.shape for item in facts.graph.inputs if item.shape is None or not all(type(s) is int for s in item.shape)}
+        shapes = {name: values[name].shape for name in shapes}
+        fixed: dict[str, np.ndarray] = {}
+        while True:
+            try:
+                graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(facts, blobs)
+                break
+            except OpenValueError as error:
+                behind = [name for name in inputs_behind(facts.graph, error.tensor) if name not in fixed]
+                if not behind:
+                    raise
+                fixed |= {name: values[name] for name in behind}
+        inputs = {clean(name): value for name, value in values.items() if clean(name) in graph.inputs}
+        outputs = {clean(name): value for name, value in zip(results, expected, strict=True)}
+        made.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
+    return made
+
+
+def mismatch(case: Conformance, got: np.ndarray, reference: np.ndarray) -> str | None:
+    """What onnx's own runner would object to."""
+    if got.shape != reference.shape or got.dtype != reference.dtype:
+        return f"is {got.dtype}{list(got.shape)}, expected {reference.dtype}{list(reference.shape)}"
+    try:
+        np.testing.assert_allclose(got, reference, rtol=case.source.rtol, atol=case.source.atol)
+    except AssertionError as error:
+        return " ".join(str(error).split())[:300]
+    return None

@@ -1,0 +1,44 @@
+"""ONNX files from a recipe to verified bundles."""
+
+import onnx
+import pytest
+
+from tests.frontends.onnx.models import classifier, dynamic
+from tests.models.conftest import Model
+from webkiln.backends.host import read_manifest
+from webkiln.build.engine import Engine
+from webkiln.recipe import read_recipe
+
+
+@pytest.fixture
+def built(request, tmp_path):
+    """`request.param`: a model, what the recipe says besides, and options of saving."""
+    made, recipe, options = request.param
+    folder = tmp_path / "net"
+    (folder / "data").mkdir(parents=True)
+    onnx.save(made(), folder / "net.onnx", **options)
+    (folder / "recipe.toml").write_text(f'source = "net.onnx"\n{recipe}')
+    with Engine(tmp_path / ".webkiln") as engine:
+        yield Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
+
+
+BESIDE = {"save_as_external_data": True, "location": "data/weights.bin", "size_threshold": 0, "convert_attribute": False}
+
+
+@pytest.mark.parametrize(
+    "built",
+    [(classifier, "[dims]\nbatch = 2\n", {}), (classifier, "", BESIDE), (dynamic, '[dims]\nx_1 = "T"\n', {})],
+    indirect=True,
+    ids=["batch of 2", "external data", "open sizes"],
+)
+def test_bundles_agree_with_onnxruntime(built):
+    for browser in ("node", "chromium"):
+        results = built.verify("float32", browser)
+        assert {result["backend"] for result in results} >= {"wasm", "js"}
+        assert all(row["passed"] for result in results for row in result["outputs"])
+
+
+@pytest.mark.parametrize("built", [(dynamic, "", {})], indirect=True)
+def test_sizes_are_named_as_in_the_file_or_by_place(built):
+    (tensor,) = read_manifest(built.bundle())["inputs"]
+    assert tensor["shape"] == ["N", "x_1", 12]
