@@ -1,11 +1,19 @@
 """Every operator, every sample case, every backend, against the numpy references."""
 
+import numpy as np
 import pytest
 
 from tests.backends.harness import error, expected, node_job, run
+from webkiln.backends.table import FACTS
 from webkiln.ops.table import OPERATORS
 
 LEGS = [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")]
+
+
+def held(value, backend):
+    """Whether a backend holds these whole numbers; what it does not is refused where it enters (test_webgpu_engine.py)."""
+    stored = np.dtype(FACTS[backend].stored(str(value.dtype)))
+    return value.dtype.kind not in "iu" or stored.itemsize >= value.dtype.itemsize or np.array_equal(value.astype(stored), value)
 
 
 @pytest.fixture(scope="module", params=LEGS, ids=lambda leg: "-".join(filter(None, leg)))
@@ -15,6 +23,8 @@ def results(request, tmp_path_factory):
     keys, jobs = [], []
     for name, operator in OPERATORS.items():
         for number, case in enumerate(operator.cases()):
+            if not all(held(value, backend) for value in (*case.inputs, *expected(name, case).values())):
+                continue
             for trained in (False, True) if len(case.inputs) > 1 else (False,):
                 keys.append((name, number, trained))
                 jobs.append(node_job(name, case, trained=trained))

@@ -5,6 +5,7 @@ import pytest
 
 from tests.backends.harness import Prepared, call_program, run_programs
 from tests.backends.special_values import DTYPES, FLOATS, INTS, UINTS, VALUES
+from webkiln.codegen import wgsl
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import ANY, BITS, BOOL, COMPARISONS, FLOAT, INT, NUMBER, UINT, VOCABULARY, apply, bitcast, cast, select
@@ -198,6 +199,30 @@ def test_lanes_keep_extremes(backend, variant, along, tmp_path):
     for name, function in (("max", np.max), ("min", np.min)):
         compared = flushed if backend in SHADERS else np.asarray
         np.testing.assert_array_equal(compared(outputs[name]), compared(function(rows, axis=1)), err_msg=name)
+
+
+@pytest.mark.parametrize("subgroups", [True, False])
+@pytest.mark.parametrize("length", [0, 3, 256, 1001])
+def test_groups_of_invocations_reduce_one_row(length, subgroups, tmp_path, monkeypatch):
+    if not subgroups:
+        monkeypatch.setattr(wgsl, "BY_SUBGROUP", {})
+    rng = np.random.default_rng(length)
+    rows = rng.integers(-9, 9, (5, length)).astype(np.float32)
+    for value, row in zip((np.nan, np.inf, -np.inf), rows, strict=False):
+        row[length // 2 : length // 2 + 1] = value
+    names = ("sum", "max", "min")
+    low = Lowering([View("x", Type("float32", rows.shape))], [View(name, Type("float32", (5,))) for name in names], "groups")
+    nest = low.nest()
+    value = nest.load(low.inputs[0], (*nest.axes((5,)), nest.reduce(length)))
+    for out in low.outputs:
+        nest.store(out, nest.accumulate(out.name, value))
+    nest.done()
+    (call,) = low.calls
+    (outputs,) = run_programs(
+        [Prepared(call_program(call, Schedule(("a0",), "r0", 4, group=64), "webgpu"), {"x": rows})], "webgpu", tmp_path
+    )
+    for name, expected in zip(names, oracle(call, {"x": rows}), strict=True):
+        np.testing.assert_array_equal(outputs[name], expected, err_msg=name)
 
 
 def test_the_vectors_hold_what_they_promise():

@@ -15,6 +15,7 @@ from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
 from webkiln.plan import kernel as kernels
+from webkiln.plan.kernel import Kernel
 
 TESTS = Path(__file__).resolve().parents[1]
 TEMPLATES = Templates(TESTS.parent / "kernels")
@@ -32,10 +33,20 @@ GRAPHS = {
         """,
     ),
     "softmax": ("float32", "graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
+    "matmul_large": ("float32", "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] = MatMul(x, w)\noutput out = y\n"),
+    "softmax_long": ("float32", "graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
     "dense_int8": ("int8", "graph g\ninput x: float32[1,64]\nslot w: float32[64,10]\ny: float32[1,10] = MatMul(x, w)\noutput out = y\n"),
 }  # fmt: skip
 EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
-PRINTERS = {"wasm": c.print_kernel, "webgpu": wgsl.print_kernel, "webgl": glsl.print_kernel}
+
+
+def shaders(kernel: Kernel, templates: Templates) -> str:
+    """A shader with its variant for devices with subgroups."""
+    variants = (False, True) if wgsl.sums_by_subgroups(kernel) else (False,)
+    return "\n".join(wgsl.print_kernel(kernel, templates, subgroups=subgroups) for subgroups in variants)
+
+
+PRINTERS = {"wasm": c.print_kernel, "webgpu": shaders, "webgl": glsl.print_kernel}
 """Of backends with a file a kernel."""
 
 

@@ -111,7 +111,7 @@ def test_the_numbers_stay(name):
         assert error(got[output], expected) < 1e-5
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_backends_agree(backend, tmp_path):
     made = [graph(name) for name in GRAPHS]
     values = [values_for(item) for item in made]

@@ -40,8 +40,24 @@ class Threads(Protocol):
 
     @property
     def number(self) -> str: ...
+    @property
+    def groups(self) -> "Groups | None": ...
     def leave(self, condition: str) -> list[str]:
         """End the invocations that have nothing to compute."""
+
+
+class Groups(Protocol):
+    """Invocations that share a point: `number` tells their groups apart, `local` the invocations of one."""
+
+    @property
+    def number(self) -> str: ...
+    @property
+    def local(self) -> str: ...
+    @property
+    def barrier(self) -> str: ...
+    def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
+    def gather(self, item: Accumulator, name: str) -> list[str]:
+        """Combine the accumulators called `name` of all invocations of a group, and give each of them the result."""
 
 
 def outside_name(operand: Operand, literal: str) -> str:

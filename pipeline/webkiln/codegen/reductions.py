@@ -1,6 +1,6 @@
 """Reductions: accumulators, the loops that feed them, and lanes on a reduction loop."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.values import Values, accumulator
@@ -52,16 +52,20 @@ class Reductions(Values):
         self.copies = (1, tiles)
 
     def row(self, along: Loop) -> None:
-        """The innermost reduction loop: all lanes, then single vectors, then single elements."""
-        extent = self.scalar(along.extent, 0, 0)
-        self.here.statements.append(self.dialect.counter(along.axis))
+        """The innermost reduction loop."""
         simd, copies = self.simd, self.copies
-        for span in sorted({self.kernel.schedule.lanes, self.width, 1}, reverse=True):
+        for span, header in self.spans(along.axis, self.scalar(along.extent, 0, 0)):
             self.simd = simd if span > 1 else None
             self.copies = (max(span // self.width, 1), copies[1])
-            with self.loop(along.axis, self.dialect.chunks(along.axis, extent, span, rest=False)):
+            with self.loop(along.axis, header):
                 self.updates(_lane if span > 1 else accumulator)
         self.simd, self.copies = simd, copies
+
+    def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
+        """How a loop is divided: all lanes, then single vectors, then single elements."""
+        self.here.statements.append(self.dialect.counter(name))
+        sizes = sorted({self.kernel.schedule.lanes, self.width, 1}, reverse=True)
+        return [(span, self.dialect.chunks(name, extent, span, rest=False)) for span in sizes]
 
     def start(self, item: Accumulator, name: str) -> list[str]:
         if self.simd is None:

@@ -4,13 +4,14 @@ Every subexpression is computed at the loop level of its deepest variable, once 
 wrong by computing early).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.scopes import Scopes
 from webkiln.nest.affine import step
 from webkiln.nest.expr import INT, Expr, select, walk
-from webkiln.nest.nest import Nest, load_guard, load_index
+from webkiln.nest.nest import load_guard, load_index
 from webkiln.plan.kernel import Kernel
 
 PRODUCED = "result"
@@ -36,11 +37,25 @@ class Values(Scopes):
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         self.kernel, self.nest = kernel, kernel.nest
         self.vector, self.tile = kernel.schedule.vector, kernel.schedule.tile
-        super().__init__(dialect, _dependencies(self.nest, self.vector, self.tile))
+        produced = frozenset(name for name in (self.vector, self.tile, PRODUCED) if name is not None)
+        self.produced = produced | {loop.axis for loop in self.nest.axes}
+        super().__init__(dialect, {})
+        self.learn([loop.extent for loop in (*self.nest.axes, *self.nest.reduce)])
+        self.learn(self.nest.roots)
         self.simd = dialect.simd if self.vector else None
         self.width = self.simd.width if self.simd else 1
         self.copies = (1, 1)
         self.partial = False
+
+    def learn(self, roots: Iterable[Expr]) -> None:
+        """Find the axes that expressions move with; accumulators are known only after the reduction."""
+        for expr in walk(roots):
+            if expr.op == "axis":
+                self.depends[expr] = frozenset({expr.value})
+            elif expr.op in ("acc", "accindex"):
+                self.depends[expr] = self.produced
+            else:
+                self.depends[expr] = frozenset().union(*(self.depends[item] for item in expr.args))
 
     def each(self) -> list[tuple[int, int]]:
         """(tile offset, vector offset) of every copy."""
@@ -191,19 +206,3 @@ def plus(text: str, offset: int) -> str:
 
 def accumulator(position: int, t: int, v: int) -> str:
     return f"acc{position}_{t}_{v}"
-
-
-def _dependencies(nest: Nest, vector: str | None, tile: str | None) -> dict[Expr, frozenset[str]]:
-    """For every expression, the axes it moves with; accumulators are known only after the reduction."""
-    result: dict[Expr, frozenset[str]] = {}
-    produced = frozenset(name for name in (vector, tile, PRODUCED) if name is not None)
-    parallel = frozenset(loop.axis for loop in nest.axes)
-    extents = [loop.extent for loop in (*nest.axes, *nest.reduce)]
-    for expr in walk((*extents, *nest.roots)):
-        if expr.op == "axis":
-            result[expr] = frozenset({expr.value})
-        elif expr.op in ("acc", "accindex"):
-            result[expr] = produced | parallel
-        else:
-            result[expr] = frozenset().union(*(result[item] for item in expr.args))
-    return result

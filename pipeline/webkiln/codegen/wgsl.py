@@ -7,14 +7,15 @@ fold `x != x`. What differs from C otherwise: shifts take u32, and both values o
 from dataclasses import replace
 from math import isinf, isnan
 
-import numpy as np
-
+from webkiln.codegen.blocked import COLUMNS, ROWS
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
+from webkiln.codegen.values import accumulator
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
 
 WORKGROUP = 64
@@ -39,18 +40,66 @@ BY_TYPE = {
     ("idiv", UINT): "wk_udiv({0}, {1})", ("irem", UINT): "wk_urem({0}, {1})",
     ("floordiv", UINT): "wk_udiv({0}, {1})", ("floormod", UINT): "wk_urem({0}, {1})",
 }  # fmt: skip
+BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 
+class Workgroup:
+    """All invocations of a workgroup."""
+
+    number = "workgroup"
+    local = "local"
+    barrier = "workgroupBarrier();"
+
+    def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
+        return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
+
+    def gather(self, item: Accumulator, name: str) -> list[str]:
+        """As a tree in the memory of the workgroup."""
+        (combined,) = combination(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
+        return [
+            f"parts_{name}[local] = {name};",
+            self.barrier,
+            f"for (var half = {WORKGROUP // 2}; half > 0; half /= 2) {{",
+            f"  if (local < half) {{ {combined} }}",
+            f"  {self.barrier}",
+            "}",
+            f"{name} = parts_{name}[0];",
+        ]
+
+
+class Subgroups(Workgroup):
+    """Sums and products first within each subgroup, which needs no memory; the extremes of subgroups are vague about NaN."""
+
+    def gather(self, item: Accumulator, name: str) -> list[str]:
+        if item.combiner not in BY_SUBGROUP:
+            return super().gather(item, name)
+        (combined,) = combination(item, name, f"parts_{name}[part]")
+        return [
+            f"{name} = {BY_SUBGROUP[item.combiner]}({name});",
+            f"if (subgroupElect()) {{ parts_{name}[subgroup] = {name}; }}",
+            self.barrier,
+            f"{name} = parts_{name}[0];",
+            f"for (var part = 1u; part < subgroups; part++) {{ {combined} }}",
+        ]
+
+
+def combination(item: Accumulator, name: str, value: str) -> list[str]:
+    if item.combiner in ("sum", "prod"):
+        return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+    return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
+
+
 class Wgsl:
-    """`whole`: the arena is an array of vectors instead of words."""
+    """`whole`: the arena is an array of vectors instead of words. `groups`: how invocations share a reduction."""
 
     composed = frozenset(COMPOSITIONS)
     pointers = None
     number = "invocation"
 
-    def __init__(self, *, whole: bool) -> None:
+    def __init__(self, *, whole: bool, groups: Workgroup) -> None:
         self.whole = whole
+        self.groups = groups
         self.simd = WgslVectors(whole=whole)
 
     @property
@@ -74,7 +123,7 @@ class Wgsl:
             return "wk_nan()"
         if isinf(value):
             return "wk_infinity()" if value > 0 else "(-wk_infinity())"
-        text = f"{np.float32(value)}f"
+        text = f"{float(value)!r}f"
         return f"({text})" if text[0] == "-" else text
 
     def loop(self, name: str, extent: str) -> str:
@@ -116,22 +165,44 @@ class Wgsl:
         return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if item.combiner in ("sum", "prod"):
-            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-        if item.combiner in ("max", "min"):
-            return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
+        if not item.combiner.startswith("arg"):
+            return combination(item, name, value)
         better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
         if item.body.type == FLOAT:
             better = f"({better} || wk_isnan({value})) && !wk_isnan({name})"
         return [f"if (!{name}_any || ({better})) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
 
 
-def print_kernel(kernel: Kernel, templates: Templates) -> str:
+def parts(kernel: Kernel) -> dict[str, str]:
+    """The memory of a workgroup: name -> type and size."""
+    schedule = kernel.schedule
+    if schedule.depth:
+        rows, columns = (SIDE * schedule.depth * size for size in (schedule.count, schedule.lanes // 4))
+        return {ROWS: f"f32, {rows}", COLUMNS: f"vec4<f32>, {columns}"}
+    if schedule.group == 1:
+        return {}
+    places = ((position, item, t) for position, item in enumerate(kernel.nest.accumulators) for t in range(schedule.count))
+    return {f"parts_{accumulator(position, t, 0)}": f"{item.body.type}, {WORKGROUP}" for position, item, t in places}
+
+
+def sums_by_subgroups(kernel: Kernel) -> bool:
+    """Whether a kernel has a variant for devices with subgroups."""
+    schedule = kernel.schedule
+    return schedule.group > 1 and not schedule.depth and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
+
+
+def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = False) -> str:
     """One compute shader whose argument block is the operands' offsets, then the arguments."""
-    dialect = Wgsl(whole=kernel.schedule.aligned)
+    dialect = Wgsl(whole=kernel.schedule.aligned, groups=Subgroups() if subgroups else Workgroup())
     lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
     return templates.render(
-        "nest.wgsl", arguments=[*inputs, *outputs, *kernel.arguments], lines=lines, workgroup=WORKGROUP, whole=dialect.whole
+        "nest.wgsl",
+        parts=parts(kernel),
+        arguments=[*inputs, *outputs, *kernel.arguments],
+        lines=lines,
+        workgroup=WORKGROUP,
+        whole=dialect.whole,
+        subgroups=subgroups,
     )

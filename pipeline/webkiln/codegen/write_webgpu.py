@@ -39,6 +39,11 @@ def write(
         program=about,
         engine=engine,
         shaders={name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in kernels.items()},
+        subgroups={
+            name: f"`{wgsl.print_kernel(kernel, templates, subgroups=True)}`"
+            for name, kernel in kernels.items()
+            if wgsl.sums_by_subgroups(kernel)
+        },
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
         init=[launch(entry) for entry in program["init"]],
@@ -52,9 +57,9 @@ def write(
 
 
 def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:
-    """How many chunks of points a launch has, which is how many invocations compute them."""
+    """How many invocations compute the chunks of points of a launch."""
     args = dict(zip(kernel.arguments, map(size_from_json, entry["args"]), strict=True))
-    total = 1
+    total = kernel.schedule.group
     for loop in kernel.nest.axes:
         span = kernel.schedule.span(loop.axis)
         total = total * dim.floordiv(args[loop.extent.value] + (span - 1), span)

@@ -15,10 +15,10 @@ class Facts:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 
-    `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `packs`: whether
-    constant operands are repacked into panels along the vector axis. `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie
-    in memory, where it is another one. `targets`: where a launch draws to textures, which are numbered buffers instead of parts of one memory,
-    how many it can draw to; else 0.
+    `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `group`: how many
+    of them share a point where few have long reductions. `packs`: whether constant operands are repacked into panels along the vector axis.
+    `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie in memory, where it is another one. `targets`: where a launch
+    draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0.
     """
 
     backend: str
@@ -28,6 +28,7 @@ class Facts:
     map_lanes: int
     packs: bool
     threads: bool = False
+    group: int = 1
     alignment: int = 64
     staging: int = 32 << 20
     storage: Mapping[str, str] = field(default_factory=dict)

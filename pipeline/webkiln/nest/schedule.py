@@ -15,12 +15,17 @@ class Panel:
     block: int
 
 
+SIDE = 8
+"""A workgroup that computes a block of points is a square of so many invocations a side."""
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
     """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
-    at a multiple of four elements of their operand."""
+    at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
+    loop for which a workgroup keeps the factors of a contraction in its memory."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -30,10 +35,16 @@ class Schedule:
     panels: tuple[Panel, ...] = ()
     whole: bool = False
     aligned: bool = False
+    group: int = 1
+    depth: int = 0
 
-    def span(self, axis: str) -> int:
+    def copies(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
         return self.lanes if axis == self.vector else self.count if axis == self.tile else 1
+
+    def span(self, axis: str) -> int:
+        """The neighbours on a parallel axis that one loop step or one workgroup computes."""
+        return self.copies(axis) * (SIDE if self.depth and axis in (self.vector, self.tile) else 1)
 
     def panel(self, source: int) -> Panel | None:
         return next((panel for panel in self.panels if panel.source == source), None)
@@ -49,10 +60,12 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
         "whole": schedule.whole,
         **({"aligned": True} if schedule.aligned else {}),
+        **({"group": schedule.group} if schedule.group > 1 else {}),
+        **({"depth": schedule.depth} if schedule.depth else {}),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    return Schedule(*loops, panels, data["whole"], data.get("aligned", False))
+    return Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1), data.get("depth", 0))

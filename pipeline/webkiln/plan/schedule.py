@@ -5,6 +5,7 @@ A rule that refuses says why; `webkiln explain` shows it.
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from math import prod
 
 from webkiln.ir.dim import is_symbolic, sampled
 from webkiln.nest.affine import depends, step
@@ -12,13 +13,15 @@ from webkiln.nest.build import Call
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis, walk
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
-from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.schedule import SIDE, Panel, Schedule
 from webkiln.plan.align import is_aligned
 
 SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
+LONG_ROW, FEW_POINTS = 256, 1024
+"""From and up to where several invocations reduce one row: else there is work enough for all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
         reason = _unfit_row(call, loop, facts)
         if reason is None:
             schedule = _along(call, loop.axis, facts)
+            if facts.group > 1 and _extent(call, loop) >= LONG_ROW and _chunks(call, schedule) <= FEW_POINTS:
+                schedule = replace(schedule, group=facts.group)
             return Choice(schedule, _described(schedule, call, refusals))
         refusals.append(f"{loop.axis}: {reason}")
     if not refusals:
@@ -62,10 +67,23 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
 def _described(schedule: Schedule, call: Call, refusals: list[str]) -> str:
     """The choice in words: what is computed together, which operands are repacked, what was tried first."""
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
+    if schedule.depth:
+        parts.append(f"in blocks of a workgroup, {schedule.depth} deep")
+    elif schedule.group > 1:
+        parts.append(f"by {schedule.group} invocations")
     if schedule.tile is not None:
         parts.append(f"{schedule.count} of {schedule.tile}")
     parts += [f"{call.inputs[panel.source].name} in panels of {panel.block}" for panel in schedule.panels]
     return ", ".join(parts) + (f" ({'; '.join(refusals)})" if refusals else "")
+
+
+LARGE, DEPTH = 128, 16
+"""The sizes from which factors are worth bringing to the memory of workgroups, and how much of them at a time."""
+
+
+def _chunks(call: Call, schedule: Schedule) -> int:
+    """How many times the points are computed that a schedule computes together."""
+    return prod(-(-_extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
 
 
 def _extent(call: Call, loop: Loop) -> int:
@@ -226,12 +244,21 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
     tile = _tile(call, name)
     if facts.threads:
         axis_, copies = (tile.axis, count) if tile else (None, 1)
-        return Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
+        schedule = Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
+        return replace(schedule, group=facts.group, depth=DEPTH) if tile and _blocks(call, schedule, tile, facts) else schedule
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)
     each = all(depends(factor, name) for factor in nest.accumulators[0].body.args)
     return Schedule((*inner, name) if each else (name, *inner), name, lanes, tile.axis, count, tuple(panels), whole)
+
+
+def _blocks(call: Call, schedule: Schedule, tile: Loop, facts: Facts) -> bool:
+    """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
+    along = next(loop for loop in call.nest.axes if loop.axis == schedule.vector)
+    moves = {(depends(e, tile.axis), depends(e, along.axis)) for e in call.nest.accumulators[0].body.args}
+    large = min(_extent(call, tile), _extent(call, along), _extent(call, call.nest.reduce[-1])) >= LARGE
+    return facts.group == SIDE * SIDE and large and moves == {(True, False), (False, True)}
 
 
 def _is_whole(call: Call, name: str, facts: Facts) -> bool:

@@ -10,8 +10,10 @@ struct Arguments {
 @group(0) @binding(1) var<uniform> arguments: Arguments;
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let y0 = arguments.y0;
   let p0 = arguments.p0;
@@ -51,8 +53,10 @@ struct Arguments {
 fn wk_lane(at: i32) -> u32 { return arena[at >> 2u][at & 3]; }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let x2 = arguments.x2;

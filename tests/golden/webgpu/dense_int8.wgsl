@@ -18,8 +18,10 @@ fn wk_uint8(at: i32) -> u32 { return (arena[at >> 2u] >> u32((at & 3) * 8)) & 0x
 fn wk_int8(at: i32) -> i32 { return bitcast<i32>(wk_uint8(at) << 24u) >> 24u; }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let y0 = arguments.y0;
@@ -57,8 +59,10 @@ struct Arguments {
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let y0 = arguments.y0;

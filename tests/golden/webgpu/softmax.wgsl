@@ -24,8 +24,10 @@ fn wk_max4(a: vec4f, b: vec4f) -> vec4f { return select(b, a, ((a > b) & !wk_isn
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let y0 = arguments.y0;
   let p0 = arguments.p0;
@@ -81,8 +83,10 @@ fn wk_i32x4(x: vec4f) -> vec4i { return vec4i(wk_i32(x.x), wk_i32(x.y), wk_i32(x
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let y0 = arguments.y0;
@@ -226,8 +230,10 @@ fn wk_i32x4(x: vec4f) -> vec4i { return vec4i(wk_i32(x.x), wk_i32(x.y), wk_i32(x
 fn wk_four(at: i32) -> vec4u { return vec4u(arena[at], arena[at + 1], arena[at + 2], arena[at + 3]); }
 
 @compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) local: u32) {
-  let invocation = i32((group.y * groups.x + group.x) * 64 + local);
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
+  let local = i32(index);
+  let workgroup = i32(group.y * groups.x + group.x);
+  let invocation = workgroup * 64 + local;
   let x0 = arguments.x0;
   let x1 = arguments.x1;
   let x2 = arguments.x2;

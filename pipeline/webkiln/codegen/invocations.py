@@ -1,0 +1,76 @@
+"""What one invocation does among many, for languages without loops over the parallel axes."""
+
+from collections.abc import Iterable
+
+from webkiln.codegen.dialect import Dialect, Threads
+from webkiln.codegen.points import Points
+from webkiln.codegen.values import accumulator, plus
+from webkiln.nest.expr import INT
+from webkiln.nest.nest import Loop
+from webkiln.plan.kernel import Kernel
+
+
+class Invocations(Points):
+    """One invocation computes one point with all its copies. Copies beyond the end of their axis are computed from whatever is
+    there and not stored, because loads cannot fail."""
+
+    def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
+        super().__init__(kernel, dialect)
+        self.threads = threads
+        self.groups = threads.groups if kernel.schedule.group > 1 else None
+        self.extents: dict[str, str] = {}
+
+    def parallel(self, loops: list[Loop]) -> None:
+        """Decode the number of the invocation, whose chunks lie row-major along `loops`."""
+        schedule, declared = self.kernel.schedule, self.here.declarations
+        number = self.threads.number if self.groups is None else self.groups.number
+        for loop in reversed(loops):
+            name = loop.axis
+            self.levels[name] = 0
+            extent = self.extents[name] = self.scalar(loop.extent, 0, 0)
+            span = schedule.span(name)
+            chunks = extent if span == 1 else self.declare(0, INT, f"({extent} + {span - 1}) / {span}")
+            place = number if loop is loops[0] else f"{number} % {chunks}"
+            self.begin(name, place if span == 1 else f"{place} * {span}")
+            if loop is not loops[0]:
+                number = self.declare(0, INT, f"{number} / {chunks}")
+        declared += self.threads.leave(f"{self.first(loops[0].axis)} >= {self.extents[loops[0].axis]}" if loops else f"{number} > 0")
+        along = schedule.lanes if self.vector in self.extents else self.width
+        self.copies = (along // self.width, schedule.count)
+        self.point()
+
+    def begin(self, name: str, start: str) -> None:
+        """Declare an axis whose chunk begins at `start`."""
+        self.declare(0, INT, start, name)
+
+    def first(self, name: str) -> str:
+        """The first place of all invocations that must leave together."""
+        return name
+
+    def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
+        if self.groups is None:
+            return super().spans(name, extent)
+        lanes, group, local = self.kernel.schedule.lanes, self.kernel.schedule.group, self.groups.local
+        rest = self.groups.strided(name, f"{extent} / {lanes} * {lanes} + {local}", extent, 1, group)
+        return [(lanes, self.groups.strided(name, f"{local} * {lanes}", extent, lanes, lanes * group)), (1, rest)]
+
+    def reduce_rows(self) -> None:
+        super().reduce_rows()
+        if self.groups is not None:
+            for position, t, v in self.accumulators():
+                self.here.statements += self.groups.gather(self.nest.accumulators[position], accumulator(position, t, v))
+
+    strays = False
+    """Whether the first of the copies may lie beyond the end of its axis too."""
+
+    @property
+    def ragged(self) -> bool:
+        return self.simd is not None and not self.kernel.schedule.whole
+
+    def put(self, statement: str, t: int, v: int) -> None:
+        offsets = {self.tile: t, self.vector: v - v % self.width if self.kernel.schedule.whole else v}
+        checked = [(name, offset) for name, offset in offsets.items() if name in self.extents and (offset or self.strays)]
+        conditions = [f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked]
+        if self.groups is not None and self.rows:
+            conditions.append(f"{self.groups.local} == 0")
+        self.here.statements.append(f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement)

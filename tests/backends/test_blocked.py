@@ -1,0 +1,77 @@
+"""Contractions by blocks of a workgroup give what the plain ones give: parts of blocks, guards, outer reductions, epilogues, infinities at the ends."""
+
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, Prepared, error, run_programs
+from tests.passes.graphs import evaluate_graph
+from webkiln.backends.program import program
+from webkiln.backends.table import FACTS
+from webkiln.ir.text import parse
+from webkiln.plan import schedule
+from webkiln.weights.shards import pieces, stored, write
+
+CONV = '{"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+GRAPHS = {
+    "whole blocks": """
+        input x: float32[64,32]
+        input w: float32[32,64]
+        y: float32[64,64] = MatMul(x, w)
+    """,
+    "parts of blocks": """
+        input x: float32[37,21]
+        input w: float32[21,45]
+        y: float32[37,45] = MatMul(x, w)
+    """,
+    "a batch": """
+        input x: float32[3,33,17]
+        input w: float32[3,17,40]
+        y: float32[3,33,40] = MatMul(x, w)
+    """,
+    "turned weights": """
+        input x: float32[37,24]
+        slot w: float32[44,24]
+        y: float32[37,44] = MatMul(x, w) {"transpose_b":true}
+    """,
+    "guards, outer reductions and an epilogue": f"""
+        input x: float32[1,11,35,20]
+        slot w: float32[3,3,20,40]
+        slot b: float32[40]
+        c: float32[1,6,35,40] = Conv(x, w, b) {CONV}
+        y: float32[1,6,35,40] = Relu(c)
+    """,
+}
+
+
+def prepared(name):
+    graph = parse(f"graph g\n{dedent(GRAPHS[name]).strip()}\noutput y = y\n")
+    rng = np.random.default_rng(len(name))
+    values = {item: rng.standard_normal(graph.type(item).shape).astype(np.float32) for item in (*graph.inputs, *graph.slots)}
+    values["x"][..., -1, 0] = np.inf
+    job = Job(graph, {item: values[item] for item in graph.inputs}, {item: values[item] for item in graph.slots})
+    made = program(graph, FACTS["webgpu"], "float32")
+    return graph, values, Prepared(made, job.inputs, write(pieces(stored(graph), "float32"), job.weights))
+
+
+def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "LARGE", 16)
+    cases = {name: prepared(name) for name in GRAPHS}
+    for name, (_, _, item) in cases.items():
+        depths = [item.program["kernels"][step["kernel"]]["schedule"].get("depth") for step in item.program["main"]]
+        assert depths == [16], name
+    results = run_programs([item for _, _, item in cases.values()], "webgpu", tmp_path)
+    for (name, (graph, values, _)), outputs in zip(cases.items(), results, strict=True):
+        with np.errstate(invalid="ignore"):
+            (reference,) = evaluate_graph(graph, values).values()
+        assert np.isinf(reference).any() or np.isnan(reference).any()
+        assert error(outputs["y"], reference) < 2e-5, name
+
+
+@pytest.mark.parametrize(("rows", "columns", "depth", "blocked"), [(256, 256, 256, True), (256, 256, 64, False), (64, 256, 256, False)])
+def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
+    text = f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny: float32[{rows},{columns}] = MatMul(x, w)"
+    made = program(parse(f"graph g\n{text}\noutput y = y\n"), FACTS["webgpu"], "float32")
+    (kernel,) = made["kernels"].values()
+    assert ("depth" in kernel["schedule"]) == blocked

@@ -1,0 +1,122 @@
+export const program = {};
+
+export function create(module, bytes = program.loaded) {
+  const end = Math.ceil(bytes / 64) * 64;
+  const buffer = new ArrayBuffer(end + 0);
+  const F32 = new Float32Array(buffer);
+  const I32 = new Int32Array(buffer);
+  const U32 = new Uint32Array(buffer);
+  const I16 = new Int16Array(buffer);
+  const U16 = new Uint16Array(buffer);
+  const I8 = new Int8Array(buffer);
+  const U8 = new Uint8Array(buffer);
+  const F64 = new Float64Array(buffer);
+  const I64 = new BigInt64Array(buffer);
+  const U64 = new BigUint64Array(buffer);
+  function k_30fee4ff5a07fef7(x0, y0, p0, p1, s0_0) {
+    for (let a0 = 0; a0 < p0; a0++) {
+      const v1 = a0 * s0_0;
+      let acc0_0_0 = -Infinity;
+      let lane0_0_0 = -Infinity;
+      let lane0_0_1 = -Infinity;
+      let lane0_0_2 = -Infinity;
+      let lane0_0_3 = -Infinity;
+      let r0 = 0;
+      for (; r0 + 3 < p1; r0 += 4) {
+        const v2 = v1 + r0;
+        const v3 = F32[x0 + v2];
+        const v4 = F32[x0 + v2 + 1];
+        const v5 = F32[x0 + v2 + 2];
+        const v6 = F32[x0 + v2 + 3];
+        lane0_0_0 = v3 > lane0_0_0 || v3 !== v3 ? v3 : lane0_0_0;
+        lane0_0_1 = v4 > lane0_0_1 || v4 !== v4 ? v4 : lane0_0_1;
+        lane0_0_2 = v5 > lane0_0_2 || v5 !== v5 ? v5 : lane0_0_2;
+        lane0_0_3 = v6 > lane0_0_3 || v6 !== v6 ? v6 : lane0_0_3;
+      }
+      for (; r0 < p1; r0 += 1) {
+        const v7 = v1 + r0;
+        const v8 = F32[x0 + v7];
+        acc0_0_0 = v8 > acc0_0_0 || v8 !== v8 ? v8 : acc0_0_0;
+      }
+      acc0_0_0 = lane0_0_0 > acc0_0_0 || lane0_0_0 !== lane0_0_0 ? lane0_0_0 : acc0_0_0;
+      acc0_0_0 = lane0_0_1 > acc0_0_0 || lane0_0_1 !== lane0_0_1 ? lane0_0_1 : acc0_0_0;
+      acc0_0_0 = lane0_0_2 > acc0_0_0 || lane0_0_2 !== lane0_0_2 ? lane0_0_2 : acc0_0_0;
+      acc0_0_0 = lane0_0_3 > acc0_0_0 || lane0_0_3 !== lane0_0_3 ? lane0_0_3 : acc0_0_0;
+      F32[y0 + a0] = acc0_0_0;
+    }
+  }
+  function k_a5043d97fdaeecd6(x0, x1, y0, p0, p1, s0_0) {
+    for (let a0 = 0; a0 < p0; a0++) {
+      const v1 = a0 * s0_0;
+      const v4 = F32[x1 + a0];
+      let acc0_0_0 = 0;
+      let lane0_0_0 = 0;
+      let lane0_0_1 = 0;
+      let lane0_0_2 = 0;
+      let lane0_0_3 = 0;
+      let r0 = 0;
+      for (; r0 + 3 < p1; r0 += 4) {
+        const v2 = v1 + r0;
+        const v3 = F32[x0 + v2];
+        const v5 = v3 - v4;
+        const v6 = Math.exp(v5);
+        const v7 = F32[x0 + v2 + 1];
+        const v8 = v7 - v4;
+        const v9 = Math.exp(v8);
+        const v10 = F32[x0 + v2 + 2];
+        const v11 = v10 - v4;
+        const v12 = Math.exp(v11);
+        const v13 = F32[x0 + v2 + 3];
+        const v14 = v13 - v4;
+        const v15 = Math.exp(v14);
+        lane0_0_0 = lane0_0_0 + v6;
+        lane0_0_1 = lane0_0_1 + v9;
+        lane0_0_2 = lane0_0_2 + v12;
+        lane0_0_3 = lane0_0_3 + v15;
+      }
+      for (; r0 < p1; r0 += 1) {
+        const v16 = v1 + r0;
+        const v17 = F32[x0 + v16];
+        const v18 = v17 - v4;
+        const v19 = Math.exp(v18);
+        acc0_0_0 = acc0_0_0 + v19;
+      }
+      acc0_0_0 = acc0_0_0 + lane0_0_0;
+      acc0_0_0 = acc0_0_0 + lane0_0_1;
+      acc0_0_0 = acc0_0_0 + lane0_0_2;
+      acc0_0_0 = acc0_0_0 + lane0_0_3;
+      F32[y0 + a0] = acc0_0_0;
+    }
+  }
+  function k_853a2318454d530b(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {
+    for (let a0 = 0; a0 < p0; a0++) {
+      const v1 = a0 * s0_0;
+      const v4 = F32[x1 + a0];
+      const v7 = F32[x2 + a0];
+      const v9 = a0 * s3_0;
+      for (let a1 = 0; a1 < p1; a1++) {
+        const v2 = v1 + a1;
+        const v3 = F32[x0 + v2];
+        const v5 = v3 - v4;
+        const v6 = Math.exp(v5);
+        const v8 = v6 / v7;
+        const v10 = v9 + a1;
+        F32[y0 + v10] = v8;
+      }
+    }
+  }
+  const entries = [
+  ];
+  return {
+    buffer,
+    base: 0,
+    init: (entry) => entries[entry](),
+    run: () => {
+    },
+    grow: (size) => {
+      const next = create(module, size);
+      new Uint8Array(next.buffer).set(U8);
+      return next;
+    },
+  };
+}

@@ -1,0 +1,173 @@
+#version 300 es
+precision highp float;
+precision highp int;
+uniform highp sampler2D x0;
+uniform ivec4 P[1];
+layout(location = 0) out float y0;
+
+ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+
+bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+
+float wk_max(float a, float b) { return a > b || wk_isnan(a) ? a : b; }
+
+void main() {
+  int p0 = P[0].x;
+  int p1 = P[0].y;
+  int s0_0 = P[0].z;
+  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int a0 = number;
+  if (uint(a0) >= uint(p0)) discard;
+  int v1 = a0 * s0_0;
+  float acc0_0_0 = uintBitsToFloat(0xff800000u);
+  for (int r0 = 0; r0 < p1; r0++) {
+    int v2 = v1 + r0;
+    float v3 = texelFetch(x0, wk_at(v2), 0).r;
+    acc0_0_0 = wk_max(acc0_0_0, v3);
+  }
+  y0 = acc0_0_0;
+}
+
+#version 300 es
+precision highp float;
+precision highp int;
+uniform highp sampler2D x0;
+uniform highp sampler2D x1;
+uniform ivec4 P[1];
+layout(location = 0) out float y0;
+
+ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+
+bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+
+int wk_i32(float x) {
+  if (wk_isnan(x)) return 0;
+  return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
+}
+
+void main() {
+  int p0 = P[0].x;
+  int p1 = P[0].y;
+  int s0_0 = P[0].z;
+  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int a0 = number;
+  if (uint(a0) >= uint(p0)) discard;
+  int v1 = a0 * s0_0;
+  float v4 = texelFetch(x1, wk_at(a0), 0).r;
+  float acc0_0_0 = 0.0;
+  for (int r0 = 0; r0 < p1; r0++) {
+    int v2 = v1 + r0;
+    float v3 = texelFetch(x0, wk_at(v2), 0).r;
+    float v5 = v3 - v4;
+    bool v6 = v5 < (-104.0);
+    float v7 = v6 ? (-104.0) : v5;
+    bool v8 = v7 > 89.0;
+    float v9 = v8 ? 89.0 : v7;
+    float v10 = v9 * 1.442695;
+    float v11 = roundEven(v10);
+    float v12 = v11 * 0.6933594;
+    float v13 = v9 - v12;
+    float v14 = v11 * (-0.00021219444);
+    float v15 = v13 - v14;
+    float v16 = 0.00019875691 * v15;
+    float v17 = v16 + 0.0013981999;
+    float v18 = v17 * v15;
+    float v19 = v18 + 0.008333452;
+    float v20 = v19 * v15;
+    float v21 = v20 + 0.041665796;
+    float v22 = v21 * v15;
+    float v23 = v22 + 0.16666666;
+    float v24 = v23 * v15;
+    float v25 = v24 + 0.5;
+    float v26 = v25 * v15;
+    float v27 = v26 * v15;
+    float v28 = v27 + v15;
+    float v29 = v28 + 1.0;
+    int v30 = wk_i32(v11);
+    int v31 = v30 >> (1 & 31);
+    int v32 = v31 + 127;
+    int v33 = v32 << (23 & 31);
+    float v34 = intBitsToFloat(v33);
+    float v35 = v29 * v34;
+    int v36 = v30 - v31;
+    int v37 = v36 + 127;
+    int v38 = v37 << (23 & 31);
+    float v39 = intBitsToFloat(v38);
+    acc0_0_0 += v35 * v39;
+  }
+  y0 = acc0_0_0;
+}
+
+#version 300 es
+precision highp float;
+precision highp int;
+uniform highp sampler2D x0;
+uniform highp sampler2D x1;
+uniform highp sampler2D x2;
+uniform ivec4 P[1];
+layout(location = 0) out float y0;
+
+ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+
+bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+
+int wk_i32(float x) {
+  if (wk_isnan(x)) return 0;
+  return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
+}
+
+void main() {
+  int p0 = P[0].x;
+  int p1 = P[0].y;
+  int s0_0 = P[0].z;
+  int s3_0 = P[0].w;
+  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int v1 = number / s3_0;
+  int v2 = number - v1 * s3_0;
+  int a0 = v1;
+  if (uint(a0) >= uint(p0)) discard;
+  int a1 = v2;
+  if (uint(a1) >= uint(p1)) discard;
+  int v3 = a0 * s0_0 + a1;
+  float v4 = texelFetch(x0, wk_at(v3), 0).r;
+  float v5 = texelFetch(x1, wk_at(a0), 0).r;
+  float v6 = v4 - v5;
+  bool v7 = v6 < (-104.0);
+  float v8 = v7 ? (-104.0) : v6;
+  bool v9 = v8 > 89.0;
+  float v10 = v9 ? 89.0 : v8;
+  float v11 = v10 * 1.442695;
+  float v12 = roundEven(v11);
+  float v13 = v12 * 0.6933594;
+  float v14 = v10 - v13;
+  float v15 = v12 * (-0.00021219444);
+  float v16 = v14 - v15;
+  float v17 = 0.00019875691 * v16;
+  float v18 = v17 + 0.0013981999;
+  float v19 = v18 * v16;
+  float v20 = v19 + 0.008333452;
+  float v21 = v20 * v16;
+  float v22 = v21 + 0.041665796;
+  float v23 = v22 * v16;
+  float v24 = v23 + 0.16666666;
+  float v25 = v24 * v16;
+  float v26 = v25 + 0.5;
+  float v27 = v26 * v16;
+  float v28 = v27 * v16;
+  float v29 = v28 + v16;
+  float v30 = v29 + 1.0;
+  int v31 = wk_i32(v12);
+  int v32 = v31 >> (1 & 31);
+  int v33 = v32 + 127;
+  int v34 = v33 << (23 & 31);
+  float v35 = intBitsToFloat(v34);
+  float v36 = v30 * v35;
+  int v37 = v31 - v32;
+  int v38 = v37 + 127;
+  int v39 = v38 << (23 & 31);
+  float v40 = intBitsToFloat(v39);
+  float v41 = v36 * v40;
+  float v42 = texelFetch(x2, wk_at(a0), 0).r;
+  float v43 = v41 / v42;
+  y0 = v43;
+}
