@@ -6,7 +6,7 @@ VARIABLES := $(foreach name,model encoding browser layers weights,$(if $($(name)
 # command:package, for Debian and Ubuntu
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools
 
-.PHONY: setup tools build verify report models test check bench
+.PHONY: setup tools build verify report models test check conformance bench
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json
 
@@ -55,6 +55,10 @@ models: setup
 
 test: setup
 	$(BIN)/pytest
+
+# The test cases of the onnx package, all of them; writes docs/operators.md.
+conformance: setup
+	$(BIN)/python -m tests.conformance $(backend)
 
 check: setup
 	$(BIN)/ruff check .

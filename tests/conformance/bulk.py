@@ -24,6 +24,10 @@ from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
 from webkiln.weights.shards import pieces, stored, write
 
+INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module);"
+RENAMED = """const { exports: all } = await WebAssembly.instantiate(module);
+  const exports = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
+"""How the code of a program finds its own functions among those of a module."""
 TOGETHER = 100
 """Programs of one module, and kernels of one file."""
 VARIANT = "simd"
@@ -37,7 +41,15 @@ class Failed:
     message: str
 
 
-Outcome = Mapping[str, np.ndarray] | Failed
+@dataclass(frozen=True)
+class Ran:
+    """What a graph gave; whether procedures of the CPU were part of it."""
+
+    outputs: Mapping[str, np.ndarray]
+    host: bool
+
+
+Outcome = Ran | Failed
 
 
 def optimised(graph: Graph) -> Graph:
@@ -83,7 +95,8 @@ def run_graphs(graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray
     answers = chromium.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 900) if frames else []
     for number, answer in zip(made, answers, strict=True):
         failure = json.loads(answer) if answer[:1] == b"{" else None
-        outcomes[number] = Failed(failure["error"]) if failure else frame.decode(answer).outputs
+        host = bool(made[number].program["procedures"])
+        outcomes[number] = Failed(failure["error"]) if failure else Ran(frame.decode(answer).outputs, host)
     return [outcome if outcome is not None else Failed("no answer") for outcome in outcomes]
 
 
@@ -99,19 +112,14 @@ def _module(numbers: Sequence[int], made: Mapping[int, Prepared], folder: Path, 
         objects, broken = _objects([joined([kernels[item] for item in part]) for part in parts]), {}
     except ToolError:
         objects, broken = _one_by_one(kernels)
-    wanted = {number: sorted(made[number].program["kernels"]) for number in numbers}
+    wanted = {number: [*made[number].program["kernels"], *made[number].program["procedures"]] for number in numbers}
     sound = [number for number in numbers if not broken.keys() & set(wanted[number])]
     mains = [_numbered((folder / str(number) / "code" / "main.c").read_text(), number) for number in sound]
     for number in sound:
         path = folder / str(number) / "code" / "wasm.js"
         text = path.read_text()
-        asked = "const { memory, init, run } = exports;"
-        assert asked in text
-        path.write_text(
-            text.replace(asked, f"const {{ memory, init_{number}: init, run_{number}: run }} = exports;").replace(
-                "exports.base()", f"exports.base_{number}()"
-            )
-        )
+        assert text.count(INSTANTIATED) == 1
+        path.write_text(text.replace(INSTANTIATED, RENAMED.replace("NUMBER", str(number))))
     loaded = max((made[number].program["loaded"] for number in sound), default=0)
     toolchain.link([*objects, *_objects([joined(mains)])], folder / name, loaded)
     for number in numbers:
@@ -156,4 +164,4 @@ def joined(files: Sequence[str]) -> str:
 
 def _numbered(main: str, number: int) -> str:
     """A program's functions under names of its own."""
-    return re.sub(r"\b(base|init|run)(?=\(|\"\))", rf"\1_{number}", main)
+    return re.sub(r"\b(?:(base|init|run|late)(?=\(|\"\))|(found)\b)", rf"\1\2_{number}", main)

@@ -37,8 +37,6 @@ def plain(call: Call, why: str) -> Choice:
 def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     nest = call.nest
-    if facts.targets:
-        return plain(call, "a fragment computes one element")
     if facts.width == 1 and not nest.accumulators:
         return plain(call, f"{facts.backend} computes one element at a time outside reductions")
     refusals = []

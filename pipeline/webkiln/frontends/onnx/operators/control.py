@@ -1,42 +1,84 @@
-"""If, Loop and Scan. What is decided while converting is written out."""
+"""If, Loop and Scan. What is known while converting is decided then."""
 
 from collections.abc import Sequence
 
-from webkiln.frontends.onnx.call import Call, Handler, Operand, as_tensor, known
+from webkiln.frontends.onnx.call import Call, Handler, OpenValueError, Operand, as_tensor, known
+from webkiln.frontends.onnx.facts import GraphFacts
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
-from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.builder import Block, GraphBuilder, Tensor
 
-MOST_STEPS = 1024
-
-
-def if_(call: Call) -> list[Operand]:
-    """The branch that a known condition chooses."""
-    chosen = bool(call.numbers(0).reshape(()))
-    return call.subgraph(call.builder, call.attr("then_branch" if chosen else "else_branch"), [])
+WRITTEN_OUT = 64
+"""How many steps of a loop are written out rather than repeated."""
 
 
-def loop(call: Call) -> list[Operand]:
-    """Written out step by step, while the condition is known."""
-    body = call.attr("body")
-    limit = int(call.numbers(0).reshape(())) if call.has(0) else MOST_STEPS
+def if_(call: Call) -> Sequence[Tensor | Operand]:
+    """The branch that a known condition chooses, or both."""
+    branches = [call.attr("then_branch"), call.attr("else_branch")]
+    if call.operand(0).is_constant:
+        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], [])
+
+    def block(graph: GraphFacts) -> Block:
+        return lambda builder, inputs: [as_tensor(builder, item) for item in call.subgraph(builder, graph, [])]
+
+    return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+
+
+def loop(call: Call) -> Sequence[Tensor | Operand]:
+    """Written out where the number of steps is known and small, or its shapes depend on the step; else repeated when the model runs."""
+    limit = int(call.numbers(0).reshape(())) if call.has(0) and call.operand(0).is_constant else None
+    begins = not call.has(1) or call.operand(1).is_constant
+    results = written_out(call, limit) if limit is not None and limit <= WRITTEN_OUT and begins else None
+    if results is not None:
+        return results
+    try:
+        return repeated(call, limit)
+    except OpenValueError:
+        results = written_out(call, limit) if limit is not None and begins else None
+        if results is None:
+            raise call.open(0 if call.has(0) and limit is None else 1) from None
+        return results
+
+
+def written_out(call: Call, limit: int) -> list[Operand] | None:
+    """The steps one after another, as long as it is known whether they go on; None where it is not."""
+    body, step = call.attr("body"), 0
     going = bool(call.numbers(1).reshape(())) if call.has(1) else True
     state = [call.operand(position) for position in range(2, len(call))]
     piles: list[list[Operand]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
-    step = 0
     while going and step < limit:
-        if step == MOST_STEPS:
-            raise call.unsupported(f"takes more than {MOST_STEPS} steps", "Write it as a Scan")
-        condition, *results = call.subgraph(call.builder, body, [known(step, "int64"), known(True, "bool"), *state])  # noqa: FBT003
+        condition, *results = call.subgraph(call.builder, body, [known(step, "int64"), known(1, "bool"), *state])
         if not condition.is_constant or condition.value is None:
-            raise call.open(1 if call.has(1) else 0)
+            return None
         going = bool(condition.value.reshape(()))
         state = results[: len(state)]
         for pile, result in zip(piles, results[len(state) :], strict=True):
             pile.append(result)
         step += 1
     return [*state, *(stacked(call, pile) for pile in piles)]
+
+
+def repeated(call: Call, bound: int | None) -> list[Tensor]:
+    """A loop of the program, whose condition also counts the steps where their number is data."""
+    body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
+    if len(body.outputs) - 1 > len(states) and bound is None:
+        raise call.open(0 if call.has(0) else 1)
+    begin = reshaped(call, call.tensor(1), ()) if call.has(1) else call.constant(1, "bool")
+    limit = reshaped(call, call.tensor(0), ()) if call.has(0) and bound is None else None
+    if limit is not None:
+        begin = call.op("And", [begin, call.op("Greater", [limit, call.like(0, limit)])])
+
+    def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
+        more, *results = (as_tensor(builder, item) for item in call.subgraph(builder, body, list(given)))
+        more = builder.op("Reshape", [more], {"shape": ()})
+        if limit is not None:
+            following = builder.op("Add", [given[0], builder.constant(1, "int64")])
+            more = builder.op("And", [more, builder.op("Less", [following, builder.inside(limit)])])
+        return [more, *results]
+
+    lasts, piles = call.builder.loop(begin, states, step, bound=bound)
+    return [*lasts, *piles]
 
 
 def stacked(call: Call, pile: Sequence[Operand]) -> Operand:

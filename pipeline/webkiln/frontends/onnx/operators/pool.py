@@ -52,8 +52,11 @@ def max_pool(call: Call) -> list[Tensor]:
 
 
 def average_pool(call: Call) -> Tensor:
+    return average_pool_of(call, call.tensor(0))
+
+
+def average_pool_of(call: Call, x: Tensor) -> Tensor:
     """Padding counts where asked for; what lies behind it, for the last windows, does not."""
-    x = call.tensor(0)
     place = placed(call, x)
     extra = beyond(call, x, place)
     if call.attr("count_include_pad", 0) and any((*place.low, *place.high)):

@@ -230,7 +230,7 @@ REDUCE: dict[str, Handler] = {
     "ReduceLogSum": reduction("ReduceSum", None, _logarithm), "ReduceLogSumExp": _log_sum_exp,
     "ArgMax": found("ArgMax"), "ArgMin": found("ArgMin"), "Softmax": softmax("Softmax"), "LogSoftmax": softmax("LogSoftmax"),
     "Hardmax": hardmax, "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm, "GroupNormalization": group_norm,
-    "LayerNormalization": layer_norm, "RMSNormalization": rms_norm, "LpNormalization": lp_norm,
+    "LayerNormalization": layer_norm, "RMSNormalization": rms_norm, "SimplifiedLayerNormalization": rms_norm, "LpNormalization": lp_norm,
     "MeanVarianceNormalization": mean_variance_norm, "LRN": local_response_norm,
     "CumSum": cumulative("CumSum"), "CumProd": cumulative("CumProd"),
 }  # fmt: skip

@@ -10,6 +10,8 @@ from webkiln.frontends.onnx.operators.conv import CONV
 from webkiln.frontends.onnx.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.onnx.operators.indexing import INDEXING
 from webkiln.frontends.onnx.operators.linear import LINEAR
+from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
+from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
 from webkiln.frontends.onnx.operators.pool import POOL
 from webkiln.frontends.onnx.operators.quantize import QUANTIZE
 from webkiln.frontends.onnx.operators.recurrent import RECURRENT
@@ -37,4 +39,4 @@ OPERATORS: dict[str, Handler] = {
     **ATTENTION,
 }
 
-DOMAINS: Mapping[str, Mapping[str, Handler]] = {"": OPERATORS}
+DOMAINS: Mapping[str, Mapping[str, Handler]] = {"": OPERATORS, "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE}}

@@ -1,0 +1,118 @@
+"""Quantised operators of the domain com.microsoft: each is computed on real numbers between dequantising and quantising."""
+
+from collections.abc import Callable
+
+from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.operators.elementwise import cast
+from webkiln.frontends.onnx.operators.linear import product
+from webkiln.frontends.onnx.operators.pool import average_pool_of
+from webkiln.frontends.onnx.operators.quantize import (
+    along,
+    centred,
+    dequantize_linear,
+    dequantized,
+    dynamic_scale,
+    quantize_linear,
+    quantized,
+)
+from webkiln.frontends.onnx.operators.shape import reshaped, transposed
+from webkiln.ops.builder import Tensor
+
+
+def real(call: Call, position: int) -> Tensor:
+    """An operand with its scale and zero point behind it, as real numbers."""
+    return dequantized(call, call.tensor(position), call.tensor(position + 1), call.optional(position + 2))
+
+
+def given(call: Call, y: Tensor, position: int, dtype: str) -> Tensor:
+    """Quantised by the scale and zero point at `position`."""
+    return quantized(call, y, call.tensor(position), call.optional(position + 1), dtype)
+
+
+def two(op: str) -> Handler:
+    return lambda call: given(call, call.op(op, [real(call, 0), real(call, 3)]), 6, call.type(0).dtype)
+
+
+def one(function: Callable[[Call, Tensor], Tensor]) -> Handler:
+    return lambda call: given(call, function(call, real(call, 0)), 3, call.type(0).dtype)
+
+
+def _sigmoid(call: Call, x: Tensor) -> Tensor:
+    return call.op("Sigmoid", [x])
+
+
+def _leaky_relu(call: Call, x: Tensor) -> Tensor:
+    return call.op("LeakyRelu", [x], {"alpha": call.attr("alpha", 0.01)})
+
+
+def _softmax(call: Call, x: Tensor) -> Tensor:
+    return call.op("Softmax", [x], {"axis": call.axis(call.attr("axis", -1), x.type.rank)})
+
+
+def _average_pool(call: Call, x: Tensor) -> Tensor:
+    return between(call, x, lambda y: average_pool_of(call, y))
+
+
+def _global_average_pool(call: Call, x: Tensor) -> Tensor:
+    return between(call, x, lambda y: call.op("ReduceMean", [y], {"axes": tuple(range(2, y.type.rank)), "keepdims": True}))
+
+
+def between(call: Call, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """With channels first, wherever they are."""
+    if not call.attr("channels_last", 0):
+        return function(x)
+    rank = x.type.rank
+    y = function(transposed(call, x, (0, rank - 1, *range(1, rank - 1))))
+    return transposed(call, y, (0, *range(2, rank), 1))
+
+
+def concat(call: Call) -> Tensor:
+    """Operands: scale and zero point of the result, then each part with its own."""
+    parts = [real(call, position) for position in range(2, len(call), 3)]
+    axis = call.axis(call.attr("axis"), parts[0].type.rank)
+    return given(call, call.op("Concat", parts, {"axis": axis}), 0, call.type(2).dtype)
+
+
+def gemm(call: Call) -> Tensor:
+    """Operands: a, b with scales and zero points, an int32 bias of their product, and scale and zero point of the result, if it has any."""
+    a, b = (
+        centred(call, call.tensor(0), call.optional(2), 1),
+        centred(call, call.tensor(3), call.optional(5), 0 if call.attr("transB", 0) else 1),
+    )
+    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": bool(call.attr("transB", 0))}
+    y = call.op("MatMul", [a, b], attrs)
+    if call.has(6):
+        y = call.op("Add", [y, call.tensor(6)])
+    whole = cast(call, y, "float32") * call.attr("alpha", 1.0)
+    for position in (1, 4):
+        whole = call.op("Mul", [whole, along(call, call.tensor(position), y, 1)])
+    return given(call, whole, 7, call.type(0).dtype) if call.has(7) else whole
+
+
+def matmul_to_float(call: Call) -> Tensor:
+    """Operands: a, b, their scales, their zero points, a bias."""
+    a, b = call.tensor(0), call.tensor(1)
+    y = cast(call, product(call, centred(call, a, call.optional(4), 0), centred(call, b, call.optional(5), b.type.rank - 1)), "float32")
+    for position in (2, 3):
+        scale = call.tensor(position)
+        y = call.op("Mul", [y, reshaped(call, scale, () if scale.type.size == 1 else (scale.type.size,))])
+    return call.op("Add", [y, call.tensor(6)]) if call.has(6) else y
+
+
+def dynamic_matmul(call: Call) -> Tensor:
+    """A real a, quantised by its own range; operands: a, b, scale and zero point of b, a bias."""
+    a, b = call.tensor(0), call.tensor(1)
+    scale, zero = dynamic_scale(call, a)
+    left = centred(call, quantized(call, a, scale, zero, "uint8"), zero, 0)
+    y = cast(call, product(call, left, centred(call, b, call.optional(3), b.type.rank - 1)), "float32")
+    other = call.tensor(2)
+    y = call.op("Mul", [call.op("Mul", [y, scale]), reshaped(call, other, () if other.type.size == 1 else (other.type.size,))])
+    return call.op("Add", [y, call.tensor(4)]) if call.has(4) else y
+
+
+MICROSOFT_QUANTIZE: dict[str, Handler] = {
+    "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "QLinearAdd": two("Add"), "QLinearMul": two("Mul"),
+    "QLinearSigmoid": one(_sigmoid), "QLinearLeakyRelu": one(_leaky_relu), "QLinearSoftmax": one(_softmax),
+    "QLinearAveragePool": one(_average_pool), "QLinearGlobalAveragePool": one(_global_average_pool), "QLinearConcat": concat,
+    "QGemm": gemm, "MatMulIntegerToFloat": matmul_to_float, "DynamicQuantizeMatMul": dynamic_matmul,
+}  # fmt: skip

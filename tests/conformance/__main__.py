@@ -1,0 +1,62 @@
+"""make conformance [backend=js,wasm]: runs the cases of the onnx package on backends, in Chromium, and writes docs/operators.md."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.conformance.cases import cases, kept
+from tests.conformance.judge import Verdict, judge
+from tests.conformance.report import Cell, counted, skipped, write_page
+from webkiln.recipe import BACKENDS, choose
+
+
+def cells(verdicts: Sequence[Verdict], backend: str) -> dict[str, Cell]:
+    table: dict[str, Cell] = {}
+    for verdict in verdicts:
+        before = table.get(verdict.case.operator, Cell(0, 0))
+        host = before.host or (verdict.host and backend not in ("js", "wasm"))
+        table[verdict.case.operator] = Cell(before.total + 1, before.passed + (verdict.wrong is None), host)
+    return table
+
+
+def surprises(verdicts: Sequence[Verdict], backend: str) -> list[str]:
+    """Cases that fail without a row in the skip file, and those that pass with one."""
+    expected = skipped(backend)
+    names = {verdict.case.name for verdict in verdicts}
+    lines = [f"{verdict.case.name} fails: {verdict.wrong}" for verdict in verdicts if verdict.wrong and verdict.case.name not in expected]
+    lines += [f"{v.case.name} passes, but is skipped: {expected[v.case.name]}" for v in verdicts if not v.wrong and v.case.name in expected]
+    return lines + [f"{name} is skipped, but is no kept case" for name in expected if name not in names]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
+    parser.add_argument("backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default")
+    chosen = parser.parse_args().backend
+    everything, wanted = cases(), kept()
+    reasons = counted(everything)
+    print(f"{len(everything)} cases: {len(wanted)} kept, {sum(reasons.values())} excluded")
+    print("\n".join(f"  {count:4} {reason}" for reason, count in reasons.items()))
+    failed = False
+    fresh, fixed = {}, {}
+    for backend in choose("backend", chosen.split(","), BACKENDS) if chosen else BACKENDS:
+        start = time.perf_counter()
+        with TemporaryDirectory() as folder:
+            verdicts = judge(wanted, backend, Path(folder))
+        fresh[backend] = cells(verdicts, backend)
+        fixed = {name: sum(v.fixed for v in verdicts if v.case.operator == name) for name in fresh[backend]}
+        lines = surprises(verdicts, backend)
+        passed = sum(verdict.wrong is None for verdict in verdicts)
+        print(
+            f"{backend}: {passed} of {len(verdicts)} pass, {len(skipped(backend))} skipped, {time.perf_counter() - start:.0f} s", flush=True
+        )
+        print("".join(f"  {line}\n" for line in lines), end="")
+        failed = failed or bool(lines)
+    write_page(fresh, fixed)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Runs cases on a backend and says what is wrong with each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conformance.bulk import Failed, Ran, run_graphs
+from tests.conformance.cases import Conformance, Prepared, mismatch, prepare
+from webkiln.errors import WebkilnError
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a case, or None; whether it used the host, and whether operands were built in."""
+
+    case: Conformance
+    wrong: str | None
+    host: bool = False
+    fixed: bool = False
+
+
+def judge(cases: Sequence[Conformance], backend: str, folder: Path) -> list[Verdict]:
+    prepared: list[Prepared] = []
+    broken: dict[str, str] = {}
+    for case in cases:
+        try:
+            prepared += prepare(case)
+        except WebkilnError as error:
+            broken[case.name] = f"{type(error).__name__}: {error}"
+    outcomes = run_graphs([item.graph for item in prepared], [item.inputs for item in prepared], backend, folder)
+    wrong: dict[str, str] = dict(broken)
+    host: set[str] = set()
+    for item, outcome in zip(prepared, outcomes, strict=True):
+        if (found := objection(item, outcome)) is not None:
+            wrong.setdefault(item.case.name, found)
+        if isinstance(outcome, Ran) and outcome.host:
+            host.add(item.case.name)
+    fixed = {item.case.name for item in prepared if item.fixed}
+    return [Verdict(case, wrong.get(case.name), case.name in host, case.name in fixed) for case in cases]
+
+
+def objection(item: Prepared, outcome: Ran | Failed) -> str | None:
+    if isinstance(outcome, Failed):
+        return outcome.message
+    for name, reference in item.outputs.items():
+        if (found := mismatch(item.case, outcome.outputs[name], reference)) is not None:
+            return f"{name} {found}"
+    return None

@@ -1,0 +1,122 @@
+"""Which cases pass on which backend: docs/operators.md, and its header of digests."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from tests.backends.harness import ROOT
+from tests.conformance.cases import Conformance, cases, kept
+from webkiln.recipe import BACKENDS
+
+PAGE = ROOT / "docs" / "operators.md"
+SKIPS = Path(__file__).with_name("skips.toml")
+OPERATORS = ROOT / "pipeline" / "webkiln" / "ops"
+HEAD = """# ONNX operators
+
+Every operator that the tests of the `onnx` package have a case for, and how many of its cases pass on each backend, in Chromium. The page is written by `make conformance`,
+which runs them anew; `make conformance backend=js` does so for one column. *n of m* has failing cases, which are listed under [Skipped](#skipped) with the reason. *host* marks what a GPU
+backend computes on the CPU, in whole or in part: it reads back, computes and uploads (sorting, and what gives as many results as the data says). *built in* counts the cases in which an operand that decides shapes
+(the shape of a Reshape, the axes of a reduction) is an input of the test: it is a part of the program then, as it is an initialiser of every exported model. How models are read is said in [onnx.md](onnx.md).
+"""
+STATED = re.compile(r"^\* (\w+): operators `(\w+)`, skips `(\w+)`, onnx ([\w.]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Of one operator on one backend: cases, those that pass, and whether some use the host."""
+
+    total: int
+    passed: int
+    host: bool = False
+
+    def __str__(self) -> str:
+        count = str(self.total) if self.passed == self.total else f"{self.passed} of {self.total}"
+        return f"{count} host" if self.host else count
+
+
+@dataclass(frozen=True)
+class Skip:
+    case: str
+    backends: tuple[str, ...]
+    reason: str
+
+
+def skips() -> list[Skip]:
+    rows = tomllib.loads(SKIPS.read_text()).get("skip", [])
+    return [Skip(row["case"], tuple(row["backends"]), row["reason"]) for row in rows]
+
+
+def skipped(backend: str) -> dict[str, str]:
+    """Case -> reason."""
+    return {row.case: row.reason for row in skips() if backend in row.backends}
+
+
+def digest(paths: Iterable[Path]) -> str:
+    joined = hashlib.sha256()
+    for path in sorted(paths):
+        joined.update(path.name.encode() + b"\0" + path.read_bytes())
+    return joined.hexdigest()[:16]
+
+
+def state() -> tuple[str, str, str]:
+    """What results depend on: operators, skips, cases."""
+    return digest(OPERATORS.glob("*.py")), digest([SKIPS]), onnx.__version__
+
+
+def stated() -> dict[str, tuple[str, ...]]:
+    """The state at which each column of the page was computed."""
+    return {backend: tuple(rest) for backend, *rest in STATED.findall(PAGE.read_text("utf-8"))} if PAGE.exists() else {}
+
+
+def columns() -> dict[str, dict[str, str]]:
+    """Backend -> operator -> cell, as the page has them."""
+    if not PAGE.exists():
+        return {}
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text("utf-8").splitlines() if line.startswith("|")]
+    heads = [row for row in rows if row[0] == "operator"]
+    if not heads:
+        return {}
+    names = heads[0][3:]
+    return {
+        name: {row[0].strip("`"): row[3 + position] for row in rows if len(row) == len(heads[0]) and row[0] not in ("operator", "---")}
+        for position, name in enumerate(names)
+    }
+
+
+def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
+    """How many cases are out of scope, by reason."""
+    reasons: dict[str, int] = {}
+    for case in case_list:
+        if case.excluded is not None:
+            reasons[case.excluded] = reasons.get(case.excluded, 0) + 1
+    return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+
+
+def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int]) -> None:
+    """Write the page with fresh columns in place of old ones; `fixed` counts cases by operator whose operands are built in."""
+    table = {backend: dict(column) for backend, column in columns().items()}
+    table |= {backend: {name: str(cell) for name, cell in column.items()} for backend, column in fresh.items()}
+    states = stated() | dict.fromkeys(fresh, state())
+    totals: dict[str, int] = {}
+    for case in kept():
+        totals[case.operator] = totals.get(case.operator, 0) + 1
+    reasons = counted(cases())
+    lines = [HEAD, "Computed at:\n"]
+    lines += [
+        f"* {name}: operators `{states[name][0]}`, skips `{states[name][1]}`, onnx {states[name][2]}" for name in BACKENDS if name in states
+    ]
+    lines.append(f"\n{len(cases())} cases: {sum(totals.values())} kept, {sum(reasons.values())} excluded.\n")
+    lines += [f"| operator | cases | built in | {' | '.join(BACKENDS)} |", f"|---|---|---|{'---|' * len(BACKENDS)}"]
+    for name in sorted(totals, key=lambda name: (name.startswith("("), name)):
+        cells = [table.get(backend, {}).get(name, "") for backend in BACKENDS]
+        lines.append(f"| `{name}` | {totals[name]} | {fixed.get(name, 0) or ''} | {' | '.join(cells)} |")
+    lines += ["\n## Excluded\n", "What is no inference on dense numbers, by rule.\n", "| reason | cases |", "|---|---|"]
+    lines += [f"| {reason} | {count} |" for reason, count in reasons.items()]
+    lines += ["\n## Skipped\n", "| case | backends | reason |", "|---|---|---|"]
+    lines += [f"| {row.case} | {', '.join(row.backends)} | {row.reason} |" for row in skips()]
+    PAGE.write_text("\n".join(lines) + "\n", "utf-8")

@@ -1,0 +1,148 @@
+"""The operators of com.microsoft against onnxruntime, on js and wasm."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from tests.backends.harness import Job, error, run
+from tests.frontends.onnx.models import model
+from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from webkiln.frontends.onnx.operators.microsoft import MICROSOFT
+from webkiln.frontends.onnx.operators.microsoft_quantize import MICROSOFT_QUANTIZE
+
+RNG = np.random.default_rng(20)
+
+
+def real(*shape: int, scale: float = 1.0) -> np.ndarray:
+    return (RNG.standard_normal(shape) * scale).astype(np.float32)
+
+
+def small(*shape: int, dtype: str = "uint8") -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return RNG.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+
+
+def scale(value: float) -> np.ndarray:
+    return np.array(value, np.float32)
+
+
+def zero(value: int, dtype: str = "uint8") -> np.ndarray:
+    return np.array(value, dtype)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One node: operands (None is absent), attributes, outputs that are compared. `off`: how far integers may differ, where a half is rounded."""
+
+    op: str
+    inputs: tuple[np.ndarray | None, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+    outputs: tuple[int, ...] = (0,)
+    off: int = 0
+
+    def model(self):
+        names = [f"x{n}" if value is not None else "" for n, value in enumerate(self.inputs)]
+        outputs = [f"y{n}" if n in self.outputs else "" for n in range(max(self.outputs) + 1)]
+        domain = "" if self.op == "SimplifiedLayerNormalization" else "com.microsoft"
+        node = helper.make_node(self.op, names, outputs, "node", domain=domain, **self.attrs)
+        inputs = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+            for name, value in zip(names, self.inputs, strict=True)
+            if value is not None
+        ]
+        return model([node], inputs, [helper.make_empty_tensor_value_info(name) for name in outputs if name], opset=17, microsoft=True)
+
+    @property
+    def values(self):
+        return {f"x{n}": value for n, value in enumerate(self.inputs) if value is not None}
+
+
+X, H = real(2, 5, 8), real(8)
+U8 = (small(2, 3, 6, 6), scale(0.03), zero(120))
+OUT = (scale(0.05), zero(110))
+
+TRIED = [
+    Tried("Gelu", (X,)),
+    Tried("BiasGelu", (X, H)),
+    Tried("FastGelu", (X, H)),
+    Tried("FastGelu", (X,)),
+    Tried("QuickGelu", (X,), {"alpha": 1.5}),
+    Tried("FusedConv", (real(1, 4, 6, 6), real(5, 4, 3, 3), real(5), real(1, 5, 6, 6)), {"activation": "Relu", "pads": [1, 1, 1, 1]}),
+    Tried("FusedConv", (real(1, 4, 6, 6), real(4, 1, 3, 3)), {"activation": "LeakyRelu", "activation_params": [0.2], "group": 4}),
+    Tried("FusedGemm", (real(3, 4), real(5, 4), real(5)), {"transB": 1, "alpha": 0.5, "activation": "LeakyRelu", "activation_alpha": 0.1}),
+    Tried("FusedMatMul", (real(2, 4, 3), real(2, 5, 4)), {"transA": 1, "transB": 1, "alpha": 0.25}),
+    Tried("SkipLayerNormalization", (X, real(2, 5, 8), H, real(8), real(8)), {"epsilon": 1e-5}, (0, 3)),
+    Tried("SkipLayerNormalization", (X, real(2, 5, 8), H), {"epsilon": 1e-5}),
+    Tried("SkipSimplifiedLayerNormalization", (X, real(2, 5, 8), H), {"epsilon": 1e-5}, (0, 3)),
+    Tried("SimplifiedLayerNormalization", (X, H), {"axis": -1, "epsilon": 1e-5, "stash_type": 1}),
+    Tried(
+        "EmbedLayerNormalization",
+        (
+            small(2, 5).astype(np.int32) % 9,
+            small(2, 5).astype(np.int32) % 2,
+            real(9, 8),
+            real(6, 8),
+            real(2, 8),
+            H,
+            real(8),
+            (small(2, 5) % 2).astype(np.int32),
+        ),
+        {"epsilon": 1e-5},
+        (0, 1),
+    ),
+    Tried(
+        "EmbedLayerNormalization",
+        (small(2, 5).astype(np.int32) % 9, None, real(9, 8), real(6, 8), None, H, real(8)),
+        {"epsilon": 1e-5},
+        (0, 1),
+    ),
+    Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2}),
+    Tried("Attention", (X, real(8, 24), real(24), np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)), {"num_heads": 2}),
+    Tried("Attention", (X, real(8, 24), real(24), np.array([3, 5], np.int32)), {"num_heads": 4}),
+    Tried("Attention", (X, real(8, 24), real(24)), {"num_heads": 2, "unidirectional": 1}),
+    Tried("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 8), real(24)), {"num_heads": 2}),
+    Tried("MultiHeadAttention", (X, real(2, 7, 8), real(2, 7, 8), None, None, real(1, 2, 5, 7)), {"num_heads": 2, "scale": 0.3}),
+    Tried("MatMulNBits", (real(3, 32), small(6, 2, 8), real(12, scale=0.1)), {"K": 32, "N": 6, "bits": 4, "block_size": 16}),
+    Tried("MatMulNBits", (real(3, 32), small(6, 2, 8), real(12, scale=0.1), small(6)), {"K": 32, "N": 6, "bits": 4, "block_size": 16}),
+    Tried("QuantizeLinear", (X, scale(0.03), zero(100))),
+    Tried("DequantizeLinear", (small(3, 4), scale(0.03), zero(100))),
+    Tried("QLinearAdd", (*U8, small(6), scale(0.02), zero(128), *OUT), off=1),
+    Tried("QLinearMul", (*U8, small(6), scale(0.02), zero(128), *OUT), off=1),
+    Tried("QLinearSigmoid", (*U8, scale(1 / 256), zero(0)), off=1),
+    Tried("QLinearLeakyRelu", (*U8, *OUT), {"alpha": 0.1}, off=1),
+    Tried("QLinearSoftmax", (*U8, scale(1 / 256), zero(0)), {"axis": -1, "opset": 13}, off=1),
+    Tried("QLinearAveragePool", (*U8, *OUT), {"kernel_shape": [2, 2], "strides": [2, 2]}, off=1),
+    Tried("QLinearGlobalAveragePool", (*U8, scale(0.01), zero(128)), off=1),
+    Tried("QLinearGlobalAveragePool", (small(2, 6, 6, 3), scale(0.03), zero(120), scale(0.01), zero(128)), {"channels_last": 1}, off=1),
+    Tried("QLinearConcat", (*OUT, small(2, 3), scale(0.03), zero(120), small(2, 4), scale(0.04), zero(99)), {"axis": 1}, off=1),
+    Tried("QGemm", (small(3, 4), scale(0.02), zero(120), small(4, 5), scale(0.03), zero(130), None, *OUT), off=1),
+    Tried("QGemm", (small(3, 4), scale(0.02), zero(120), small(5, 4), scale(0.03), zero(130)), {"transB": 1, "alpha": 0.5}),
+    Tried("MatMulIntegerToFloat", (small(3, 4), small(4, 5), scale(0.02), scale(0.03), zero(120), zero(130), real(5))),
+    Tried("DynamicQuantizeMatMul", (real(3, 4), small(4, 5), scale(0.03), zero(130), real(5))),
+]
+
+
+def test_every_operator_is_tried():
+    assert {tried.op for tried in TRIED} == {*MICROSOFT, *MICROSOFT_QUANTIZE}
+
+
+@pytest.fixture(scope="module", params=["js", "wasm"])
+def results(request, tmp_path_factory):
+    graphs = [converted(tried.model()) for tried in TRIED]
+    jobs = [Job(graph, tried.values, graph.weights) for graph, tried in zip(graphs, TRIED, strict=True)]
+    return run(jobs, request.param, tmp_path_factory.mktemp("jobs"))
+
+
+@pytest.mark.parametrize("number", range(len(TRIED)), ids=[f"{number}-{tried.op}" for number, tried in enumerate(TRIED)])
+def test_operators_agree_with_onnxruntime(results, number):
+    tried = TRIED[number]
+    for name, value in onnxruntime_outputs(tried.model(), tried.values).items():
+        got = results[number][name]
+        assert (got.dtype, got.shape) == (value.dtype, value.shape)
+        if value.dtype.kind == "f":
+            assert error(got, value) < 1e-4
+        else:
+            assert np.abs(got.astype(int) - value.astype(int)).max() <= tried.off
