@@ -11,16 +11,16 @@ import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
  */
 
 /**
- * The generated part of a program. `buffers` holds [storage, elements] of every texture, with 0 elements where a layout tells; `entries`
+ * The generated part of a program. `buffers` holds [format, elements] of every texture, with 0 elements where a layout tells; `entries`
  * decode weights; `main` is the network.
  * @typedef {object} Generated
- * @property {[storage: Dtype, elements: number][]} buffers
+ * @property {[format: string, elements: number][]} buffers
  * @property {Record<string, Kernel>} kernels
  * @property {[kernel: string, operands: (number | Part)[], args: number[]][]} entries
  * @property {(engine: Textures, ...placeholders: number[]) => void} main
  */
 
-/** @typedef {{ storage: Dtype, elements: number, width: number, height: number, texture: WebGLTexture, id: number }} Buffer */
+/** @typedef {{ format: string, elements: number, width: number, height: number, texture: WebGLTexture, id: number }} Buffer */
 
 /** @typedef {{ program: WebGLProgram, args: WebGLUniformLocation | null }} Linked */
 
@@ -36,7 +36,7 @@ const POLL_MS = 4;
  */
 const failure = (code, message) => Object.assign(new Error(message), { code });
 
-/** One program in textures of one texel an element, row after row of a width that is a power of two. @implements {Engine} */
+/** One program in textures of one or four elements a texel, row after row of a width that is a power of two. @implements {Engine} */
 class Textures {
   /**
    * @param {WebGL2RenderingContext} gl
@@ -47,11 +47,12 @@ class Textures {
     this.generated = generated;
     this.limit = gl.getParameter(gl.MAX_TEXTURE_SIZE);
     this.shift = Math.min(12, Math.floor(Math.log2(this.limit)));
-    /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any }>} */
+    /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any, lanes: number }>} */
     this.formats = {
-      float32: { internal: gl.R32F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array },
-      int32: { internal: gl.R32I, format: gl.RED_INTEGER, type: gl.INT, all: gl.RGBA_INTEGER, array: Int32Array },
-      uint32: { internal: gl.R32UI, format: gl.RED_INTEGER, type: gl.UNSIGNED_INT, all: gl.RGBA_INTEGER, array: Uint32Array },
+      float32x4: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
+      float32: { internal: gl.R32F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 1 },
+      int32: { internal: gl.R32I, format: gl.RED_INTEGER, type: gl.INT, all: gl.RGBA_INTEGER, array: Int32Array, lanes: 1 },
+      uint32: { internal: gl.R32UI, format: gl.RED_INTEGER, type: gl.UNSIGNED_INT, all: gl.RGBA_INTEGER, array: Uint32Array, lanes: 1 },
     };
     /** @type {(Buffer | undefined)[]} */
     this.buffers = [];
@@ -66,7 +67,7 @@ class Textures {
   /** Compiles every kernel at once, and waits for all. What is too large for a texture is told before. */
   async link() {
     const { gl } = this;
-    for (const [, elements] of this.generated.buffers) this.sides(elements);
+    for (const [format, elements] of this.generated.buffers) this.sides(format, elements);
     const texts = [...new Set(Object.values(this.generated.kernels).map(kernel => kernel.text))];
     const vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
     const made = texts.map(text => {
@@ -120,38 +121,40 @@ class Textures {
 
   /**
    * Width and height of a texture.
+   * @param {string} format
    * @param {number} elements
    */
-  sides(elements) {
-    const width = 1 << this.shift, height = Math.ceil(elements / width);
-    if (height <= this.limit) return { width: Math.max(Math.min(elements, width), 1), height: Math.max(height, 1) };
-    throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.limit << this.shift} here`);
+  sides(format, elements) {
+    const { lanes } = this.format(format);
+    const texels = Math.ceil(elements / lanes), width = 1 << this.shift, height = Math.ceil(texels / width);
+    if (height <= this.limit) return { width: Math.max(Math.min(texels, width), 1), height: Math.max(height, 1) };
+    throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${(this.limit << this.shift) * lanes} here`);
   }
 
   /**
-   * @param {Dtype} storage
+   * @param {string} format
    * @param {number} elements
    * @returns {Buffer}
    */
-  allocate(storage, elements) {
+  allocate(format, elements) {
     const { gl } = this;
-    const { width, height } = this.sides(elements);
+    const { width, height } = this.sides(format, elements);
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
-    gl.texStorage2D(gl.TEXTURE_2D, 1, this.format(storage).internal, width, height);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, this.format(format).internal, width, height);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    return { storage, elements, width, height, texture, id: this.made++ };
+    return { format, elements, width, height, texture, id: this.made++ };
   }
 
-  /** @param {string} storage */
-  format(storage) {
-    return /** @type {NonNullable<Textures['formats'][string]>} */ (this.formats[storage]);
+  /** @param {string} name */
+  format(name) {
+    return /** @type {NonNullable<Textures['formats'][string]>} */ (this.formats[name]);
   }
 
   /** @param {number} number */
   numbered(number) {
-    return this.buffers[number] ??= this.allocate(.../** @type {[Dtype, number]} */ (this.generated.buffers[number]));
+    return this.buffers[number] ??= this.allocate(.../** @type {[string, number]} */ (this.generated.buffers[number]));
   }
 
   /**
@@ -186,13 +189,13 @@ class Textures {
    * @param {Buffer} buffer
    * @param {Float32Array | Int32Array | Uint32Array} data
    */
-  upload({ storage, texture }, data) {
+  upload({ format: name, texture }, data) {
     const { gl } = this;
-    const { format, type } = this.format(storage);
-    const rows = data.length >> this.shift, start = rows << this.shift;
+    const { format, type, lanes } = this.format(name);
+    const texels = data.length / lanes, rows = texels >> this.shift, rest = texels - (rows << this.shift);
     gl.bindTexture(gl.TEXTURE_2D, texture);
     if (rows > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 1 << this.shift, rows, format, type, data);
-    if (data.length > start) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, data.length - start, 1, format, type, data, start);
+    if (rest > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, rest, 1, format, type, data, data.length - rest * lanes);
   }
 
   /**
@@ -257,11 +260,11 @@ class Textures {
   arrange({ buffers = [] }) {
     const { gl } = this;
     buffers.forEach((elements, number) => {
-      const [storage] = /** @type {[Dtype, number]} */ (this.generated.buffers[number]);
+      const [format] = /** @type {[string, number]} */ (this.generated.buffers[number]);
       const old = this.buffers[number];
       if (old?.elements === elements) return;
       if (old) gl.deleteTexture(old.texture);
-      this.buffers[number] = this.allocate(storage, elements);
+      this.buffers[number] = this.allocate(format, elements);
       for (const framebuffer of this.targets.values()) gl.deleteFramebuffer(framebuffer);
       this.targets.clear();
     });
@@ -319,15 +322,15 @@ class Textures {
   words(place) {
     const { gl } = this;
     const buffer = this.numbered(place);
-    const { format, type, all, array } = this.format(buffer.storage);
+    const { format, type, all, array, lanes } = this.format(buffer.format);
     this.source(buffer);
     const single = gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
-    const channels = single ? 1 : 4;
-    const data = new array(buffer.width * buffer.height * channels);
+    const step = single ? 1 : 4 / lanes;
+    const data = new array(buffer.width * buffer.height * lanes * step);
     gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
     this.settle();
     const values = new array(buffer.elements);
-    for (let index = 0; index < values.length; index++) values[index] = data[index * channels];
+    for (let index = 0; index < values.length; index++) values[index] = data[index * step];
     return values;
   }
 
@@ -354,7 +357,7 @@ class Textures {
   /** @param {Move[]} moves */
   copy(moves) {
     const values = moves.map(({ source, target }) => {
-      const from = this.numbered(source), value = this.allocate(from.storage, from.elements);
+      const from = this.numbered(source), value = this.allocate(from.format, from.elements);
       this.transfer(from, value);
       return { value, target };
     });

@@ -40,7 +40,6 @@ export class WebGpuEngine {
     this.inits.finish();
     /** @type {Promise<any>} */
     this.grown = Promise.resolve();
-    this.grow(program.loaded);
   }
 
   check() {
@@ -224,6 +223,12 @@ export async function openEngine(shaders, subgroups, code) {
   const entries = Object.entries({ ...shaders, ...(gpu.subgroups ? subgroups : {}), copy: COPY });
   const pipelines = await Promise.all(entries.map(([name, text]) => pipelineOf(gpu, name, text)));
   const engine = new WebGpuEngine(gpu, new Map(entries.map(([name], index) => [name, pipelines[index]])), code);
-  await engine.hasGrown();
+  try {
+    engine.grow(code.program.loaded);
+    await engine.hasGrown();
+  } catch (error) {
+    engine.dispose();
+    throw error;
+  }
   return engine;
 }

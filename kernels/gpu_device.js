@@ -33,16 +33,22 @@ async function openGpu() {
   });
   /** @type {Gpu} */
   const opened = { device, layout, pipelines: new Map(), subgroups, lost: null, failure: null };
-  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => { opened.failure ??= error.message; });
+  const home = /** @type {any} */ (globalThis);
+  const own = home[GPU_KEY];
+  const forget = () => { if (home[GPU_KEY] === own) delete home[GPU_KEY]; };
+  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => {
+    opened.failure ??= error.message;
+    forget();
+  });
   device.lost.then((/** @type {any} */ info) => {
     opened.lost = info;
-    delete /** @type {any} */ (globalThis)[GPU_KEY];
+    forget();
   });
   return opened;
 }
 
 /**
- * The device that this thread's models share; a new one where it was lost or could not be had.
+ * The device that this thread's models share; a new one where it was lost, reported an error, or could not be had.
  * @returns {Promise<Gpu>}
  */
 export function sharedGpu() {

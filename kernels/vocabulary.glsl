@@ -5,22 +5,28 @@ uint wk_packed(uint word, int i, int bits) { return (word >> ((i & (32 / bits - 
 int wk_signed(uint value, int bits) { return int(value << (32 - bits)) >> (32 - bits); }
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
 float wk_max(float a, float b) { return a > b || wk_isnan(a) ? a : b; }
+vec4 wk_max(vec4 a, vec4 b) { return mix(mix(b, a, greaterThan(a, b)), a, wk_isnan(a)); }
 
 float wk_min(float a, float b) { return a < b || wk_isnan(a) ? a : b; }
+vec4 wk_min(vec4 a, vec4 b) { return mix(mix(b, a, lessThan(a, b)), a, wk_isnan(a)); }
 
 float wk_sign(float x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
+vec4 wk_sign(vec4 x) { return mix(mix(x, vec4(-1), lessThan(x, vec4(0))), vec4(1), greaterThan(x, vec4(0))); }
 
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
 }
+ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 uint wk_u32(float x) {
   if (wk_isnan(x)) return 0u;
   return x >= 4294967296.0 ? 4294967295u : x <= 0.0 ? 0u : uint(x);
 }
+uvec4 wk_u32(vec4 x) { return uvec4(wk_u32(x.x), wk_u32(x.y), wk_u32(x.z), wk_u32(x.w)); }
 
 int wk_idiv(int a, int b) {
   if (b == 0) return 0;

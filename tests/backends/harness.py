@@ -27,9 +27,11 @@ from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.operator import Case
 from webkiln.ops.table import evaluate, infer
 from webkiln.plan import kernel as kernels
+from webkiln.plan.align import VECTOR
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.places import Buffer
 from webkiln.plan.storage import stored_call
+from webkiln.plan.texels import draw
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,16 +137,19 @@ def placeholders(item: Prepared) -> dict[str, int]:
 
 
 def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]:
-    """A program of one call, every operand an input or an output."""
+    """A program of one call, every operand an input or an output. On a backend that draws, a schedule with lanes lets all of them lie four
+    elements to a texel."""
     facts = FACTS[backend]
     held = stored_call(call, facts)
     places = places_of(facts)
+    texels = {view.name for view in (*held.inputs, *held.outputs)} if facts.targets and schedule.lanes > 1 else set()
     for view in (*held.inputs, *held.outputs):
-        places.reserve(view.name, Buffer(view.type.dtype, max(view.type.size, 1)))
+        places.reserve(view.name, Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1))
     made: dict[str, Kernel] = {}
 
     def launch(part: Call) -> dict[str, Any]:
-        kernel, views = Kernel(part.nest, schedule), (*part.inputs, *part.outputs)
+        kernel = Kernel(part.nest, draw(part, texels).schedule if texels else schedule)
+        views = (*part.inputs, *part.outputs)
         made[kernel.name] = kernel
         operands = [places.offsets[view.name] for view in views]
         return {"kernel": kernel.name, "layer": "", "operands": operands, "args": kernels.values(kernel, views, part.args)}

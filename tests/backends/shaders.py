@@ -1,10 +1,15 @@
-"""Holds fragment shaders to the language's reference compiler (glslang)."""
+"""Holds fragment shaders to the language's reference compiler (glslang), compute shaders to the browser's."""
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from webkiln.backends import chromium, frame
+
+HERE = Path(__file__).resolve().parent
 
 
 def validate(shaders: Mapping[str, str], folder: Path) -> None:
@@ -18,3 +23,12 @@ def validate(shaders: Mapping[str, str], folder: Path) -> None:
     except FileNotFoundError:
         pytest.fail("glslangValidator is missing (on Debian and Ubuntu: apt-get install glslang-tools)")
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "ERROR" in line)
+
+
+def validate_wgsl(shaders: Sequence[str]) -> None:
+    """Compile every shader; the test fails with all complaints."""
+    frames = [frame.encode({"text": np.frombuffer(text.encode(), np.uint8)}) for text in shaders]
+    request = {"script": "/tests/validate.mjs", "count": len(frames)}
+    answers = chromium.run_page("the validation of shaders", {"/tests/": HERE}, request, frames, 60)
+    complaints = [frame.decode(answer).outputs["text"].tobytes().decode() for answer in answers]
+    assert not any(complaints), "\n".join(filter(None, complaints))

@@ -69,7 +69,9 @@ def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
         assert error(outputs["y"], reference) < 2e-5, name
 
 
-@pytest.mark.parametrize(("rows", "columns", "depth", "blocked"), [(256, 256, 256, True), (256, 256, 64, False), (64, 256, 256, False)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "blocked"), [(256, 256, 256, True), (256, 256, 1, False), (256, 256, 64, False), (64, 256, 256, False)]
+)
 def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
     text = f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny: float32[{rows},{columns}] = MatMul(x, w)"
     made = program(parse(f"graph g\n{text}\noutput y = y\n"), FACTS["webgpu"], "float32")

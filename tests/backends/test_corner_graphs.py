@@ -10,6 +10,14 @@ from tests.passes.graphs import evaluate_graph
 from webkiln.ir.text import parse
 
 GRAPHS = {
+    "elements chosen by themselves": """
+        input x: float32[]
+        a: float32[1] = Reshape(x) {"shape":[1]}
+        v: float32[1] = Square(a)
+        i: int32[1] = Cast(v) {"dtype":"int32"}
+        y: float32[1] = Gather(v, i) {"axis":0}
+        output y = y
+        """,
     "a tensor and one element of it": """
         input x: float32[4,5]
         one: float32[1,1] = Slice(x) {"sizes":[1,1],"starts":[2,3],"steps":[1,1]}

@@ -16,7 +16,7 @@ from webkiln.plan.schedule import SCALAR_ONLY
 
 PRINTERS = [
     ("js", "", 1), ("wasm", "simd", 1), ("wasm", "simd", 8), ("wasm", "relaxed", 8),
-    ("webgpu", "", 1), ("webgpu", "", 8), ("webgpu", "aligned", 8), ("webgl", "", 1),
+    ("webgpu", "", 1), ("webgpu", "", 8), ("webgpu", "aligned", 8), ("webgl", "", 1), ("webgl", "", 4),
 ]  # fmt: skip
 SHADERS = ("webgpu", "webgl")
 """They know 32-bit types only and may take denormal numbers for zero."""
@@ -174,7 +174,7 @@ def test_combiners_with_extremes_and_nothing(backend, variant, tmp_path):
 
 
 @pytest.mark.parametrize("along", ["elements", "rows"])
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", "")])
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])
 def test_lanes_keep_extremes(backend, variant, along, tmp_path):
     rows = np.concatenate([np.roll(np.tile(ROWS[FLOAT], 6)[:, :23], shift, axis=1) for shift in range(4)])
     low = Lowering(

@@ -64,7 +64,7 @@ def test_narrow_textures_give_the_same_numbers(answers: dict[str, Any]) -> None:
 
 def test_a_tensor_beyond_the_largest_texture_is_refused(answers: dict[str, Any]) -> None:
     assert answers["small"]["code"] == "OutOfMemory"
-    assert answers["small"]["message"].endswith("textures hold 4096 here")
+    assert answers["small"]["message"].endswith("textures hold 16384 here")
 
 
 def test_the_model_lives_in_a_worker(answers: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from webkiln.errors import ToolError
 from webkiln.ir.text import parse
 from webkiln.recipe import read_recipe
 
-SCENARIOS = ("lost", "absent", "blocked", "small", "counted")
+SCENARIOS = ("lost", "broken", "absent", "blocked", "small", "counted")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,12 @@ def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) 
     assert codes == ["DeviceLost", "DeviceLost"]
     assert "load it again" in answers["lost"]["errors"][0]["message"]
     assert answers["lost"]["same"]
+
+
+def test_an_error_of_the_device_ends_the_model_and_loading_again_helps(answers: dict[str, Any]) -> None:
+    assert answers["broken"]["error"]["code"] == "Trapped"
+    assert "usage" in answers["broken"]["error"]["message"]
+    assert answers["broken"]["again"] == 1
 
 
 def test_without_webgpu_the_next_backend_is_taken(answers: dict[str, Any]) -> None:

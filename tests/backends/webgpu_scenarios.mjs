@@ -22,6 +22,18 @@ const SCENARIOS = {
     return { errors, same: first[name].every((value, at) => value === second[name][at]) };
   },
 
+  async broken({ load }, input) {
+    let device;
+    const model = await replaced(navigator.gpu, 'requestAdapter', changedDevice(found => device = found), () => load({ backends: ['webgpu'], worker: false }));
+    device.createBuffer({ size: 16, usage: 0 }).destroy();
+    const error = await failure(model.run(input));
+    model.dispose();
+    const again = await load({ backends: ['webgpu'], worker: false });
+    const outputs = await again.run(input);
+    again.dispose();
+    return { error, again: Object.keys(outputs).length };
+  },
+
   async absent({ load }) {
     return replaced(navigator, 'gpu', undefined, async () => {
       const alone = await failure(load({ backends: ['webgpu'], worker: false }));

@@ -3,12 +3,14 @@
 `python -m tests.codegen.test_golden` writes tests/golden/ anew.
 """
 
+import re
+from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from tests.backends.shaders import validate
+from tests.backends.shaders import validate, validate_wgsl
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
 from webkiln.codegen import c, glsl, js, wgsl
@@ -76,6 +78,19 @@ def test_golden_shaders_are_valid(name, tmp_path):
     head, *parts = golden("webgl", name).read_text().split("#version")
     validate({f"k_{number}": f"#version{part}" for number, part in enumerate(parts)}, tmp_path)
     assert not head
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_golden_compute_shaders_are_valid(name):
+    text = golden("webgpu", name).read_text()
+    starts = [match.start() for match in re.finditer(r"^(enable subgroups;\n.*\n\n)?struct Arguments", text, re.MULTILINE)]
+    validate_wgsl([text[start:end] for start, end in pairwise([*starts, len(text)])])
+    assert starts[0] == 0
+
+
+def test_the_validator_complains():
+    with pytest.raises(AssertionError, match="unresolved value 'absent'"):
+        validate_wgsl(["@compute @workgroup_size(1) fn main() { let x = absent; }"])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from webkiln.backends import host
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import ToolError
 from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.recipe import BACKENDS, USUAL_BACKENDS
 
 SCRIPT = """
 const { load } = await import(process.argv[1]);
@@ -60,7 +61,7 @@ def model():
 def bundle(model, tmp_path_factory):
     graph = KerasConverter(input_shapes={"x": (1, "T", 4)}).convert(model)
     folder = tmp_path_factory.mktemp("open") / "bundle"
-    for backend in ("wasm", "js"):
+    for backend in BACKENDS:
         generate_descriptor(backend, graph).save(folder)
     return folder
 
@@ -76,8 +77,9 @@ def test_placeholders_follow_from_inputs_or_are_set(bundle, backend):
     assert got["webdnn"] == got["expected"]
 
 
-@pytest.mark.parametrize("engine", ["node", "chromium"])
-@pytest.mark.parametrize("backend", ["js", "wasm"])
+@pytest.mark.parametrize(
+    ("engine", "backend"), [("node", backend) for backend in USUAL_BACKENDS] + [("chromium", backend) for backend in BACKENDS]
+)
 def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
     sets = [{"x": np.random.default_rng(steps).normal(size=(1, steps, 4)).astype(np.float32)} for steps in (100, 1, 300, 17)]
     for given, result in zip(sets, host.run_bundle(bundle, backend, sets, host=engine), strict=True):

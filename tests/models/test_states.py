@@ -8,18 +8,15 @@ import keras
 import numpy as np
 import pytest
 
+from webkiln.backends import chromium, frame
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.recipe import BACKENDS, USUAL_BACKENDS
 
-SCRIPT = """
-const { load } = await import(process.argv[1]);
-const model = await load({ backends: [process.argv[2]] });
-const run = async () => Array.from(Object.values(await model.run({ x: Float32Array.of(1, 1) }))[0]);
-const values = [await run(), await run()];
-await model.reset();
-values.push(await run());
-await model.dispose();
-console.log(JSON.stringify(values));
+STATES = Path(__file__).with_name("states.mjs")
+SCRIPT = f"""
+const [{{ load }}, {{ values }}] = await Promise.all([import(process.argv[1]), import({json.dumps(STATES.as_uri())})]);
+console.log(JSON.stringify(await values(load, process.argv[2])));
 """
 
 
@@ -57,14 +54,22 @@ def bundle(request, tmp_path_factory) -> tuple[Path, list[list[float]]]:
     x = keras.Input((2,), name="x")
     graph = KerasConverter(batch_size=1).convert(keras.Model(x, layer(name=request.param)(x)))
     folder = tmp_path_factory.mktemp("states") / request.param
-    for backend in ("wasm", "js"):
+    for backend in BACKENDS:
         generate_descriptor(backend, graph).save(folder)
     return folder, expected
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm"])
+@pytest.mark.parametrize("backend", USUAL_BACKENDS)
 def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
     folder, expected = bundle
     command = ["node", "--input-type=module", "-e", SCRIPT, (folder / "index.js").as_uri(), backend]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert np.reshape(json.loads(done.stdout), np.shape(expected)).tolist() == expected
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_state_is_kept_in_a_browser(bundle, backend):
+    folder, expected = bundle
+    request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}
+    (answer,) = chromium.run_page(str(folder), {"/models/": STATES.parent, "/bundle/": folder}, request, [b""], 60)
+    assert frame.decode(answer).outputs["values"].reshape(np.shape(expected)).tolist() == expected

@@ -17,6 +17,7 @@ from webkiln.nest.facts import Facts
 from webkiln.nest.procedure import Procedure
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
+from webkiln.plan.align import VECTOR
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.memory import flat
@@ -24,6 +25,7 @@ from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
+from webkiln.plan.texels import draw, packed
 from webkiln.plan.textures import Textures
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
@@ -34,17 +36,21 @@ SCHEMA = "webkiln.program/3"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The calls of a graph with the schedule of each."""
+    """The calls of a graph with the schedule of each; `texels` are the Variables that lie four elements to a texel."""
 
     lowered: Lowered
     choices: tuple[Choice, ...]
     targets: dict[str, Target]
+    texels: frozenset[str] = frozenset()
 
 
-def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
-    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it."""
+def plan(graph: Graph, facts: Facts, keep: Sequence[str] = (), layout: Sequence[Piece] = ()) -> Planned:
+    """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it. `layout`: how weights
+    arrive."""
     fused = lower(graph, keep, facts.targets)
     lowered = replace(fused, steps=stored_steps(fused.steps, facts))
+    if facts.targets:
+        return _drawn(graph, facts, lowered, layout)
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
     shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, Call) for view in reads(step)}
     weights = {item.name for item in stored(graph)} - shared
@@ -55,6 +61,15 @@ def plan(graph: Graph, facts: Facts, keep: Sequence[str] = ()) -> Planned:
         if not clashing:
             return Planned(lowered, tuple(choices), targets)
         free = free - clashing
+
+
+def _drawn(graph: Graph, facts: Facts, lowered: Lowered, layout: Sequence[Piece]) -> Planned:
+    """Which Variables of a backend that draws lie four elements to a texel, and the schedules that follow from that."""
+    decoding = [_decoding(piece, Target(piece.weight.shape, None), facts)[0] for piece in layout]
+    given = {name: Type(facts.stored(variable.dtype), variable.shape) for name, variable in graph.variables.items()}
+    pairs = [(state.input, name) for state in graph.states for name in (state.initial, lowered.roots[state.output])]
+    texels = packed([*decoding, *lowered.steps], given, pairs)
+    return Planned(lowered, tuple(draw(call, texels) for call in lowered.calls), {}, texels)
 
 
 def _targets(calls: Sequence[Call], choices: Sequence[Choice], weights: Collection[str]) -> tuple[dict[str, Target], set[str]]:
@@ -73,8 +88,8 @@ def _targets(calls: Sequence[Call], choices: Sequence[Choice], weights: Collecti
 def program(graph: Graph, facts: Facts, encoding: str, keep_layers: bool = False) -> dict[str, Any]:
     """All that the code of one backend is written from (docs/formats.md)."""
     layers = layer_outputs(graph) if keep_layers else {}
-    planned = plan(graph, facts, tuple(layers.values()))
     layout = pieces(stored(graph), encoding)
+    planned = plan(graph, facts, tuple(layers.values()), layout)
     return _Writer(graph, facts, planned, layout, layers).write()
 
 
@@ -87,6 +102,14 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
         for node in graph.nodes
         if node.layer and node.name not in fixed
     }
+
+
+def _decoding(piece: Piece, target: Target, facts: Facts) -> tuple[Call, str | None]:
+    """The call that decodes a piece of weights, and the 64-bit dtype of its elements where they are narrowed before."""
+    raw = decode_call(piece, target)
+    elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
+    narrow = facts.stored(elements) != elements and itemsize(elements) == 8
+    return stored_call(raw, facts, {HEADER} if narrow else {HEADER, ELEMENTS}), elements if narrow else None
 
 
 def places_of(facts: Facts) -> Arena | Textures:
@@ -115,16 +138,17 @@ class _Writer:
         self.procedures: dict[str, Procedure] = {}
         self.late = _late_bounds(planned.lowered.steps)
 
-    def buffer(self, type_: Type) -> Buffer:
+    def buffer(self, name: str, type_: Type) -> Buffer:
         """The room for a Variable, as large as it may become."""
-        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late))
+        lanes = VECTOR if name in self.planned.texels else 1
+        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late), lanes)
 
     def reserve(self, name: str) -> None:
-        self.places.reserve(name, self.buffer(self.graph.type(name)))
+        self.places.reserve(name, self.buffer(name, self.graph.type(name)))
 
     def reserve_weight(self, weight: Stored) -> None:
         """Make room for a weight in the layout that its readers want."""
-        buffer, target = self.buffer(self.graph.type(weight.name)), self.planned.targets.get(weight.name)
+        buffer, target = self.buffer(weight.name, self.graph.type(weight.name)), self.planned.targets.get(weight.name)
         if target is not None:
             view = View(weight.name, self.graph.type(weight.name)).reshaped(target.shape)
             buffer = replace(buffer, elements=kernels.elements(view, target.panel))
@@ -165,7 +189,7 @@ class _Writer:
                     "offset": self.offsets[state.input],
                     "initial": self.offsets[state.initial],
                     "next": self.offsets[self.roots[state.output]],
-                    "bytes": self.buffer(self.graph.type(state.input)).bytes,
+                    "bytes": self.buffer(state.input, self.graph.type(state.input)).bytes,
                 }
                 for state in graph.states
             ],
@@ -179,7 +203,7 @@ class _Writer:
     def share(self, steps: Sequence[Step]) -> None:
         """Find room for everything that only lives between launches."""
         written = [view for step in flat(steps) for view in writes(step)]
-        buffers = {view.name: self.buffer(view.type) for view in written if view.name not in self.offsets}
+        buffers = {view.name: self.buffer(view.name, view.type) for view in written if view.name not in self.offsets}
         self.places.share(steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers))
 
     def guards(self) -> Iterator[tuple[str, int]]:
@@ -230,7 +254,7 @@ class _Writer:
             return self.launch(step, next(choices))
         if isinstance(step, Copy):
             source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
-            size = step.source.type.size * itemsize(self.facts.stored(step.source.type.dtype))
+            size = self.buffer(step.source.name, step.source.type).bytes
             return {"copy": size_to_json(size), "from": source, "to": target}
         if isinstance(step, HostCall):
             return self.host(step)
@@ -272,11 +296,8 @@ class _Writer:
 
     def decode(self, piece: Piece) -> dict[str, Any]:
         target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)
-        raw = decode_call(piece, target)
-        elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
-        narrow = self.facts.stored(elements) != elements and itemsize(elements) == 8
-        call = stored_call(raw, self.facts, {HEADER} if narrow else {HEADER, ELEMENTS})
-        kernel = self.kernel(call, plain(call, "decodes weights"))
+        call, narrow = _decoding(piece, target, self.facts)
+        kernel = self.kernel(call, draw(call, self.planned.texels) if self.facts.targets else plain(call, "decodes weights"))
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
         staged = [self.places.staged(*parts[view.name], view.type.dtype) for view in call.inputs]
@@ -286,7 +307,7 @@ class _Writer:
             "shard": piece.shard,
             "start": piece.offset,
             "bytes": piece.bytes,
-            **({"narrow": elements} if narrow else {}),
+            **({"narrow": narrow} if narrow else {}),
             "operands": [*staged, self.offsets[piece.weight.name]],
             "args": kernels.values(kernel, views, call.args),
         }

@@ -2,20 +2,39 @@
 
 The stores of a nest are turned around: an element's place in the output gives its index in each dimension, and that index its axis.
 Texels that no point belongs to are discarded and keep what they hold.
+
+Where outputs lie four elements to a texel, a fragment computes four neighbours on the vector axis, as a vector or, where there is no vector
+form, lane by lane. Four turns of an unrolled reduction loop share the texels that they read.
 """
 
+from collections.abc import Callable
+
+from webkiln.codegen.dialect import Dialect
+from webkiln.codegen.glsl_vectors import spelling
+from webkiln.codegen.glsl_words import LANES, texel
 from webkiln.codegen.points import Points
+from webkiln.codegen.values import accumulator
 from webkiln.errors import InternalError
 from webkiln.nest.affine import depends, step
 from webkiln.nest.expr import INT, Expr, axis, const, rebuild
-from webkiln.nest.nest import Loop
+from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.plan.kernel import Kernel
 
 NUMBER = "number"
-"""The place of the fragment's texel, row-major."""
+"""The place of the fragment's first element, row-major."""
+COUNT = len(LANES)
 
 
 class Fragments(Points):
     """All outputs have one index and one shape; their values are stored into variables named after them."""
+
+    def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
+        super().__init__(kernel, dialect)
+        self.schedule = kernel.schedule
+        self.unrolled, self.turn = kernel.schedule.unroll, 0
+        if any(item.combiner.startswith("arg") for item in self.nest.accumulators):
+            self.simd, self.width = None, 1
+        self.copies = (self.schedule.lanes // self.width if self.vector else 1, 1)
 
     def run(self) -> list[str]:
         with self.block() as top:
@@ -48,7 +67,8 @@ class Fragments(Points):
     def places(self, rank: int) -> list[str]:
         """The texel's index in each dimension of the output."""
         slot, rest, found = len(self.nest.inputs), NUMBER, []
-        self.declare(0, INT, "int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)", NUMBER)
+        texel = "int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)"
+        self.declare(0, INT, f"({texel}) << 2" if self.vector else texel, NUMBER)
         for dim in range(rank - 1):
             place = self.declare(0, INT, f"{rest} / s{slot}_{dim}")
             rest = self.declare(0, INT, f"{rest} - {place} * s{slot}_{dim}")
@@ -74,6 +94,96 @@ class Fragments(Points):
     def leave(self, condition: str) -> None:
         self.here.declarations.append(f"if ({condition}) discard;")
 
+    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
+        if not loops or loops[0].axis != self.unrolled:
+            super().reduction(loops, inside)
+            return
+        name = loops[0].axis
+        self.here.statements.append(self.dialect.counter(name))
+        with self.loop(name, self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), COUNT, rest=False)):
+            for self.turn in range(COUNT):
+                inside()
+            self.turn = 0
+
+    def key(self, expr: Expr, t: int, v: int, form: str) -> tuple[object, ...]:
+        return (*super().key(expr, t, v, form), self.turn if self.unrolled in self.depends[expr] else 0)
+
+    def scalar(self, expr: Expr, t: int, v: int) -> str:
+        if expr.op == "axis" and expr.value == self.unrolled and self.turn:
+            return f"({expr.value} + {self.turn})"
+        if self.simd is None:
+            return super().scalar(expr, t, v)
+        if expr.op == "acc":
+            return self.simd.lane(accumulator(expr.value, t, 0), v, expr.type)
+        vector = self.known(self.key(expr, t, 0, "vector")) if self.vector in self.depends[expr] else None
+        return super().scalar(expr, t, v) if vector is None else self.simd.lane(vector, v, expr.type)
+
+    def vector_value(self, expr: Expr, t: int, v: int) -> str:
+        assert self.simd is not None
+        if expr.op == "load" and self.vector is not None and self.run_of(expr) == self.vector:
+            return self.texel(expr, t, v)
+        lanewise = self.vector in self.depends[expr] and expr.op not in ("acc", "load") and spelling(expr) is None
+        found = self.known(self.key(expr, t, v, "vector"))
+        if not lanewise or found is not None:
+            return found or super().vector_value(expr, t, v)
+        args = [self.vector_value(item, t, v) for item in expr.args]
+        each = [
+            self.dialect.scalar(expr, [self.simd.lane(item, lane, expr.type) for item in args]) if args else self.scalar(expr, t, lane)
+            for lane in range(COUNT)
+        ]
+        type_ = self.simd.vector(expr.type)
+        return self.bound(expr, self.key(expr, t, v, "vector"), type_, f"{type_}({', '.join(each)})")
+
+    def run_of(self, expr: Expr) -> str | None:
+        """The axis on which four neighbours of a load are one texel."""
+        index, guard = load_index(expr), load_guard(expr)
+        if expr.value[0] not in self.schedule.vectors:
+            return None
+        for name in (self.vector, self.unrolled):
+            others = (*index[:-1], *(guard or ())[:1])
+            if name is not None and step(index[-1], name) == 1 and not any(name in self.depends[item] for item in others):
+                return name
+        return None
+
+    def texel(self, expr: Expr, t: int, v: int) -> str:
+        """The texel in which a load finds an element, where four neighbours on an axis are one."""
+        run, turn = self.run_of(expr), self.turn
+        first = 0 if run == self.vector else v
+        if run == self.unrolled:
+            self.turn = 0
+        key = self.key(expr, t, first, "texel")
+        name = self.known(key)
+        if name is None:
+            position, guard = expr.value[0], load_guard(expr)
+            text = texel(f"x{position}", self.address(expr, position, load_index(expr), t, first))
+            if guard is not None:
+                text = f"{self.scalar(guard[0], t, first)} ? {text} : vec4({self.scalar(guard[1], t, first)})"
+            name = self.bound(expr, key, "vec4", text)
+        self.turn = turn
+        return name
+
+    def load(self, expr: Expr, t: int, v: int) -> str:
+        position, guard = expr.value[0], load_guard(expr)
+        if position not in self.schedule.texels:
+            return super().load(expr, t, v)
+        run = self.run_of(expr)
+        if run is not None:
+            return f"{self.texel(expr, t, v)}.{LANES[self.turn if run == self.unrolled else v]}"
+        at = self.address(expr, position, load_index(expr), t, v)
+        text = f"{texel(f'x{position}', at)}[({at}) & 3]"
+        return text if guard is None else f"{self.scalar(guard[0], t, v)} ? {text} : {self.scalar(guard[1], t, v)}"
+
+    def vector_load(self, expr: Expr, t: int, v: int) -> str:
+        assert self.simd is not None
+        return f"{self.simd.vector(expr.type)}({', '.join(self.scalar(expr, t, lane) for lane in range(COUNT))})"
+
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
-        operand = self.nest.outputs[position].operand
-        self.put(self.dialect.store(operand, f"y{position}", "", self.scalar(value, t, v)), t, v)
+        if v:
+            return
+        if self.vector is None:
+            text = self.scalar(value, t, 0)
+        elif self.simd is None:
+            text = f"vec4({', '.join(self.scalar(value, t, lane) for lane in range(COUNT))})"
+        else:
+            text = self.vector_value(value, t, 0)
+        self.put(self.dialect.store(self.nest.outputs[position].operand, f"y{position}", "", text), t, v)

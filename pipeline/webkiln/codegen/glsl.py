@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from webkiln.codegen.fragments import Fragments
+from webkiln.codegen.glsl_vectors import GlslVectors
+from webkiln.codegen.glsl_words import BITS, BY_TYPE, CASTS, SCALAR
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -15,42 +17,18 @@ TYPES = {FLOAT: "float", INT: "int", UINT: "uint", BOOL: "bool"}
 SAMPLERS = {FLOAT: "sampler2D", INT: "isampler2D", UINT: "usampler2D"}
 PACKED = {"uint8": 8, "int8": 8, "uint16": 16, "int16": 16, "float16": 16, "bool": 8}
 """Bits of the elements that lie packed in unsigned words while weights are decoded."""
-SCALAR = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
-    "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
-    "and": "{0} && {1}", "or": "{0} || {1}", "not": "!{0}", "isnan": "wk_isnan({0})", "select": "{0} ? {1} : {2}",
-    "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "roundEven({0})", "pow": "wk_pow({0}, {1})",
-    "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
-}  # fmt: skip
-BY_TYPE = {
-    ("neg", UINT): "0u - {0}",
-    ("abs", FLOAT): "abs({0})", ("abs", INT): "{0} < 0 ? -{0} : {0}", ("abs", UINT): "{0}",
-    ("sign", FLOAT): "wk_sign({0})", ("sign", INT): "sign({0})", ("sign", UINT): "min({0}, 1u)",
-    ("min", FLOAT): "wk_min({0}, {1})", ("min", INT): "min({0}, {1})", ("min", UINT): "min({0}, {1})",
-    ("max", FLOAT): "wk_max({0}, {1})", ("max", INT): "max({0}, {1})", ("max", UINT): "max({0}, {1})",
-    ("shl", INT): "{0} << ({1} & 31)", ("shl", UINT): "{0} << ({1} & 31u)", ("shr", INT): "{0} >> ({1} & 31)", ("shr", UINT): "{0} >> ({1} & 31u)",
-    ("idiv", INT): "wk_idiv({0}, {1})", ("irem", INT): "wk_irem({0}, {1})",
-    ("floordiv", INT): "wk_floordiv({0}, {1})", ("floormod", INT): "wk_floormod({0}, {1})",
-    ("idiv", UINT): "wk_udiv({0}, {1})", ("irem", UINT): "wk_urem({0}, {1})",
-    ("floordiv", UINT): "wk_udiv({0}, {1})", ("floormod", UINT): "wk_urem({0}, {1})",
-}  # fmt: skip
-CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
-BITS = {
-    (FLOAT, INT): "floatBitsToInt({0})", (FLOAT, UINT): "floatBitsToUint({0})", (INT, FLOAT): "intBitsToFloat({0})", (UINT, FLOAT): "uintBitsToFloat({0})",
-    (INT, UINT): "uint({0})", (UINT, INT): "int({0})",
-}  # fmt: skip
 SMALLEST, LARGEST = 1.1754943508222875e-38, 3e38
 """Other literals are given by their bits."""
 
 
 class Glsl:
     composed = frozenset(COMPOSITIONS) - {"pow"}
-    simd = None
+    simd = GlslVectors()
     pointers = None
     threads = None
 
     def declare(self, type_: str, name: str, text: str) -> str:
-        return f"{TYPES[type_]} {name} = {text};"
+        return f"{TYPES.get(type_, type_)} {name} = {text};"
 
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
@@ -126,7 +104,7 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     return templates.render(
         "nest.glsl",
         samplers=[SAMPLERS[UINT if operand.dtype in PACKED else operand.type] for operand in kernel.nest.inputs],
-        targets=[TYPES[out.operand.type] for out in kernel.nest.outputs],
+        targets=["vec4" if kernel.schedule.vector else TYPES[out.operand.type] for out in kernel.nest.outputs],
         words=-(-len(kernel.arguments) // 4),
         lines=Fragments(composed, dialect).run(),
     )

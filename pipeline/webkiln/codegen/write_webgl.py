@@ -11,6 +11,7 @@ from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
 from webkiln.nest.procedure import Procedure
+from webkiln.plan.align import VECTOR
 from webkiln.plan.kernel import Kernel
 
 
@@ -30,13 +31,16 @@ def write(
     )
     main = steps(program["main"], language)
     engine, about = templates.script("engine.webgl"), described(program)
-    sizes = [(buffer["storage"], size_from_json(buffer["elements"])) for buffer in program["buffers"]]
+    formats = [buffer["storage"] + ("x4" if buffer["lanes"] == VECTOR else "") for buffer in program["buffers"]]
+    sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     functions = js.print_procedures(list(procedures.values()))
     text = templates.render(
         "program.webgl.js",
         program=about,
         engine=engine,
-        buffers=literal([[storage, 0 if dim.is_symbolic(elements) else elements] for storage, elements in sizes]),
+        buffers=literal(
+            [[format_, 0 if dim.is_symbolic(elements) else elements] for format_, elements in zip(formats, sizes, strict=True)]
+        ),
         kernels=[
             {"name": name, "inputs": len(kernel.nest.inputs), "text": glsl.print_kernel(kernel, templates)}
             for name, kernel in kernels.items()

@@ -219,6 +219,8 @@ def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
         return None
     if any(consumer.inputs[e.value[0]].shape != producer.outputs[0].shape for e in reads):
         return None
+    if any(inner in reads for e in reads for inner in walk(e.args)):
+        return None
     producer = imported(producer, consumer)
     value, views = _joined(producer.nest.outputs[0].value, consumer.inputs, producer.inputs)
     place = producer.nest.outputs[0].index

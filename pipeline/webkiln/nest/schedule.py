@@ -25,7 +25,10 @@ class Schedule:
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
     at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
-    loop for which a workgroup keeps the factors of a contraction in its memory."""
+    loop for which a workgroup keeps the factors of a contraction in its memory.
+
+    Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
+    `unroll` are whole texels, and `unroll` is the reduction loop of which four turns are done at once."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -37,6 +40,9 @@ class Schedule:
     aligned: bool = False
     group: int = 1
     depth: int = 0
+    texels: tuple[int, ...] = ()
+    vectors: tuple[int, ...] = ()
+    unroll: str | None = None
 
     def copies(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -62,10 +68,13 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"aligned": True} if schedule.aligned else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
+        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors), "unroll": schedule.unroll} if schedule.texels else {}),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    return Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
+    invoked = (data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
+    drawn = (tuple(data.get("texels", ())), tuple(data.get("vectors", ())), data.get("unroll"))
+    return Schedule(*loops, panels, data["whole"], *invoked, *drawn)

@@ -55,7 +55,9 @@ def merge_sort(w: Writer, count: Expr, order: int, spare: int, before: Callable[
 
 
 def _precedes(a: Expr, b: Expr, *, descending: bool) -> Expr:
-    """NaN counts as the largest."""
+    """NaN counts as the largest, true as more than false."""
+    if a.type == BOOL:
+        a, b = cast(a, INT), cast(b, INT)
     less = apply("gt" if descending else "lt", a, b)
     if a.type not in REAL:
         return less
@@ -104,7 +106,7 @@ def _sort_cases() -> Iterable[Case]:
     for axis in (1, 2, 0):
         for descending in (False, True):
             yield Case((x,), {"axis": axis, "descending": descending})
-    for dtype in ("int64", "uint8", "int32", "float16"):
+    for dtype in ("int64", "uint8", "int32", "float16", "bool"):
         yield Case((rng.integers(0, 9, 20).astype(dtype),), {"axis": 0, "descending": True}, name=dtype)
     yield Case((np.zeros((2, 0), np.float32),), {"axis": 1}, name="nothing")
 
@@ -141,15 +143,16 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     first = len(w.inputs)
 
     def compared(a: Expr, b: Expr, op: str) -> Expr:
-        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in which they differ."""
+        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in which they differ. NaNs are equal."""
         found, going = w.variable(FALSE), w.variable(TRUE)
         place = w.variable(ZERO)
         with w.while_(apply("and", going, apply("lt", place, outer * inner))):
             block = apply("idiv", place, inner)
             lane = place - block * inner
             one, other = (w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b))
-            with w.when(apply("ne", one, other)):
-                w.set(found, apply(op, one, other))
+            less = w.variable(_precedes(one, other, descending=False))
+            with w.when(apply("or", less, _precedes(other, one, descending=False))):
+                w.set(found, less if op == "lt" else TRUE)
                 w.set(going, FALSE)
             w.set(place, place + 1)
         return found
@@ -200,6 +203,7 @@ def _unique_cases() -> Iterable[Case]:
         for in_order in (True, False):
             yield Case((np.concatenate([x, x[1:]]),), {"axis": axis, "sorted": in_order, "count": "u3"})
     yield Case((rng.integers(-9, 9, 30),), {"axis": None, "count": "u0"}, name="int64")
+    yield Case((np.array([np.nan, 1, np.nan, -np.inf, 1], np.float32),), {"axis": None, "count": "u0"}, name="NaN")
 
 
 UNIQUE = define(Operator(

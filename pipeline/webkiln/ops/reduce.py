@@ -108,10 +108,17 @@ def _arg_cases() -> Iterable[Case]:
     for axis in (0, 1):
         for keepdims in (False, True):
             yield Case((x,), {"axis": axis, "keepdims": keepdims})
+    yield Case((x[:, :0],), {"axis": 1, "keepdims": False}, name="of nothing")
 
 
 def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
-    return lambda attrs, x: (np.asarray(function(x, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
+    """Of nothing, 0."""
+
+    def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+        given = x if x.shape[attrs["axis"]] else np.zeros_like(x, shape=[max(size, axis == attrs["axis"]) for axis, size in enumerate(x.shape)])
+        return (np.asarray(function(given, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
+
+    return compute
 
 
 for _name, _combiner, _search in (("ArgMax", "argmax", np.argmax), ("ArgMin", "argmin", np.argmin)):

@@ -1,6 +1,6 @@
 """Which schedules find every vector at a multiple of four elements, so that memory can be seen as an array of vectors."""
 
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import rounded_up
 from webkiln.nest.affine import depends
 from webkiln.nest.build import Call, View
 from webkiln.nest.expr import Expr, axis
@@ -27,24 +27,24 @@ def _fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, 
         return not stored
     if panel is not None:
         return panel.block % VECTOR == 0
-    if any(depends(item, name) for item in index[:-1]) or not _multiple(index[-1], call, name):
+    if any(depends(item, name) for item in index[:-1]) or not multiple(index[-1], call, name):
         return False
     steps = strides(view, None)
-    return all(_divides(steps[dim]) for dim in range(len(index) - 1))
+    return all(divides(steps[dim]) for dim in range(len(index) - 1))
 
 
-def _multiple(expr: Expr, call: Call, name: str) -> bool:
+def multiple(expr: Expr, call: Call, name: str) -> bool:
     """Whether an index is a multiple of a vector where the vector axis is one."""
     if expr.op == "const":
-        return _divides(expr.value)
+        return divides(expr.value)
     if expr.op == "arg":
-        return _divides(call.args[expr.value])
+        return divides(call.args[expr.value])
     if expr.op in ("add", "sub"):
-        return all(_multiple(item, call, name) for item in expr.args)
+        return all(multiple(item, call, name) for item in expr.args)
     if expr.op == "mul":
-        return any(_multiple(item, call, name) for item in expr.args)
+        return any(multiple(item, call, name) for item in expr.args)
     return expr is axis(name)
 
 
-def _divides(size: int) -> bool:
-    return not is_symbolic(size) and size % VECTOR == 0
+def divides(size: int) -> bool:
+    return rounded_up(size, VECTOR) == size

@@ -13,10 +13,11 @@ from webkiln.plan.memory import aligned, check, live_ranges, place
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`elements` of the dtype `storage`; a size may be symbolic."""
+    """`elements` of the dtype `storage`; a size may be symbolic. `lanes`: how many make a texel."""
 
     storage: str
     elements: int
+    lanes: int = 1
 
     @property
     def bytes(self) -> int:

@@ -37,8 +37,6 @@ def plain(call: Call, why: str) -> Choice:
 def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     nest = call.nest
-    if facts.targets:
-        return plain(call, "a fragment computes one element")
     if facts.width == 1 and not nest.accumulators:
         return plain(call, f"{facts.backend} computes one element at a time outside reductions")
     refusals = []
@@ -257,8 +255,8 @@ def _blocks(call: Call, schedule: Schedule, tile: Loop, facts: Facts) -> bool:
     """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
     along = next(loop for loop in call.nest.axes if loop.axis == schedule.vector)
     moves = {(depends(e, tile.axis), depends(e, along.axis)) for e in call.nest.accumulators[0].body.args}
-    large = min(_extent(call, tile), _extent(call, along), _extent(call, call.nest.reduce[-1])) >= LARGE
-    return facts.group == SIDE * SIDE and large and moves == {(True, False), (False, True)}
+    large = min(_extent(call, loop) for loop in (tile, along, *call.nest.reduce[-1:])) >= LARGE
+    return bool(call.nest.reduce) and facts.group == SIDE * SIDE and large and moves == {(True, False), (False, True)}
 
 
 def _is_whole(call: Call, name: str, facts: Facts) -> bool:

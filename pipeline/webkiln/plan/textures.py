@@ -51,7 +51,9 @@ class Textures:
             "loaded": 0,
             "memory": size_to_json(sum(buffer.bytes for buffer in self.buffers)),
             "staging": {"offset": 0, "bytes": self.staging},
-            "buffers": [{"storage": buffer.storage, "elements": size_to_json(buffer.elements)} for buffer in self.buffers],
+            "buffers": [
+                {"storage": buffer.storage, "elements": size_to_json(buffer.elements), "lanes": buffer.lanes} for buffer in self.buffers
+            ],
         }
 
 

@@ -3,17 +3,21 @@ precision highp float;
 precision highp int;
 uniform highp sampler2D x0;
 uniform ivec4 P[1];
-layout(location = 0) out float y0;
+layout(location = 0) out vec4 y0;
 
 ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
 
 void main() {
   int p0 = P[0].x;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   float v1 = texelFetch(x0, wk_at(a0), 0).r;
-  y0 = v1;
+  float v2 = texelFetch(x0, wk_at(a0 + 1), 0).r;
+  float v3 = texelFetch(x0, wk_at(a0 + 2), 0).r;
+  float v4 = texelFetch(x0, wk_at(a0 + 3), 0).r;
+  vec4 v5 = vec4(v1, v2, v3, v4);
+  y0 = v5;
 }
 
 #version 300 es
@@ -23,7 +27,7 @@ uniform highp sampler2D x0;
 uniform highp sampler2D x1;
 uniform highp sampler2D x2;
 uniform ivec4 P[4];
-layout(location = 0) out float y0;
+layout(location = 0) out vec4 y0;
 
 ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
 
@@ -43,7 +47,7 @@ void main() {
   int s1_2 = P[3].x;
   int s3_0 = P[3].y;
   int s3_1 = P[3].z;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
   int v1 = number / s3_0;
   int v2 = number - v1 * s3_0;
   int v3 = v2 / s3_1;
@@ -54,38 +58,57 @@ void main() {
   if (uint(a1) >= uint(p1)) discard;
   int a2 = v4;
   if (uint(a2) >= uint(p2)) discard;
-  uint v8 = uint(p6);
-  uint v13 = uint(p7);
-  float v24 = texelFetch(x2, wk_at(a2), 0).r;
-  float acc0_0_0 = 0.0;
+  uint v13 = uint(p6);
+  uint v16 = uint(p7);
+  vec4 v38 = texelFetch(x2, wk_at((a2) >> 2), 0);
+  vec4 v40 = vec4(0.0);
+  vec4 acc0_0_0 = vec4(0.0);
   for (int r0 = 0; r0 < p3; r0++) {
     int v5 = a0 + r0;
     int v6 = v5 - 1;
-    uint v7 = uint(v6);
-    bool v9 = v7 < v8;
-    int v16 = v6 * s0_0;
-    int v20 = a2 + r0 * s1_0;
+    int v9 = v6 * s0_0;
+    uint v12 = uint(v6);
+    bool v14 = v12 < v13;
+    int v22 = a2 + r0 * s1_0;
     for (int r1 = 0; r1 < p4; r1++) {
-      int v10 = a1 + r1;
-      int v11 = v10 - 1;
-      uint v12 = uint(v11);
-      bool v14 = v12 < v13;
-      bool v15 = v9 && v14;
-      int v17 = v16 + v11 * s0_1;
-      int v21 = v20 + r1 * s1_1;
-      for (int r2 = 0; r2 < p5; r2++) {
-        int v18 = v17 + r2;
-        float v19 = v15 ? texelFetch(x0, wk_at(v18), 0).r : 0.0;
-        int v22 = v21 + r2 * s1_2;
-        float v23 = texelFetch(x1, wk_at(v22), 0).r;
-        acc0_0_0 += v19 * v23;
+      int v7 = a1 + r1;
+      int v8 = v7 - 1;
+      int v10 = v9 + v8 * s0_1;
+      uint v15 = uint(v8);
+      bool v17 = v15 < v16;
+      bool v18 = v14 && v17;
+      int v23 = v22 + r1 * s1_1;
+      int r2 = 0;
+      for (; r2 + 3 < p5; r2 += 4) {
+        int v11 = v10 + r2;
+        vec4 v19 = v18 ? texelFetch(x0, wk_at((v11) >> 2), 0) : vec4(0.0);
+        float v20 = v19.x;
+        vec4 v21 = vec4(v20);
+        int v24 = v23 + r2 * s1_2;
+        vec4 v25 = texelFetch(x1, wk_at((v24) >> 2), 0);
+        float v26 = v19.y;
+        vec4 v27 = vec4(v26);
+        int v28 = v23 + (r2 + 1) * s1_2;
+        vec4 v29 = texelFetch(x1, wk_at((v28) >> 2), 0);
+        float v30 = v19.z;
+        vec4 v31 = vec4(v30);
+        int v32 = v23 + (r2 + 2) * s1_2;
+        vec4 v33 = texelFetch(x1, wk_at((v32) >> 2), 0);
+        float v34 = v19.w;
+        vec4 v35 = vec4(v34);
+        int v36 = v23 + (r2 + 3) * s1_2;
+        vec4 v37 = texelFetch(x1, wk_at((v36) >> 2), 0);
+        acc0_0_0 += v21 * v25;
+        acc0_0_0 += v27 * v29;
+        acc0_0_0 += v31 * v33;
+        acc0_0_0 += v35 * v37;
       }
     }
   }
   {
-    float v25 = acc0_0_0 + v24;
-    bool v26 = v25 < 0.0;
-    float v27 = v26 ? 0.0 : v25;
-    y0 = v27;
+    vec4 v39 = acc0_0_0 + v38;
+    bvec4 v41 = lessThan(v39, v40);
+    vec4 v42 = mix(v39, v40, v41);
+    y0 = v42;
   }
 }

@@ -50,11 +50,25 @@ void main() {
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   float acc0_0_0 = 0.0;
-  for (int r0 = 0; r0 < p1; r0++) {
-    float v1 = texelFetch(x0, wk_at(r0), 0).r;
-    int v2 = a0 + r0 * s1_0;
-    float v3 = texelFetch(x1, wk_at(v2), 0).r;
-    acc0_0_0 += v1 * v3;
+  int r0 = 0;
+  for (; r0 + 3 < p1; r0 += 4) {
+    vec4 v1 = texelFetch(x0, wk_at((r0) >> 2), 0);
+    float v2 = v1.x;
+    int v3 = a0 + r0 * s1_0;
+    float v4 = texelFetch(x1, wk_at(v3), 0).r;
+    float v5 = v1.y;
+    int v6 = a0 + (r0 + 1) * s1_0;
+    float v7 = texelFetch(x1, wk_at(v6), 0).r;
+    float v8 = v1.z;
+    int v9 = a0 + (r0 + 2) * s1_0;
+    float v10 = texelFetch(x1, wk_at(v9), 0).r;
+    float v11 = v1.w;
+    int v12 = a0 + (r0 + 3) * s1_0;
+    float v13 = texelFetch(x1, wk_at(v12), 0).r;
+    acc0_0_0 += v2 * v4;
+    acc0_0_0 += v5 * v7;
+    acc0_0_0 += v8 * v10;
+    acc0_0_0 += v11 * v13;
   }
   y0 = acc0_0_0;
 }

@@ -4,7 +4,7 @@ precision highp int;
 uniform highp sampler2D x0;
 uniform highp sampler2D x1;
 uniform ivec4 P[2];
-layout(location = 0) out float y0;
+layout(location = 0) out vec4 y0;
 
 ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
 
@@ -15,7 +15,7 @@ void main() {
   int s0_0 = P[0].w;
   int s1_0 = P[1].x;
   int s2_0 = P[1].y;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
   int v1 = number / s2_0;
   int v2 = number - v1 * s2_0;
   int a0 = v1;
@@ -23,13 +23,31 @@ void main() {
   int a1 = v2;
   if (uint(a1) >= uint(p1)) discard;
   int v3 = a0 * s0_0;
-  float acc0_0_0 = 0.0;
-  for (int r0 = 0; r0 < p2; r0++) {
+  vec4 acc0_0_0 = vec4(0.0);
+  int r0 = 0;
+  for (; r0 + 3 < p2; r0 += 4) {
     int v4 = v3 + r0;
-    float v5 = texelFetch(x0, wk_at(v4), 0).r;
-    int v6 = a1 + r0 * s1_0;
-    float v7 = texelFetch(x1, wk_at(v6), 0).r;
-    acc0_0_0 += v5 * v7;
+    vec4 v5 = texelFetch(x0, wk_at((v4) >> 2), 0);
+    float v6 = v5.x;
+    vec4 v7 = vec4(v6);
+    int v8 = a1 + r0 * s1_0;
+    vec4 v9 = texelFetch(x1, wk_at((v8) >> 2), 0);
+    float v10 = v5.y;
+    vec4 v11 = vec4(v10);
+    int v12 = a1 + (r0 + 1) * s1_0;
+    vec4 v13 = texelFetch(x1, wk_at((v12) >> 2), 0);
+    float v14 = v5.z;
+    vec4 v15 = vec4(v14);
+    int v16 = a1 + (r0 + 2) * s1_0;
+    vec4 v17 = texelFetch(x1, wk_at((v16) >> 2), 0);
+    float v18 = v5.w;
+    vec4 v19 = vec4(v18);
+    int v20 = a1 + (r0 + 3) * s1_0;
+    vec4 v21 = texelFetch(x1, wk_at((v20) >> 2), 0);
+    acc0_0_0 += v7 * v9;
+    acc0_0_0 += v11 * v13;
+    acc0_0_0 += v15 * v17;
+    acc0_0_0 += v19 * v21;
   }
   y0 = acc0_0_0;
 }

@@ -8,8 +8,10 @@ layout(location = 0) out float y0;
 ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
 float wk_max(float a, float b) { return a > b || wk_isnan(a) ? a : b; }
+vec4 wk_max(vec4 a, vec4 b) { return mix(mix(b, a, greaterThan(a, b)), a, wk_isnan(a)); }
 
 void main() {
   int p0 = P[0].x;
@@ -39,11 +41,13 @@ layout(location = 0) out float y0;
 ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
 }
+ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 void main() {
   int p0 = P[0].x;
@@ -110,11 +114,13 @@ layout(location = 0) out float y0;
 ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
 }
+ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 void main() {
   int p0 = P[0].x;

@@ -1,0 +1,79 @@
+"""Four lanes of GLSL: what is spelled differently than on scalars. Operations that have no form here are done lane by lane."""
+
+from webkiln.codegen.glsl_words import BY_TYPE, LANES, SCALAR, texel
+from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
+from webkiln.nest.nest import Accumulator
+
+VECTORS = {FLOAT: "vec4", INT: "ivec4", UINT: "uvec4", BOOL: "bvec4"}
+COMPARED = {"lt": "lessThan", "le": "lessThanEqual", "gt": "greaterThan", "ge": "greaterThanEqual", "eq": "equal", "ne": "notEqual"}
+SAME = frozenset(
+    {(op, type_) for op in ("add", "sub", "mul") for type_ in (FLOAT, INT, UINT)}
+    | {(op, type_) for op in ("band", "bor", "bxor") for type_ in (INT, UINT)}
+    | {(op, FLOAT) for op in ("div", "neg", "abs", "sign", "min", "max", "isnan", "sqrt", "floor", "ceil", "trunc", "rint")}
+    | {("neg", INT)}
+)
+"""Operations and types of operands that are spelled as on scalars; helpers have a form for vectors."""
+OTHERS = {
+    ("not", BOOL): "not({0})", ("and", BOOL): "bvec4(uvec4({0}) & uvec4({1}))", ("or", BOOL): "bvec4(uvec4({0}) | uvec4({1}))",
+    ("shl", INT): "{0} << ({1} & 31)", ("shl", UINT): "{0} << ({1} & 31u)", ("shr", INT): "{0} >> ({1} & 31)", ("shr", UINT): "{0} >> ({1} & 31u)",
+}  # fmt: skip
+
+
+def spelling(expr: Expr) -> str | None:
+    """The text of an operation on vectors, with places for its operands; None where it has no form."""
+    source = expr.args[-1].type if expr.args else expr.type
+    if (expr.op, source) in SAME:
+        return BY_TYPE.get((expr.op, source)) or SCALAR[expr.op]
+    if expr.op == "select":
+        return "mix({2}, {1}, {0})" if expr.type == FLOAT else None
+    if expr.op in COMPARED:
+        return f"{COMPARED[expr.op]}({{0}}, {{1}})"
+    if expr.op == "cast":
+        if source == FLOAT and expr.type != BOOL:
+            return f"wk_{expr.type}({{0}})"
+        return f"{VECTORS[expr.type]}({{0}})" if expr.type != BOOL else f"notEqual({{0}}, {VECTORS[source]}(0))"
+    if expr.op in ("shl", "shr") and expr.args[1].op != "const":
+        return None
+    return OTHERS.get((expr.op, source))
+
+
+class GlslVectors:
+    width = 4
+
+    def vector(self, type_: str) -> str:
+        return VECTORS[type_]
+
+    def splat(self, text: str, type_: str) -> str:
+        return f"{VECTORS[type_]}({text})"
+
+    def operation(self, expr: Expr, args: list[str]) -> str:
+        text = spelling(expr)
+        assert text is not None
+        return text.format(*args)
+
+    def load(self, pointer: str, at: str, partial: bool) -> str:
+        return texel(pointer, at)
+
+    def store(self, pointer: str, at: str, value: str, partial: bool) -> str:
+        return f"{pointer} = {value};"
+
+    def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
+        return f"{pointer} = {self.lane(value, lane, FLOAT)};"
+
+    def lane(self, name: str, lane: int, type_: str) -> str:
+        return f"{name}.{LANES[lane]}"
+
+    def start(self, item: Accumulator, name: str, value: str) -> list[str]:
+        return [f"{VECTORS[item.body.type]} {name} = {self.splat(value, item.body.type)};"]
+
+    def finish(self, item: Accumulator, name: str) -> list[str]:
+        return []
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
+        return [f"{name} += {a} * {b};"]
+
+    def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
+        if item.combiner in ("sum", "prod"):
+            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+        prefix = "wk_" if item.body.type == FLOAT else ""
+        return [f"{name} = {prefix}{item.combiner}({name}, {value});"]

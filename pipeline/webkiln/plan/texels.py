@@ -1,0 +1,106 @@
+"""Which Variables lie four elements to a texel, and how calls then compute four at once.
+
+A Variable does where everything that writes it stores whole texels: along the last dimension, which is a multiple of four. Whoever reads
+it one by one picks a component; a load that moves along the vector axis or the unrolled loop reads a texel at a time.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from webkiln.errors import InternalError
+from webkiln.ir.types import Type
+from webkiln.nest.affine import depends, step
+from webkiln.nest.build import Call, Copy, Step, View, writes
+from webkiln.nest.expr import Expr
+from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.schedule import Schedule
+from webkiln.plan.align import VECTOR, divides, multiple
+from webkiln.plan.memory import flat
+from webkiln.plan.schedule import Choice
+
+
+def packed(steps: Iterable[Step], given: Mapping[str, Type], pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The Variables that lie so. `steps`: also those that decode weights; `given`: what no step writes, as it is stored; `pairs` are copied to
+    each other outside the steps."""
+    flattened = list(flat(steps))
+    together = [(step.source.name, step.target.name) for step in flattened if isinstance(step, Copy)] + list(pairs)
+    calls = [step for step in flattened if isinstance(step, Call)]
+    written = {view.name for step in flattened for view in writes(step)}
+    found = {name for name, type_ in given.items() if type_.dtype == "float32" and type_.rank and divides(type_.shape[-1])}
+    found = (found - written) | {view.name for call in calls for view in call.outputs if _along(call)}
+    found -= {view.name for step in flattened if not isinstance(step, Call | Copy) for view in writes(step)}
+    while True:
+        apart = {name for pair in together if not found.issuperset(pair) for name in pair}
+        apart |= {view.name for call in calls if not _stores_texels(call, found) for view in call.outputs}
+        if not apart & found:
+            return frozenset(found)
+        found -= apart
+
+
+def _stores_texels(call: Call, found: Collection[str]) -> bool:
+    return _along(call) is not None and all(view.name in found for view in call.outputs)
+
+
+def _along(call: Call) -> Loop | None:
+    """The axis along which a call can store whole texels; all its outputs have one index and one shape."""
+    view, out = call.outputs[0], call.nest.outputs[0]
+    if not out.index or any(view.type.dtype != "float32" for view in call.outputs):
+        return None
+    for loop in call.nest.axes:
+        if _moves(out.index, loop.axis) and divides(view.shape[-1]) and _is_whole(call, loop) and multiple(out.index[-1], call, loop.axis):
+            return loop
+    return None
+
+
+def _is_whole(call: Call, loop: Loop) -> bool:
+    return loop.extent.op == "arg" and divides(call.args[loop.extent.value])
+
+
+def _moves(index: tuple[Expr, ...], name: str) -> bool:
+    """By one element at a time."""
+    return bool(index) and step(index[-1], name) == 1 and not any(depends(item, name) for item in index[:-1])
+
+
+def draw(call: Call, found: Collection[str]) -> Choice:
+    """The schedule of a call among Variables of which those in `found` lie four elements to a texel."""
+    nest = call.nest
+    texels = tuple(n for n, view in enumerate((*call.inputs, *call.outputs)) if view.name in found)
+    along = _along(call) if call.outputs[0].name in found else None
+    if along is None and len(nest.inputs) + len(nest.outputs) - 1 in texels:
+        raise InternalError(f"{call.layer}: {call.outputs[0].name} lies four elements to a texel, which the call does not store whole")
+    unrolled = _unrolled(call, texels)
+    names = [loop.axis for loop in (along, unrolled) if loop is not None]
+    whole = tuple(n for n in texels if n < len(call.inputs) and _reads_texels(call, n, names))
+    schedule = Schedule(
+        tuple(loop.axis for loop in nest.axes),
+        vector=along.axis if along else None,
+        lanes=VECTOR if along else 1,
+        whole=along is not None,
+        texels=texels,
+        vectors=whole,
+        unroll=unrolled.axis if unrolled else None,
+    )
+    parts = [f"{VECTOR} of {along.axis} a fragment" if along else "a fragment computes one element"]
+    parts += [f"{VECTOR} turns of {unrolled.axis} at once"] if unrolled else []
+    return Choice(schedule, ", ".join(parts))
+
+
+def _unrolled(call: Call, texels: Collection[int]) -> Loop | None:
+    """The innermost reduction loop, where something that lies in texels moves along it."""
+    if not call.nest.reduce or any(item.combiner.startswith("arg") for item in call.nest.accumulators):
+        return None
+    loop = call.nest.reduce[-1]
+    fits = (_fits(call.inputs[e.value[0]], e, call, loop.axis) for e in call.nest.loads if e.value[0] in texels)
+    return loop if _is_whole(call, loop) and any(fits) else None
+
+
+def _fits(view: View, load: Expr, call: Call, name: str) -> bool:
+    """Whether four neighbours on an axis are one texel."""
+    index, guard = load_index(load), load_guard(load)
+    free = guard is None or not depends(guard[0], name)
+    return free and _moves(index, name) and divides(view.shape[-1]) and multiple(index[-1], call, name)
+
+
+def _reads_texels(call: Call, position: int, names: Sequence[str]) -> bool:
+    loads = [expr for expr in call.nest.loads if expr.value[0] == position]
+    moving = [(expr, name) for expr in loads for name in names if _moves(load_index(expr), name)]
+    return bool(moving) and all(_fits(call.inputs[position], expr, call, name) for expr, name in moving)

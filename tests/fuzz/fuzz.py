@@ -1,0 +1,140 @@
+"""Differential fuzzing: random graphs on every backend against the numpy references.
+
+`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first]`. What disagrees is printed as a graph in its text form with the seed, cut down to
+the first Variables that are wrong; such a graph belongs into `tests/backends/test_corner_graphs.py`.
+"""
+
+import argparse
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tests.backends.harness import Job, run
+from tests.fuzz.graphs import graph, values_for
+from webkiln.backends.table import FACTS
+from webkiln.errors import ShapeError
+from webkiln.ir.graph import Graph
+from webkiln.ir.text import print_graph
+from webkiln.ops.evaluate import run_graph
+
+BATCH = 100
+SIZES = (1, 5, 64)
+TOLERANCE = 1e-4
+NUDGE = 3e-6
+
+
+@dataclass(frozen=True)
+class Example:
+    """A graph with values; `expected` by output, and which elements small changes of the input do not move far."""
+
+    seed: int
+    graph: Graph
+    values: dict[str, np.ndarray]
+    expected: dict[str, np.ndarray]
+    steady: dict[str, np.ndarray]
+
+    @property
+    def job(self):
+        values = self.values
+        return Job(self.graph, {n: values[n] for n in self.graph.inputs}, {n: values[n] for n in self.graph.slots})
+
+
+def example(seed):
+    made = graph(seed)
+    return example_of(made, seed) if made.nodes else None
+
+
+def example_of(made, seed):
+    """Where the reference itself jumps when float inputs move a little (comparisons, casts, sorting), there is nothing to compare."""
+    try:
+        values = values_for(made, seed, {"T": SIZES[seed % len(SIZES)]})
+        expected = run_graph(made, values, values)[0]
+    except ShapeError:
+        return None
+    rng = np.random.default_rng(seed + 1)
+    steady = {name: np.ones(array.shape, bool) for name, array in expected.items()}
+    for _ in range(2):
+        moved = {n: (v * (1 + rng.uniform(-NUDGE, NUDGE, v.shape))).astype(v.dtype) if v.dtype == np.float32 else v for n, v in values.items()}
+        again = run_graph(made, moved, moved)[0]
+        for name, array in expected.items():
+            if again[name].shape != array.shape:
+                return None
+            steady[name] &= agrees(again[name], array)
+    return Example(seed, made, values, expected, steady)
+
+
+def agrees(got, expected):
+    """Per element: equal, or near in relation to the largest."""
+    if got.dtype.kind != "f":
+        return got == expected
+    with np.errstate(all="ignore"):
+        wide, exact = got.astype(np.float64), expected.astype(np.float64)
+        finite = np.isfinite(exact)
+        scale = max(np.max(np.abs(exact), initial=1e-6, where=finite), 1e-6)
+        tolerance = max(TOLERANCE, float(np.finfo(got.dtype).eps) * 4)
+        return (wide == exact) | (np.isnan(wide) & np.isnan(exact)) | (finite & (np.abs(wide - exact) <= tolerance * scale))
+
+
+def differences(found, outputs):
+    """The outputs that are wrong, with their worst element."""
+    wrong = []
+    for name, expected in found.expected.items():
+        got = outputs[name]
+        if got.shape != expected.shape or got.dtype != expected.dtype:
+            wrong.append(f"{name} is {got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}")
+        elif not (agrees(got, expected) | ~found.steady[name]).all():
+            at = tuple(np.argwhere(~(agrees(got, expected) | ~found.steady[name]))[0])
+            wrong.append(f"{name}{list(map(int, at))} is {got[at]}, expected {expected[at]}")
+    return wrong
+
+
+def disagreements(examples, backend):
+    """(example, what is wrong) on one backend; a batch that breaks as a whole is tried graph by graph."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            results = run([found.job for found in examples], backend, Path(folder))
+        except Exception as error:
+            if len(examples) == 1:
+                return [(examples[0], [f"{type(error).__name__}: {error}"])]
+            middle = len(examples) // 2
+            return disagreements(examples[:middle], backend) + disagreements(examples[middle:], backend)
+    return [(found, wrong) for found, outputs in zip(examples, results, strict=True) if (wrong := differences(found, outputs))]
+
+
+def cut(found, backend):
+    """The same graph up to the first node whose value is wrong."""
+    for count in range(1, len(found.graph.nodes) + 1):
+        nodes = found.graph.nodes[:count]
+        last = dict.fromkeys(nodes[-1].outputs)
+        shown = found.graph.edit(nodes=nodes, outputs={name: name for name in last})
+        used = {*shown.inputs, *shown.slots, *shown.constants, *(name for node in nodes for name in node.outputs)}
+        shorter = example_of(shown.edit(variables={n: v for n, v in shown.variables.items() if n in used}), found.seed)
+        if shorter is not None and disagreements([shorter], backend):
+            return shorter
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=2000)
+    parser.add_argument("backends", nargs="?", default=",".join(FACTS))
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    failed, tried = 0, 0
+    for first in range(options.seed, options.seed + options.number, BATCH):
+        seeds = range(first, min(first + BATCH, options.seed + options.number))
+        examples = [found for seed in seeds if (found := example(seed)) is not None]
+        tried += len(examples)
+        for backend in options.backends.split(","):
+            for found, wrong in disagreements(examples, backend):
+                failed += 1
+                print(f"seed {found.seed} on {backend}: {'; '.join(wrong)}\n{print_graph(cut(found, backend).graph)}", flush=True)
+        print(f"{tried} graphs of {seeds.stop - options.seed} seeds, {failed} disagreements", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
