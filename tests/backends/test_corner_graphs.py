@@ -57,6 +57,15 @@ GRAPHS = {
         y: int32[2,19] = Cast(sum) {"dtype":"int32"}
         output y = y
         """,
+    "rows repeated and joined": """
+        input x: float32[2,3,5,4]
+        const half: float32[] = [0.5]
+        a: float32[2,3,1,5,4] = Reshape(x) {"shape":[2,3,1,5,4]}
+        b: float32[2,3,3,5,4] = Broadcast(a) {"shape":[2,3,3,5,4]}
+        c: float32[2,9,5,4] = Reshape(b) {"shape":[2,9,5,4]}
+        y: float32[2,9,5,4] = Mul(c, half)
+        output y = y
+        """,
     "bytes repeated": """
         input x: uint8[2,1]
         y: uint8[2,19] = Broadcast(x) {"shape":[2,19]}
