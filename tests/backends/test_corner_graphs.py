@@ -10,6 +10,13 @@ from tests.passes.graphs import evaluate_graph
 from webkiln.ir.text import parse
 
 GRAPHS = {
+    "a transposed tensor as one row": """
+        input x: float32[2,3,4]
+        t: float32[4,2,3] = Transpose(x) {"perm":[2,0,1]}
+        r: float32[24] = Reshape(t) {"shape":[24]}
+        y: float32[24] = Tanh(r)
+        output y = y
+        """,
     "elements chosen by themselves": """
         input x: float32[]
         a: float32[1] = Reshape(x) {"shape":[1]}
@@ -48,6 +55,15 @@ GRAPHS = {
         input x: float32[2,5,19]
         sum: float32[2,19] = ReduceSum(x) {"axes":[1]}
         y: int32[2,19] = Cast(sum) {"dtype":"int32"}
+        output y = y
+        """,
+    "rows repeated and joined": """
+        input x: float32[2,3,5,4]
+        const half: float32[] = [0.5]
+        a: float32[2,3,1,5,4] = Reshape(x) {"shape":[2,3,1,5,4]}
+        b: float32[2,3,3,5,4] = Broadcast(a) {"shape":[2,3,3,5,4]}
+        c: float32[2,9,5,4] = Reshape(b) {"shape":[2,9,5,4]}
+        y: float32[2,9,5,4] = Mul(c, half)
         output y = y
         """,
     "bytes repeated": """

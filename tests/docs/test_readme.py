@@ -21,6 +21,8 @@ from webkiln.backends.server import Server
 from webkiln.build.cache import cache_folder
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
+from webkiln.frontends.onnx.fold import FOLDS
+from webkiln.frontends.onnx.operators.table import DOMAINS
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import BACKENDS, ENCODINGS
 
@@ -108,6 +110,10 @@ def after_running(clone: Clone, printed: str) -> None:
     assert "my, js" not in printed
 
 
+def after_onnx(clone: Clone, printed: str) -> None:
+    assert read_manifest(clone.root / "public" / "onnx")["inputs"][0]["shape"] == [2, 4]
+
+
 def after_verifying(clone: Clone, printed: str) -> None:
     assert "js in chromium: natural0/scores" in printed
     report = json.loads((clone.root / "dist" / "digits" / "verification.json").read_text())
@@ -136,7 +142,7 @@ def after_own_dodo(clone: Clone, printed: str) -> None:
 
 
 CHECKS: tuple[Callable[[Clone, str], None], ...] = (
-    after_build, after_tools, after_model, after_compiling, after_running, after_verifying, after_comparing,
+    after_build, after_tools, after_model, after_compiling, after_running, after_onnx, after_verifying, after_comparing,
     after_asking_doit, after_own_dodo,
 )  # fmt: skip
 
@@ -178,6 +184,8 @@ def test_what_is_supported_is_what_the_tables_say() -> None:
     assert tuple(supported("encodings of weights")) == ENCODINGS
     assert tuple(supported("passes")) == PASSES
     assert f"| Keras layers | {len(LAYERS)} of" in (ROOT / "README.md").read_text()
+    standard, microsoft = len({*DOMAINS[""], *FOLDS}), len(DOMAINS["com.microsoft"])
+    assert f"| ONNX operators | {standard} of the default domain and {microsoft} of com.microsoft" in (ROOT / "README.md").read_text()
     assert f"| `keras.ops` | {len(OPERATIONS)} operations" in (ROOT / "README.md").read_text()
 
 
@@ -196,5 +204,5 @@ def test_files_that_the_architecture_names_are_there() -> None:
     package = ROOT / "pipeline" / "webkiln"
     departures = text.partition("## Departures")[0]
     for name in set(re.findall(r"`([\w/.]+(?:\.py|\.toml|\.lock|\.md|/))`", departures)) - {".webkiln/", "dist/"}:
-        rooms = (ROOT, package, package / "frontends" / "keras", ROOT / "models" / "digits", ROOT / "tests" / "backends")
+        rooms = (ROOT, package, package / "frontends" / "keras", package / "frontends" / "onnx", ROOT / "models" / "digits", ROOT / "tests" / "backends")
         assert any((room / name).exists() for room in rooms), name

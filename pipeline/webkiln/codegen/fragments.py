@@ -53,16 +53,33 @@ class Fragments(Points):
         places = self.places(len(index))
         loops = {loop.axis: loop for loop in self.nest.axes}
         left: list[tuple[Expr, str]] = []
-        for item, place in zip(index, places, strict=True):
+        for whole, start in zip(index, places, strict=True):
+            item, place = self.unfold(whole, start, loops)
             names = [name for name in loops if depends(item, name)]
             if len(names) == 1 and step(item, names[0]) not in (0, None):
                 self.solve(item, place, loops.pop(names[0]))
+            elif len(names) == 2 and 1 in (step(item, name) for name in names):
+                self.solve_pair(item, place, [loops.pop(name) for name in sorted(names, key=lambda name: step(item, name) == 1)])
             else:
                 left.append((item, place))
         if loops:
             raise InternalError(f"no single dimension of an output tells the axes {', '.join(loops)}")
         for item, place in left:
             self.leave(f"{self.scalar(item, 0, 0)} != {place}")
+
+    def unfold(self, item: Expr, place: str, loops: dict[str, Loop]) -> tuple[Expr, str]:
+        """Take off the inner axes of an index in which several are counted as one, `(outer * extent + inner)`; what is left, and its place."""
+        while item.op == "add" and item.args[1].op == "axis" and item.args[0].op == "mul":
+            (outer, extent), inner = item.args[0].args, item.args[1].value
+            if inner not in loops or extent is not loops[inner].extent or depends(outer, inner):
+                break
+            del loops[inner]
+            size = self.scalar(extent, 0, 0)
+            quotient = self.declare(0, INT, f"{place} / {size}")
+            self.declare(0, INT, f"{place} - {quotient} * {size}", inner)
+            self.levels[inner] = 0
+            item, place = outer, quotient
+        return item, place
 
     def places(self, rank: int) -> list[str]:
         """The texel's index in each dimension of the output."""
@@ -90,6 +107,21 @@ class Fragments(Points):
             self.leave(f"{name} * {size} != {distance}")
         self.levels[name] = 0
         self.leave(f"uint({name}) >= uint({self.scalar(loop.extent, 0, 0)})")
+
+    def solve_pair(self, item: Expr, place: str, pair: list[Loop]) -> None:
+        """Find two axes from the index `start + first * step + second`: no two points share an element, so `second` stays below the step."""
+        first, second = (loop.axis for loop in pair)
+        start = rebuild(item, lambda e: const(0, INT) if e in (axis(first), axis(second)) else None)
+        distance = place if start is const(0, INT) else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
+        along = step(item, first)
+        assert isinstance(along, Expr)
+        size = self.scalar(along, 0, 0)
+        self.leave(f"{distance} < 0")
+        self.declare(0, INT, f"wk_idiv({distance}, {size})", first)
+        self.declare(0, INT, f"{distance} - {first} * {size}", second)
+        for loop in pair:
+            self.levels[loop.axis] = 0
+            self.leave(f"uint({loop.axis}) >= uint({self.scalar(loop.extent, 0, 0)})")
 
     def leave(self, condition: str) -> None:
         self.here.declarations.append(f"if ({condition}) discard;")

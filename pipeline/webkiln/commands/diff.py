@@ -1,4 +1,4 @@
-"""`webkiln diff`: the errors of a bundle's layers, in order, against another backend or Keras, up to the first that is wrong."""
+"""`webkiln diff`: the errors of a bundle's layers, in order, against another backend or the framework, up to the first that is wrong."""
 
 import argparse
 import tempfile
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
     parser.add_argument("--backend", help="whose errors; default: the bundle's first")
     parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
-    parser.add_argument("--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras computes")
+    parser.add_argument("--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras or onnxruntime computes")
     parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     layers: Mapping[str, Array] = {}
     with tempfile.TemporaryDirectory(prefix="webkiln-diff-") as scratch, Engine(state, progress=progress.console()) as engine:
         if against == REFERENCE:
-            action = _actions(options, manifest, engine, "Keras's outputs are needed").reference()
+            action = _actions(options, manifest, engine, "the framework's outputs are needed").reference()
             found = engine.run(action).outputs
             reference, layers = (read_archive(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
             inputs, outputs, bounds = _reference_sets(reference, options.bound or TOLERANCES[manifest["encoding"]])
@@ -127,6 +127,7 @@ def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: E
             "name": name,
             "backend": ",".join(manifest["backends"]),
             "batch_size": 1,
+            "dim": [],
             "input_shape": [],
         }
         recipe = recipe_of(argparse.Namespace(**{**vars(options), **told}))

@@ -128,6 +128,10 @@ class GraphBuilder:
         self._slots[name] = None if isinstance(value, Type) else np.ascontiguousarray(value).reshape(value.shape)
         return self._declare(name, type_, order)
 
+    def is_slot(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a trained weight as it is."""
+        return tensor.name in self._slots if tensor.builder is self else tensor.builder.is_slot(tensor)
+
     def constant(self, value: Array | Scalar | Sequence[Any], dtype: str | None = None, order: Order | None = None) -> Tensor:
         """A literal of at most 1024 elements that is part of the structure."""
         array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))

@@ -43,7 +43,7 @@ class OnnxConverter:
         UnsupportedError lists every node without a handler, before anything is converted.
         """
         if unsupported := list(find_unsupported(source.graph, source.opsets)):
-            raise UnsupportedError(source.name, unsupported)
+            raise UnsupportedError(name or source.name, unsupported)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
         shapes = input_shapes(source, self.dims, self.input_shapes)

@@ -8,24 +8,26 @@ from webkiln.frontends.onnx.facts import Declared, ModelFacts
 from webkiln.inputs import SAMPLE_SIZE, Inputs
 from webkiln.ir import dim
 from webkiln.ir.dim import NAME, placeholder
+from webkiln.ops.builder import clean
 
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
 
 
 def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
-    """The shape of every input: its own, with the names in `dims` replaced; or the whole one that is `given` (under its name, or '' where
-    the model has one input). A size without a name is called after its input and axis."""
+    """The shape of every input: its own, with the names in `dims` replaced; or the whole one that is `given` (under its name
+    or the bundle's name for it, or '' where the model has one input). A size without a name is called after its input and axis."""
     inputs = model.graph.inputs
     names = [item.name for item in inputs]
-    if unknown := sorted(set(given) - {*names, ""}):
+    given = {name if name in names or not name else clean(name): shape for name, shape in given.items()}
+    if unknown := sorted(set(given) - {*names, *map(clean, names), ""}):
         raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
     if "" in given and len(names) != 1:
         raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,3,224,224")
     open_sizes = {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
     if unknown := sorted(set(dims) - open_sizes - set(map(size_name, open_sizes))):
         raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(open_sizes)) or 'all known'}")
-    return {item.name: _shape(item, dims, given.get(item.name) or given.get("")) for item in inputs}
+    return {item.name: _shape(item, dims, given.get(item.name, given.get(clean(item.name), given.get("")))) for item in inputs}
 
 
 def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tuple[int, ...]:

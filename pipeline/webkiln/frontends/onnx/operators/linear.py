@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.frontends.onnx.call import Call, Handler
 from webkiln.frontends.onnx.operators.elementwise import cast
-from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
@@ -26,9 +26,12 @@ def matmul(call: Call) -> Tensor:
 
 
 def gemm(call: Call) -> Tensor:
-    """alpha a b + beta c."""
+    """alpha a b + beta c; a weight that is turned round is stored so."""
     a, b = call.tensor(0), call.tensor(1)
-    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": bool(call.attr("transB", 0))}
+    turned = bool(call.attr("transB", 0))
+    if turned and call.builder.is_slot(b):
+        b, turned = transposed(call, b, (1, 0)), False
+    attrs = {"transpose_a": bool(call.attr("transA", 0)), "transpose_b": turned}
     whole = a.dtype if not a.dtype.startswith("float") else None
     y = call.op("MatMul", [a, b], attrs)
     y = scaled(call, y, call.attr("alpha", 1.0), whole)

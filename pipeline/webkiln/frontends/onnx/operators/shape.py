@@ -167,7 +167,8 @@ def range_(call: Call) -> Tensor:
     open_ = any(map(is_symbolic, values))
     count = greatest([-(-(limit - start) // delta), 0]) if open_ else max(ceil((limit - start) / delta), 0)
     steps = iota(call, count, dtype)
-    return call.op("Add", [call.op("Mul", [steps, call.tensor(2)]), call.tensor(0)])
+    scaled = steps if delta == 1 else call.op("Mul", [steps, call.tensor(2)])
+    return scaled if start == 0 else call.op("Add", [scaled, call.tensor(0)])
 
 
 def eye_like(call: Call) -> Tensor:

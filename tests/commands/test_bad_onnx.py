@@ -1,0 +1,52 @@
+"""Bad ONNX files through the real command line: one clear error each, exit status 2, no traceback, nothing half-written."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import bad_onnx
+from tests.commands.conftest import Command
+from tests.commands.test_bad_input import check
+from tests.frontends.onnx.models import classifier
+
+EXPECTED = {name: text for name, (_, text) in (bad_onnx.REFUSED | bad_onnx.BYTES).items()}
+OPTIONS = {
+    "--dim height=3": "there is no size called height; sizes are batch",
+    "--dim batch": "--dim is 'batch', expected NAME=SIZE",
+    "--dim batch=0": "--dim is 'batch=0', expected NAME=SIZE",
+    "--input-shape 2,1,9,9": "input x: its shape is ['batch', 1, 8, 8], got [2, 1, 9, 9]",
+    "--input-shape image=2,1,8,8": "there is no input image; inputs are x",
+    "--batch-size 4": "the sizes of an ONNX file are set by dims or input_shapes",
+}
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("onnx")
+    bad_onnx.write(folder)
+    (folder / "good.onnx").write_bytes(classifier().SerializeToString())
+    return folder
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_files(name: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
+    check(webkiln("build", files / f"{name}.onnx", "-o", "public/model"), EXPECTED[name], tmp_path)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_options(option: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
+    check(webkiln("build", files / "good.onnx", "-o", "public/model", *option.split(" ")), OPTIONS[option], tmp_path)
+
+
+def test_everything_unknown_is_named_at_once(webkiln: Command, files: Path, tmp_path: Path) -> None:
+    done = webkiln("build", files / "unknown.onnx", "-o", "public/model")
+    assert [line.split(":")[0].strip() for line in done.stderr.splitlines()[1:]] == ["one (Sparkle)", "two (Glitter)", "three (Sparkle)"]
+    assert "is of the domain my.ops" in done.stderr
+
+
+def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(webkiln: Command, sources: Path, tmp_path: Path) -> None:
+    check(
+        webkiln("build", sources / "good.keras", "-o", "public/model", "--dim", "N=1"),
+        "dims are the sizes that an ONNX file names",
+        tmp_path,
+    )

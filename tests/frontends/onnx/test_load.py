@@ -1,0 +1,62 @@
+"""Facts of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
+
+import onnx
+import pytest
+from onnx import helper
+
+from tests.frontends.onnx.models import classifier, dynamic, floats, model
+from webkiln import canonical
+from webkiln.frontends.onnx.facts import Literal, Weight, from_json, to_json
+from webkiln.frontends.onnx.load import layer_tensors, model_facts
+
+
+def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
+    """The same model as another export would write it: other names inside, other producer, other order of nodes and initialisers."""
+    text = onnx.printer.to_text(made)
+    again = onnx.parser.parse_model(text)
+    for node in again.graph.node:
+        node.name = node.name.replace("__7", "__99")
+        for names in (node.input, node.output):
+            names[:] = [name.replace("c__12", "other__3") for name in names]
+    again.producer_name, again.doc_string = "somebody", "on some day"
+    nodes, weights = list(again.graph.node), list(again.graph.initializer)
+    del again.graph.node[:], again.graph.initializer[:]
+    again.graph.node.extend(reversed(nodes))
+    again.graph.initializer.extend(reversed(weights))
+    return again
+
+
+def test_another_export_gives_the_same_facts():
+    facts, blobs = model_facts(classifier(), "net.onnx")
+    again, others = model_facts(renamed(classifier()), "net.onnx")
+    assert canonical.dumps(to_json(facts)) == canonical.dumps(to_json(again))
+    assert blobs.keys() == others.keys()
+
+
+@pytest.mark.parametrize("make", [classifier, dynamic])
+def test_facts_survive_json(make):
+    facts, _ = model_facts(make(), "net.onnx")
+    assert from_json(canonical.loads(canonical.dumps(to_json(facts)))) == facts
+
+
+def test_weights_are_slots_and_shapes_are_structure():
+    facts, _ = model_facts(classifier(), "net.onnx")
+    assert sorted(item.slot for item in facts.graph.tensors.values() if isinstance(item, Weight)) == ["conv/B", "conv/W", "dense/B", "dense/C"]
+    shapes, _ = model_facts(dynamic(), "net.onnx")
+    assert all(isinstance(item, Literal) for item in shapes.graph.tensors.values())
+
+
+def test_layers_of_the_reference_are_called_as_those_of_the_graph():
+    made = classifier()
+    facts, _ = model_facts(made, "net.onnx")
+    assert list(layer_tensors(made, "net.onnx")) == [node.name for node in facts.graph.nodes]
+
+
+def test_functions_of_the_model_are_written_out():
+    body = [helper.make_node("Mul", ["a", "a"], ["b"]), helper.make_node("Neg", ["b"], ["c"])]
+    function = helper.make_function("own", "Squared", ["a"], ["c"], body, [helper.make_opsetid("", 21)])
+    made = model([helper.make_node("Squared", ["x"], ["y"], domain="own")], [floats("x", 3)], [floats("y", 3)])
+    made.opset_import.append(helper.make_opsetid("own", 1))
+    made.functions.append(function)
+    facts, _ = model_facts(made, "net.onnx")
+    assert [node.op for node in facts.graph.nodes] == ["Mul", "Neg"]

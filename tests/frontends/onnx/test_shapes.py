@@ -1,0 +1,101 @@
+"""Shape arithmetic is computed while converting: nothing of it is left in the graph, for known and for open sizes."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.frontends.onnx.models import dynamic, floats, literal, model
+from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from webkiln.errors import ShapeError
+from webkiln.ops.evaluate import run_graph
+
+node = helper.make_node
+RNG = np.random.default_rng(3)
+
+
+def scalar(name, value, dtype=np.int64):
+    return numpy_helper.from_array(np.array(value, dtype), name)
+
+
+def halved():
+    """[N, T] cut to half its length, and joined with itself: Div, Slice, Concat of sizes."""
+    nodes = [
+        node("Shape", ["x"], ["s"]), node("Gather", ["s", "one"], ["t"], axis=0), node("Div", ["t", "two"], ["h"]),
+        node("Unsqueeze", ["h", "axis"], ["end"]), node("Slice", ["x", "start", "end", "second"], ["first"]),
+        node("Slice", ["x", "start", "end", "second", "step"], ["same"]), node("Concat", ["first", "same"], ["y"], axis=1),
+    ]  # fmt: skip
+    weights = [
+        scalar("one", 1),
+        scalar("two", 2),
+        literal("axis", [0]),
+        literal("start", [0]),
+        literal("second", [1]),
+        literal("step", [1]),
+    ]
+    return model(nodes, [floats("x", "N", "T")], [floats("y", "N", None)], weights)
+
+
+def positions():
+    """0, 1, ... up to an open size, as a PyTorch export writes them, added to each row."""
+    nodes = [
+        node("Shape", ["x"], ["t"], start=1, end=2), node("Squeeze", ["t"], ["limit"]),
+        node("Range", ["zero", "limit", "one"], ["p"]), node("Cast", ["p"], ["f"], to=TensorProto.FLOAT),
+        node("Shape", ["x"], ["s"]), node("Expand", ["f", "s"], ["wide"]), node("Add", ["x", "wide"], ["y"]),
+    ]  # fmt: skip
+    return model(nodes, [floats("x", "N", "T")], [floats("y", "N", "T")], [scalar("zero", 0), scalar("one", 1)])
+
+
+def filled():
+    """Zeros of an open shape, chosen by the sizes themselves."""
+    nodes = [
+        node("Shape", ["x"], ["s"]), node("ConstantOfShape", ["s"], ["zeros"]), node("Equal", ["s", "minus"], ["is_open"]),
+        node("Where", ["is_open", "ones", "s"], ["chosen"]), node("Reshape", ["zeros", "chosen"], ["flat"]), node("Add", ["x", "flat"], ["y"]),
+    ]  # fmt: skip
+    return model(nodes, [floats("x", "N", "T")], [floats("y", "N", "T")], [literal("minus", [-1, -1]), literal("ones", [1, 1])])
+
+
+def mean_by_count():
+    """A sum over a size as a number: what is left is the number itself."""
+    nodes = [
+        node("Shape", ["x"], ["t"], start=1, end=2), node("Cast", ["t"], ["count"], to=TensorProto.FLOAT),
+        node("ReduceSum", ["x", "second"], ["total"], keepdims=0), node("Div", ["total", "count"], ["y"]),
+    ]  # fmt: skip
+    return model(nodes, [floats("x", "N", "T")], [floats("y", "N")], [literal("second", [1])])
+
+
+MODELS = {"dynamic": dynamic, "halved": halved, "positions": positions, "filled": filled, "mean": mean_by_count}
+LEFT = {"Sizes", "Iota", "Reshape"}
+"""What makes numbers of sizes where they are used as such."""
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("sizes", [(2, 6), (1, 8)], ids=str)
+def test_one_graph_serves_every_size(name, sizes):
+    made = MODELS[name]()
+    graph = converted(made)
+    shape = (*sizes, 12) if name == "dynamic" else sizes
+    values = {"x": RNG.standard_normal(shape).astype(np.float32)}
+    outputs, _ = run_graph(graph, values)
+    for output, expected in onnxruntime_outputs(made, values).items():
+        np.testing.assert_allclose(outputs[output], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_shape_arithmetic_is_left(name):
+    graph = converted(MODELS[name]())
+    computed = [item for item in graph.nodes if graph.type(item.outputs[0]).dtype == "int64"]
+    assert {item.op for item in computed} <= LEFT
+
+
+def test_known_sizes_leave_plain_constants():
+    graph = converted(positions(), dims={"N": 2, "T": 6})
+    assert [item.op for item in graph.nodes] == ["Add"]
+
+
+def test_dims_rename_sizes_and_set_them():
+    assert converted(dynamic(), dims={"N": "batch", "x_1": 7}).type("x").shape[1:] == (7, 12)
+    assert str(converted(dynamic(), dims={"N": "batch"}).type("x").shape[0]) == "batch"
+    with pytest.raises(ShapeError, match="there is no size called M; sizes are N, x_1"):
+        converted(dynamic(), dims={"M": 2})
+    with pytest.raises(ShapeError, match=r"input x: its shape is \['N', None, 12\], got \[1, 2, 3\]"):
+        converted(dynamic(), input_shapes={"x": (1, 2, 3)})
