@@ -15,7 +15,7 @@ from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 TYPES = {FLOAT: "float", INT: "int", UINT: "uint", BOOL: "bool"}
-SAMPLERS = {FLOAT: "sampler2D", INT: "isampler2D", UINT: "usampler2D"}
+SAMPLERS = {FLOAT: "sampler2DArray", INT: "isampler2DArray", UINT: "usampler2DArray"}
 PACKED = {"uint8": 8, "int8": 8, "uint16": 16, "int16": 16, "float16": 16, "bool": 8}
 """Bits of the elements that lie packed in unsigned words while weights are decoded."""
 SMALLEST, LARGEST = 1.1754943508222875e-38, 3e38
