@@ -1,4 +1,4 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl]
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -69,3 +69,7 @@ check: setup
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+
+# Random graphs on every backend against the numpy references.
+fuzz: setup
+	$(BIN)/python -m tests.fuzz.fuzz $(or $(n),2000) $(backend)

@@ -25,26 +25,26 @@ def decode(x: keras.KerasTensor, skipped: keras.KerasTensor, filters: int, level
     """Twice the size, beside what was skipped at that size."""
     x = layers.Conv2DTranspose(filters, 4, strides=2, padding="same", use_bias=False, name=f"up{level}")(x)
     x = layers.BatchNormalization(name=f"up{level}_norm")(x)
-    if filters == UP[0] and level < 3:
+    if level < 3:
         x = layers.Dropout(DROPOUT, name=f"up{level}_dropout")(x)
     x = layers.ReLU(name=f"up{level}_relu")(x)
     return layers.Concatenate(name=f"up{level}_skip")([x, skipped])
 
 
-def make_model(size: int) -> keras.Model:
+def make_model(size: int, width: float) -> keras.Model:
     x = image = keras.Input((size, size, 3), name="image")
     skipped = []
     for level, filters in enumerate(DOWN):
-        x = encode(x, filters, level)
+        x = encode(x, int(filters * width), level)
         skipped.append(x)
     for level, (filters, other) in enumerate(zip(UP, reversed(skipped[:-1]), strict=True)):
-        x = decode(x, other, filters, level)
+        x = decode(x, other, int(filters * width), level)
     picture = layers.Conv2DTranspose(3, 4, strides=2, padding="same", activation="tanh", name="picture")(x)
     return keras.Model(image, picture, name="unet")
 
 
-def export(path: Path, size: int) -> None:
-    """Write the network for images of `size`, a multiple of 256."""
-    model = make_model(size)
+def export(path: Path, size: int, width: float = 1.0) -> None:
+    """Write the network for images of `size`, a multiple of 256, with `width` times as many filters as there."""
+    model = make_model(size, width)
     fill_randomly(model)
     model.save(path)

@@ -10,6 +10,13 @@ from tests.passes.graphs import evaluate_graph
 from webkiln.ir.text import parse
 
 GRAPHS = {
+    "a transposed tensor as one row": """
+        input x: float32[2,3,4]
+        t: float32[4,2,3] = Transpose(x) {"perm":[2,0,1]}
+        r: float32[24] = Reshape(t) {"shape":[24]}
+        y: float32[24] = Tanh(r)
+        output y = y
+        """,
     "elements chosen by themselves": """
         input x: float32[]
         a: float32[1] = Reshape(x) {"shape":[1]}

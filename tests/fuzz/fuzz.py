@@ -7,6 +7,7 @@ the first Variables that are wrong; such a graph belongs into `tests/backends/te
 import argparse
 import sys
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +58,9 @@ def example_of(made, seed):
     rng = np.random.default_rng(seed + 1)
     steady = {name: np.ones(array.shape, bool) for name, array in expected.items()}
     for _ in range(2):
-        moved = {n: (v * (1 + rng.uniform(-NUDGE, NUDGE, v.shape))).astype(v.dtype) if v.dtype == np.float32 else v for n, v in values.items()}
+        moved = {
+            n: (v * (1 + rng.uniform(-NUDGE, NUDGE, v.shape))).astype(v.dtype) if v.dtype == np.float32 else v for n, v in values.items()
+        }
         again = run_graph(made, moved, moved)[0]
         for name, array in expected.items():
             if again[name].shape != array.shape:
@@ -96,7 +99,7 @@ def disagreements(examples, backend):
     with tempfile.TemporaryDirectory() as folder:
         try:
             results = run([found.job for found in examples], backend, Path(folder))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whatever breaks is a finding)
             if len(examples) == 1:
                 return [(examples[0], [f"{type(error).__name__}: {error}"])]
             middle = len(examples) // 2
@@ -118,6 +121,7 @@ def cut(found, backend):
 
 
 def main():
+    warnings.filterwarnings("ignore", category=RuntimeWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", nargs="?", type=int, default=2000)
     parser.add_argument("backends", nargs="?", default=",".join(FACTS))

@@ -73,7 +73,9 @@ def branch(r, x, shape):
 
 
 def arithmetic(r, x, shape):
-    return r.b.op(r.choice(["Add", "Sub", "Mul", "Max", "Min", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "Less", "Equal"]), x, r.like(x))
+    return r.b.op(
+        r.choice(["Add", "Sub", "Mul", "Max", "Min", "FloorDiv", "Mod", "BitAnd", "BitOr", "BitXor", "Less", "Equal"]), x, r.like(x)
+    )
 
 
 def sums(r, x, shape):
@@ -126,13 +128,13 @@ def is_trained_open(r):
 def add_step(r, x, shape):
     dtype, opens = r.dtype(x), any(map(dim.is_symbolic, shape))
     tables = [ANY_DTYPE, MORE, *([FLOAT_ONLY, FLOATS] if dtype == "float32" else [WHOLE] if dtype != "bool" else [])]
-    steps = [step for table in tables for rank, rows in table.items() if rank <= len(shape) and (rank != 4 or len(shape) == 4) for step in rows]
+    steps = [
+        step for table in tables for rank, rows in table.items() if rank <= len(shape) and (rank != 4 or len(shape) == 4) for step in rows
+    ]
     before, known = len(r.b.nodes), set(r.b.variables)
     try:
-        if dtype not in ("float32", "bool") and r.random() < 0.3:
-            y = r.b.op("Cast", x, dtype="float32")
-        else:
-            y = r.choice(steps)(r, x, shape)
+        narrow = dtype not in ("float32", "bool") and r.random() < 0.3
+        y = r.b.op("Cast", x, dtype="float32") if narrow else r.choice(steps)(r, x, shape)
         fits = opens or dim.is_symbolic(np.prod([1, *r.b.shape(y)], dtype=object)) or np.prod(r.b.shape(y)) <= LARGEST
     except (ShapeError, TypeError, ValueError, IndexError):
         fits = False

@@ -1,13 +1,13 @@
 """A large contraction by workgroups: both factors of a block of points are brought to the memory of the group, some depth at a time.
 
-A group is a square of invocations, each with its own rows and vectors; one factor moves along the tile axis, the other along the vector axis.
+One factor moves along the tile axis, the other along the vector axis.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from webkiln.codegen.dialect import Dialect, Threads
-from webkiln.codegen.invocations import Invocations
+from webkiln.codegen.grouped import Grouped
 from webkiln.codegen.values import accumulator
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
@@ -19,26 +19,13 @@ ROWS, COLUMNS = "rows", "columns"
 """The factors in the memory of a group: elements [row][depth], and vectors [depth][column]."""
 
 
-class Blocked(Invocations):
-    strays = True
-
+class Blocked(Grouped):
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect, threads)
-        assert threads.groups is not None
-        assert self.tile is not None
         assert self.vector is not None
-        self.square, self.across, self.down = threads.groups, self.vector, self.tile
-
-    def begin(self, name: str, start: str) -> None:
-        if name not in (self.across, self.down):
-            super().begin(name, start)
-            return
-        self.declare(0, INT, start, self.first(name))
-        own = f"{self.square.local} {'%' if name == self.across else '/'} {SIDE}"
-        self.declare(0, INT, f"{self.first(name)} + {own} * {self.kernel.schedule.copies(name)}", name)
-
-    def first(self, name: str) -> str:
-        return f"{name}_block" if name in (self.across, self.down) else name
+        assert self.tile is not None
+        self.across, self.down = self.vector, self.tile
+        self.own[self.down] = self.square_row
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if len(loops) > 1:
@@ -68,6 +55,9 @@ class Blocked(Invocations):
                 self.multiply(depth, width)
             self.here.statements.append(self.square.barrier)
 
+    def conditions(self) -> list[str]:
+        return []
+
     @contextmanager
     def fill(self, size: int) -> Iterator[str]:
         """A loop in which the invocations of the group share `size` places."""
@@ -87,10 +77,10 @@ class Blocked(Invocations):
 
     def multiply(self, depth: int, width: int) -> None:
         assert self.simd is not None
-        statements, local, count = self.here.statements, self.square.local, self.kernel.schedule.copies(self.down)
+        statements, count = self.here.statements, self.kernel.schedule.copies(self.down)
         for position, t, v in self.accumulators():
-            row = f"{ROWS}[({local} / {SIDE} * {count} + {t}) * {depth} + depth]"
-            column = f"{COLUMNS}[depth * {width} + {local} % {SIDE} * {self.kernel.schedule.lanes // self.width} + {v // self.width}]"
+            row = f"{ROWS}[({self.square_row} * {count} + {t}) * {depth} + depth]"
+            column = f"{COLUMNS}[depth * {width} + {self.square_column} * {self.kernel.schedule.lanes // self.width} + {v // self.width}]"
             statements += self.simd.multiply_add(accumulator(position, t, v), self.simd.splat(row, FLOAT), column, FLOAT)
 
 

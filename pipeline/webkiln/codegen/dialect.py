@@ -1,6 +1,7 @@
 """What a printer must be told about a language; `emit.py` does the rest."""
 
 import re
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -56,8 +57,9 @@ class Groups(Protocol):
     @property
     def barrier(self) -> str: ...
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str: ...
-    def gather(self, item: Accumulator, name: str) -> list[str]:
-        """Combine the accumulators called `name` of all invocations of a group, and give each of them the result."""
+    def gather(self, item: Accumulator, name: str, kept: int, combine: Callable[[Accumulator, str, str], list[str]]) -> list[str]:
+        """Combine the accumulators called `name` of those invocations of a group whose places differ by multiples of `kept`, and give
+        each of them the result; `combine` folds the second of two values into the first."""
 
 
 def outside_name(operand: Operand, literal: str) -> str:

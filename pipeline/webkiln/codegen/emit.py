@@ -6,6 +6,7 @@ as vectors where the dialect has them and as scalars where it has not.
 
 from webkiln.codegen.blocked import Blocked
 from webkiln.codegen.dialect import Dialect
+from webkiln.codegen.grouped import Split
 from webkiln.codegen.invocations import Invocations
 from webkiln.codegen.points import Points
 from webkiln.nest.expr import INT
@@ -19,7 +20,8 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
     if threads is None:
         emitter: _Loops | Invocations = _Loops(kernel, dialect)
     else:
-        emitter = (Blocked if kernel.schedule.depth else Invocations)(kernel, dialect, threads)
+        shared = kernel.schedule.group > 1 and not kernel.by_rows
+        emitter = (Blocked if kernel.schedule.depth else Split if shared else Invocations)(kernel, dialect, threads)
     loops = {loop.axis: loop for loop in kernel.nest.axes}
     with emitter.block() as top:
         emitter.parallel([loops[name] for name in kernel.schedule.order])

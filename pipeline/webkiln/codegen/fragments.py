@@ -53,7 +53,8 @@ class Fragments(Points):
         places = self.places(len(index))
         loops = {loop.axis: loop for loop in self.nest.axes}
         left: list[tuple[Expr, str]] = []
-        for item, place in zip(index, places, strict=True):
+        for whole, start in zip(index, places, strict=True):
+            item, place = self.unfold(whole, start, loops)
             names = [name for name in loops if depends(item, name)]
             if len(names) == 1 and step(item, names[0]) not in (0, None):
                 self.solve(item, place, loops.pop(names[0]))
@@ -65,6 +66,20 @@ class Fragments(Points):
             raise InternalError(f"no single dimension of an output tells the axes {', '.join(loops)}")
         for item, place in left:
             self.leave(f"{self.scalar(item, 0, 0)} != {place}")
+
+    def unfold(self, item: Expr, place: str, loops: dict[str, Loop]) -> tuple[Expr, str]:
+        """Take off the inner axes of an index in which several are counted as one, `(outer * extent + inner)`; what is left, and its place."""
+        while item.op == "add" and item.args[1].op == "axis" and item.args[0].op == "mul":
+            (outer, extent), inner = item.args[0].args, item.args[1].value
+            if inner not in loops or extent is not loops[inner].extent or depends(outer, inner):
+                break
+            del loops[inner]
+            size = self.scalar(extent, 0, 0)
+            quotient = self.declare(0, INT, f"{place} / {size}")
+            self.declare(0, INT, f"{place} - {quotient} * {size}", inner)
+            self.levels[inner] = 0
+            item, place = outer, quotient
+        return item, place
 
     def places(self, rank: int) -> list[str]:
         """The texel's index in each dimension of the output."""

@@ -6,7 +6,7 @@ from webkiln.codegen.dialect import Dialect, Threads
 from webkiln.codegen.points import Points
 from webkiln.codegen.values import accumulator, plus
 from webkiln.nest.expr import INT
-from webkiln.nest.nest import Loop
+from webkiln.nest.nest import Accumulator, Loop
 from webkiln.plan.kernel import Kernel
 
 
@@ -58,7 +58,15 @@ class Invocations(Points):
         super().reduce_rows()
         if self.groups is not None:
             for position, t, v in self.accumulators():
-                self.here.statements += self.groups.gather(self.nest.accumulators[position], accumulator(position, t, v))
+                item = self.nest.accumulators[position]
+                self.here.statements += self.groups.gather(item, accumulator(position, t, v), 1, self.combine)
+
+    def combine(self, item: Accumulator, name: str, value: str) -> list[str]:
+        return self.dialect.combine(item, name, value, "0")
+
+    def conditions(self) -> list[str]:
+        """Which invocations store what a group has computed together."""
+        return [f"{self.groups.local} == 0"] if self.groups is not None else []
 
     strays = False
     """Whether the first of the copies may lie beyond the end of its axis too."""
@@ -71,6 +79,5 @@ class Invocations(Points):
         offsets = {self.tile: t, self.vector: v - v % self.width if self.kernel.schedule.whole else v}
         checked = [(name, offset) for name, offset in offsets.items() if name in self.extents and (offset or self.strays)]
         conditions = [f"{plus(name, offset)} < {self.extents[name]}" for name, offset in checked]
-        if self.groups is not None and self.rows:
-            conditions.append(f"{self.groups.local} == 0")
+        conditions += self.conditions()
         self.here.statements.append(f"if ({' && '.join(conditions)}) {{ {statement} }}" if conditions else statement)

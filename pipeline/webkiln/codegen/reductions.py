@@ -13,7 +13,7 @@ class Reductions(Values):
 
     def __init__(self, kernel: Kernel, dialect: Dialect) -> None:
         super().__init__(kernel, dialect)
-        self.rows = any(loop.axis == self.vector for loop in self.nest.reduce)
+        self.rows = kernel.by_rows
 
     def accumulators(self) -> list[tuple[int, int, int]]:
         """(position, tile offset, vector offset) of every accumulator's copies."""

@@ -4,7 +4,9 @@ Constant expressions must be finite, so infinities and NaN come from the argumen
 fold `x != x`. What differs from C otherwise: shifts take u32, and both values of a select are computed.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from math import isinf, isnan
 
 from webkiln.codegen.blocked import COLUMNS, ROWS
@@ -44,6 +46,9 @@ BY_SUBGROUP = {"sum": "subgroupAdd", "prod": "subgroupMul"}
 CASTS = {(FLOAT, INT): "wk_i32({0})", (FLOAT, UINT): "wk_u32({0})"}
 
 
+Combine = Callable[[Accumulator, str, str], list[str]]
+
+
 class Workgroup:
     """All invocations of a workgroup."""
 
@@ -54,27 +59,27 @@ class Workgroup:
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
         return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
 
-    def gather(self, item: Accumulator, name: str) -> list[str]:
+    def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
         """As a tree in the memory of the workgroup."""
-        (combined,) = combination(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
+        (combined,) = combine(item, f"parts_{name}[local]", f"parts_{name}[local + half]")
         return [
             f"parts_{name}[local] = {name};",
             self.barrier,
-            f"for (var half = {WORKGROUP // 2}; half > 0; half /= 2) {{",
+            f"for (var half = {WORKGROUP // 2}; half >= {kept}; half /= 2) {{",
             f"  if (local < half) {{ {combined} }}",
             f"  {self.barrier}",
             "}",
-            f"{name} = parts_{name}[0];",
+            f"{name} = parts_{name}[local % {kept}];",
         ]
 
 
 class Subgroups(Workgroup):
     """Sums and products first within each subgroup, which needs no memory; the extremes of subgroups are vague about NaN."""
 
-    def gather(self, item: Accumulator, name: str) -> list[str]:
-        if item.combiner not in BY_SUBGROUP:
-            return super().gather(item, name)
-        (combined,) = combination(item, name, f"parts_{name}[part]")
+    def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
+        if kept > 1 or item.combiner not in BY_SUBGROUP:
+            return super().gather(item, name, kept, combine)
+        (combined,) = combine(item, name, f"parts_{name}[part]")
         return [
             f"{name} = {BY_SUBGROUP[item.combiner]}({name});",
             f"if (subgroupElect()) {{ parts_{name}[subgroup] = {name}; }}",
@@ -82,12 +87,6 @@ class Subgroups(Workgroup):
             f"{name} = parts_{name}[0];",
             f"for (var part = 1u; part < subgroups; part++) {{ {combined} }}",
         ]
-
-
-def combination(item: Accumulator, name: str, value: str) -> list[str]:
-    if item.combiner in ("sum", "prod"):
-        return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-    return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
 
 
 class Wgsl:
@@ -165,8 +164,10 @@ class Wgsl:
         return [f"{name} += {a} * {b};"]
 
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if not item.combiner.startswith("arg"):
-            return combination(item, name, value)
+        if item.combiner in ("sum", "prod"):
+            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+        if item.combiner in ("max", "min"):
+            return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
         better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
         if item.body.type == FLOAT:
             better = f"({better} || wk_isnan({value})) && !wk_isnan({name})"
@@ -181,14 +182,16 @@ def parts(kernel: Kernel) -> dict[str, str]:
         return {ROWS: f"f32, {rows}", COLUMNS: f"vec4<f32>, {columns}"}
     if schedule.group == 1:
         return {}
-    places = ((position, item, t) for position, item in enumerate(kernel.nest.accumulators) for t in range(schedule.count))
-    return {f"parts_{accumulator(position, t, 0)}": f"{item.body.type}, {WORKGROUP}" for position, item, t in places}
+    vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)
+    element = "{}" if kernel.by_rows else "vec4<{}>"
+    places = product(enumerate(kernel.nest.accumulators), range(schedule.count), vectors)
+    return {f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}" for (n, item), t, v in places}
 
 
 def sums_by_subgroups(kernel: Kernel) -> bool:
     """Whether a kernel has a variant for devices with subgroups."""
     schedule = kernel.schedule
-    return schedule.group > 1 and not schedule.depth and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
+    return schedule.group > 1 and kernel.by_rows and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
 
 
 def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = False) -> str:

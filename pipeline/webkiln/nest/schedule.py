@@ -50,7 +50,8 @@ class Schedule:
 
     def span(self, axis: str) -> int:
         """The neighbours on a parallel axis that one loop step or one workgroup computes."""
-        return self.copies(axis) * (SIDE if self.depth and axis in (self.vector, self.tile) else 1)
+        shared = (self.vector, self.tile) if self.depth else (self.vector,) if self.group > 1 else ()
+        return self.copies(axis) * (SIDE if axis in shared else 1)
 
     def panel(self, source: int) -> Panel | None:
         return next((panel for panel in self.panels if panel.source == source), None)

@@ -78,8 +78,13 @@ def of_nothing(function: Callable[..., Array], dtype: str) -> float:
     return inf if limits is None else int(limits.max)
 
 
+def mean(x: Array, axis: tuple[int, ...], *, keepdims: bool) -> Array:
+    """Of nothing, NaN."""
+    return np.asarray(np.sum(x, axis=axis, keepdims=keepdims) / prod(x.shape[a] for a in axis))
+
+
 for _name, _combiner, _function in (
-    ("ReduceSum", "sum", np.sum), ("ReduceMean", "sum", np.mean), ("ReduceMax", "max", np.max),
+    ("ReduceSum", "sum", np.sum), ("ReduceMean", "sum", mean), ("ReduceMax", "max", np.max),
     ("ReduceMin", "min", np.min), ("ReduceProd", "prod", np.prod),
 ):  # fmt: skip
     define(Operator(
@@ -115,7 +120,11 @@ def _arg_reference(function: Callable[..., Array]) -> Callable[..., tuple[Array,
     """Of nothing, 0."""
 
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
-        given = x if x.shape[attrs["axis"]] else np.zeros_like(x, shape=[max(size, axis == attrs["axis"]) for axis, size in enumerate(x.shape)])
+        given = (
+            x
+            if x.shape[attrs["axis"]]
+            else np.zeros_like(x, shape=[max(size, int(axis == attrs["axis"])) for axis, size in enumerate(x.shape)])
+        )
         return (np.asarray(function(given, axis=attrs["axis"], keepdims=attrs["keepdims"])),)
 
     return compute
@@ -210,7 +219,7 @@ def _lower_softmax(logarithm: bool) -> Callable[[Lowering, Attributes], None]:
 def _softmax_reference(logarithm: bool) -> Callable[..., tuple[Array, ...]]:
     def compute(attrs: Attributes, x: Array) -> tuple[Array, ...]:
         wide = x.astype(np.float64)
-        shifted = wide - wide.max(axis=attrs["axis"], keepdims=True)
+        shifted = wide - wide.max(axis=attrs["axis"], keepdims=True, initial=-inf)
         log = shifted - np.log(np.exp(shifted).sum(axis=attrs["axis"], keepdims=True))
         return (np.asarray(log if logarithm else np.exp(log)),)
 
@@ -240,7 +249,7 @@ def _norm_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _norm_reference(attrs: Attributes, x: Array, *parameters: Array) -> tuple[Array, ...]:
     shape = [-1 if axis == attrs["axis"] else 1 for axis in range(x.ndim)]
-    scale, beta, mean, variance = (p.astype(np.float64).reshape(shape if p.size > 1 else (1,) * x.ndim) for p in parameters)
+    scale, beta, mean, variance = (p.astype(np.float64).reshape(shape if p.size != 1 else (1,) * x.ndim) for p in parameters)
     return ((x.astype(np.float64) - mean) / np.sqrt(variance + attrs["epsilon"]) * scale + beta,)
 
 

@@ -166,8 +166,9 @@ def _gather_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Arra
     """Negative indices count from the end; an index outside gives 0."""
     size = x.shape[attrs["axis"]]
     wrapped = np.where(indices < 0, indices + size, indices)
-    taken = np.take(x, np.clip(wrapped, 0, size - 1), axis=attrs["axis"])
-    inside = ((wrapped >= 0) & (wrapped < size)).reshape(*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1))
+    source = x if size else np.zeros_like(x, shape=(*x.shape[: attrs["axis"]], 1, *x.shape[attrs["axis"] + 1 :]))
+    taken = np.take(source, np.clip(wrapped, 0, max(size - 1, 0)), axis=attrs["axis"])
+    inside = ((wrapped >= 0) & (wrapped < size)).reshape((*[1] * attrs["axis"], *indices.shape, *[1] * (x.ndim - attrs["axis"] - 1)))
     return (np.where(inside, taken, 0),)
 
 
@@ -186,6 +187,7 @@ def _lower_gather(low: Lowering, attrs: Attributes) -> None:
 def _gather_cases() -> Iterable[Case]:
     yield Case((X, np.array([[2, 0], [-1, 7]], np.int32)), {"axis": 1})
     yield Case((X[0], np.array([1, 1, 0], np.int32)), {"axis": 0})
+    yield Case((X[:, :0], np.array([1, 0], np.int32)), {"axis": 1}, name="of nothing")
 
 
 define(Operator("Gather", _gather_types, _gather_reference, _lower_gather, {"axis": REQUIRED}, (2, 2), _gather_cases))

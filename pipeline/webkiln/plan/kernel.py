@@ -25,6 +25,11 @@ class Kernel:
         return f"k_{key(to_json(self))[:16]}"
 
     @property
+    def by_rows(self) -> bool:
+        """Whether the lanes lie on a reduction loop."""
+        return any(loop.axis == self.schedule.vector for loop in self.nest.reduce)
+
+    @property
     def operands(self) -> tuple[Operand, ...]:
         return (*self.nest.inputs, *(out.operand for out in self.nest.outputs))
 

@@ -3,7 +3,7 @@
 A rule that refuses says why; `webkiln explain` shows it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -53,7 +53,7 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
         reason = _unfit_row(call, loop, facts)
         if reason is None:
             schedule = _along(call, loop.axis, facts)
-            if facts.group > 1 and _extent(call, loop) >= LONG_ROW and _chunks(call, schedule) <= FEW_POINTS:
+            if _few(call, schedule, [loop], facts):
                 schedule = replace(schedule, group=facts.group)
             return Choice(schedule, _described(schedule, call, refusals))
         refusals.append(f"{loop.axis}: {reason}")
@@ -79,9 +79,10 @@ LARGE, DEPTH = 128, 16
 """The sizes from which factors are worth bringing to the memory of workgroups, and how much of them at a time."""
 
 
-def _chunks(call: Call, schedule: Schedule) -> int:
-    """How many times the points are computed that a schedule computes together."""
-    return prod(-(-_extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
+def _few(call: Call, schedule: Schedule, reduce: Sequence[Loop], facts: Facts) -> bool:
+    """Whether several invocations share the innermost reduction loop, because it is long and the points are few."""
+    chunks = prod(-(-_extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
+    return facts.group > 1 and bool(reduce) and _extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
 
 
 def _extent(call: Call, loop: Loop) -> int:
@@ -237,13 +238,16 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
     others = [loop.axis for loop in nest.axes if loop.axis != name]
     whole = _is_whole(call, name, facts)
     if not nest.is_contraction:
-        return Schedule((*others, name), name, facts.map_lanes, whole=whole)
+        schedule = Schedule((*others, name), name, facts.map_lanes, whole=whole)
+        return replace(schedule, group=facts.group) if _few(call, schedule, nest.reduce, facts) else schedule
     lanes, count = _lanes(call, name, facts)
     tile = _tile(call, name)
     if facts.threads:
         axis_, copies = (tile.axis, count) if tile else (None, 1)
         schedule = Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
-        return replace(schedule, group=facts.group, depth=DEPTH) if tile and _blocks(call, schedule, tile, facts) else schedule
+        if tile and _blocks(call, schedule, tile, facts):
+            return replace(schedule, group=facts.group, depth=DEPTH)
+        return replace(schedule, group=facts.group) if _few(call, schedule, nest.reduce, facts) else schedule
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)

@@ -55,11 +55,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   acc0_0_0 = wk_max(acc0_0_0, lane0_0_0[3]);
   parts_acc0_0_0[local] = acc0_0_0;
   workgroupBarrier();
-  for (var half = 32; half > 0; half /= 2) {
+  for (var half = 32; half >= 1; half /= 2) {
     if (local < half) { parts_acc0_0_0[local] = wk_max(parts_acc0_0_0[local], parts_acc0_0_0[local + half]); }
     workgroupBarrier();
   }
-  acc0_0_0 = parts_acc0_0_0[0];
+  acc0_0_0 = parts_acc0_0_0[local % 1];
   if (local == 0) { arena[y0 + a0] = bitcast<u32>(acc0_0_0); }
 }
 
@@ -207,11 +207,11 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   acc0_0_0 += lane0_0_0[3];
   parts_acc0_0_0[local] = acc0_0_0;
   workgroupBarrier();
-  for (var half = 32; half > 0; half /= 2) {
+  for (var half = 32; half >= 1; half /= 2) {
     if (local < half) { parts_acc0_0_0[local] += parts_acc0_0_0[local + half]; }
     workgroupBarrier();
   }
-  acc0_0_0 = parts_acc0_0_0[0];
+  acc0_0_0 = parts_acc0_0_0[local % 1];
   if (local == 0) { arena[y0 + a0] = bitcast<u32>(acc0_0_0); }
 }
 

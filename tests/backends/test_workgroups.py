@@ -1,4 +1,4 @@
-"""Contractions by blocks of a workgroup give what the plain ones give: parts of blocks, guards, outer reductions, epilogues, infinities at the ends."""
+"""What workgroups compute together is what the graphs say: parts of blocks, guards, outer reductions, epilogues, infinities at the ends."""
 
 from textwrap import dedent
 
@@ -45,8 +45,33 @@ GRAPHS = {
 }
 
 
+SPLIT = {
+    "one row by weights": """
+        input x: float32[1,41]
+        slot w: float32[41,45]
+        slot b: float32[45]
+        p: float32[1,45] = MatMul(x, w)
+        s: float32[1,45] = Add(p, b)
+        y: float32[1,45] = Relu(s)
+    """,
+    "three rows": """
+        input x: float32[3,37]
+        slot w: float32[37,64]
+        y: float32[3,64] = MatMul(x, w)
+    """,
+    "columns": """
+        input x: float32[50,33]
+        y: float32[33] = ReduceMax(x) {"axes":[0]}
+    """,
+    "means of maps": """
+        input x: float32[2,3,40,12]
+        y: float32[2,12] = ReduceMean(x) {"axes":[1,2]}
+    """,
+}
+
+
 def prepared(name):
-    graph = parse(f"graph g\n{dedent(GRAPHS[name]).strip()}\noutput y = y\n")
+    graph = parse(f"graph g\n{dedent({**GRAPHS, **SPLIT}[name]).strip()}\noutput y = y\n")
     rng = np.random.default_rng(len(name))
     values = {item: rng.standard_normal(graph.type(item).shape).astype(np.float32) for item in (*graph.inputs, *graph.slots)}
     values["x"][..., -1, 0] = np.inf
@@ -55,18 +80,33 @@ def prepared(name):
     return graph, values, Prepared(made, job.inputs, write(pieces(stored(graph), "float32"), job.weights))
 
 
-def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(schedule, "LARGE", 16)
-    cases = {name: prepared(name) for name in GRAPHS}
-    for name, (_, _, item) in cases.items():
-        depths = [item.program["kernels"][step["kernel"]]["schedule"].get("depth") for step in item.program["main"]]
-        assert depths == [16], name
-    results = run_programs([item for _, _, item in cases.values()], "webgpu", tmp_path)
+def schedules(item):
+    return [item.program["kernels"][step["kernel"]]["schedule"] for step in item.program["main"]]
+
+
+def check(cases, folder):
+    results = run_programs([item for _, _, item in cases.values()], "webgpu", folder)
     for (name, (graph, values, _)), outputs in zip(cases.items(), results, strict=True):
         with np.errstate(invalid="ignore"):
             (reference,) = evaluate_graph(graph, values).values()
         assert np.isinf(reference).any() or np.isnan(reference).any()
         assert error(outputs["y"], reference) < 2e-5, name
+
+
+def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "LARGE", 16)
+    cases = {name: prepared(name) for name in GRAPHS}
+    assert all(made.get("depth") == 16 for _, _, item in cases.values() for made in schedules(item))
+    check(cases, tmp_path)
+
+
+def test_split_reductions_compute_what_the_graphs_say(tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "LONG_ROW", 8)
+    cases = {name: prepared(name) for name in SPLIT}
+    for name, (_, _, item) in cases.items():
+        made = schedules(item)[0]
+        assert (made.get("group"), made["vector"][0], made.get("depth")) == (64, "a", None), name
+    check(cases, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""A fixed part of the fuzzing (`make fuzz`): every backend, and that a wrong one would be found."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from tests.fuzz import fuzz
+from tests.fuzz.fuzz import cut, differences, disagreements, example, example_of
+from tests.fuzz.graphs import graphs
+from webkiln.backends.table import FACTS
+from webkiln.ir.text import parse, print_graph
+from webkiln.ir.verify import verify
+from webkiln.ops.table import infer
+
+EXAMPLES = [found for seed in range(7000, 7040) if (found := example(seed)) is not None]
+
+
+@pytest.mark.parametrize("backend", FACTS)
+def test_random_graphs_of_all_families(backend):
+    assert len(EXAMPLES) > 30
+    assert not [(found.seed, wrong, print_graph(found.graph)) for found, wrong in disagreements(EXAMPLES, backend)]
+
+
+def test_the_graphs_have_what_they_should():
+    operators = {node.op for found in EXAMPLES for node in found.graph.nodes}
+    assert operators >= {"Sort", "NonZero", "If", "Gather", "Conv", "MatMul", "Where", "Unique", "Concat", "Cast", "CumSum"}
+    shapes = [found.graph.type(name).shape for found in EXAMPLES for name in found.graph.inputs]
+    assert any(0 in shape for shape in shapes)
+    assert any("T" in map(str, shape) for shape in shapes)
+    assert () in shapes
+
+
+GRAPH = """
+graph g
+input x: float32[4,5]
+a: float32[4,5] = Tanh(x)
+b: float32[4,5] = {}(a)
+c: float32[5] = ReduceSum(b) {{"axes":[0]}}
+output c = c
+"""
+
+
+def test_a_wrong_result_is_found_and_cut_down(monkeypatch):
+    right, wrong = (example_of(parse(GRAPH.format(op)), 1) for op in ("Relu", "Abs"))
+    assert not disagreements([right], "js")
+    ((found, lines),) = disagreements([replace(wrong, expected=right.expected)], "js")
+    assert "expected" in lines[0]
+    monkeypatch.setattr(fuzz, "disagreements", lambda examples, backend: [n for n in examples[0].graph.nodes if n.op == "Abs"])
+    assert [node.op for node in cut(found, "js").graph.nodes] == ["Tanh", "Abs"]
+
+
+def test_differences_name_the_element():
+    found = EXAMPLES[0]
+    outputs = dict(found.expected)
+    name = next(iter(outputs))
+    outputs[name] = outputs[name].astype("float16")
+    assert name in differences(found, outputs)[0]
+    assert cut(found, "js").graph.nodes == found.graph.nodes
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs)
+def test_graphs_are_well_formed_and_survive_their_text_form(graph):
+    verify(graph, infer)
+    assert parse(print_graph(graph)) == graph
