@@ -20,9 +20,9 @@ import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
  * @property {(engine: Textures, ...placeholders: number[]) => void} main
  */
 
-/** @typedef {{ format: string, elements: number, width: number, height: number, texture: WebGLTexture, id: number }} Buffer */
+/** @typedef {{ format: string, elements: number, width: number, height: number, layers: number, texture: WebGLTexture, id: number }} Buffer */
 
-/** @typedef {{ program: WebGLProgram, args: WebGLUniformLocation | null }} Linked */
+/** @typedef {{ program: WebGLProgram, args: WebGLUniformLocation | null, first: WebGLUniformLocation | null }} Linked */
 
 const VERTEX = `#version 300 es
 void main() { gl_Position = vec4(gl_VertexID == 1 ? 3 : -1, gl_VertexID == 2 ? 3 : -1, 0, 1); }
@@ -36,7 +36,10 @@ const POLL_MS = 4;
  */
 const failure = (code, message) => Object.assign(new Error(message), { code });
 
-/** One program in textures of one or four elements a texel, row after row of a width that is a power of two. @implements {Engine} */
+/**
+ * One program in textures of one or four elements a texel, row after row, layer after layer, of sizes that are powers of two.
+ * @implements {Engine}
+ */
 class Textures {
   /**
    * @param {WebGL2RenderingContext} gl
@@ -45,8 +48,9 @@ class Textures {
   constructor(gl, generated) {
     this.gl = gl;
     this.generated = generated;
-    this.limit = gl.getParameter(gl.MAX_TEXTURE_SIZE);
-    this.shift = Math.min(12, Math.floor(Math.log2(this.limit)));
+    this.rows = Math.floor(Math.log2(gl.getParameter(gl.MAX_TEXTURE_SIZE)));
+    this.shift = Math.min(12, this.rows);
+    this.most = gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS) * 2 ** (this.shift + this.rows);
     /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any, lanes: number }>} */
     this.formats = {
       float32x4: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
@@ -71,7 +75,7 @@ class Textures {
     const texts = [...new Set(Object.values(this.generated.kernels).map(kernel => kernel.text))];
     const vertex = this.shader(gl.VERTEX_SHADER, VERTEX);
     const made = texts.map(text => {
-      const fragment = this.shader(gl.FRAGMENT_SHADER, text.replace('\n', `\n#define WK_SHIFT ${this.shift}\n`));
+      const fragment = this.shader(gl.FRAGMENT_SHADER, text.replace('\n', `\n#define WK_SHIFT ${this.shift}\n#define WK_ROWS ${this.rows}\n`));
       const program = gl.createProgram();
       gl.attachShader(program, vertex);
       gl.attachShader(program, fragment);
@@ -91,7 +95,7 @@ class Textures {
       gl.useProgram(program);
       const samplers = gl.getParameter(gl.MAX_TEXTURE_IMAGE_UNITS);
       for (let unit = 0; unit < samplers; unit++) gl.uniform1i(gl.getUniformLocation(program, `x${unit}`), unit);
-      this.linked.set(text, { program, args: gl.getUniformLocation(program, 'P') });
+      this.linked.set(text, { program, args: gl.getUniformLocation(program, 'P'), first: gl.getUniformLocation(program, 'first') });
     }
     gl.deleteShader(vertex);
   }
@@ -120,15 +124,16 @@ class Textures {
   }
 
   /**
-   * Width and height of a texture.
+   * Width, height and layers of a texture.
    * @param {string} format
    * @param {number} elements
    */
   sides(format, elements) {
     const { lanes } = this.format(format);
-    const texels = Math.ceil(elements / lanes), width = 1 << this.shift, height = Math.ceil(texels / width);
-    if (height <= this.limit) return { width: Math.max(Math.min(texels, width), 1), height: Math.max(height, 1) };
-    throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${(this.limit << this.shift) * lanes} here`);
+    const texels = Math.max(Math.ceil(elements / lanes), 1);
+    if (texels > this.most) throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.most * lanes} here`);
+    const rows = Math.ceil(texels / 2 ** this.shift);
+    return { width: Math.min(texels, 2 ** this.shift), height: Math.min(rows, 2 ** this.rows), layers: Math.ceil(rows / 2 ** this.rows) };
   }
 
   /**
@@ -138,13 +143,13 @@ class Textures {
    */
   allocate(format, elements) {
     const { gl } = this;
-    const { width, height } = this.sides(format, elements);
+    const { width, height, layers } = this.sides(format, elements);
     const texture = gl.createTexture();
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    gl.texStorage2D(gl.TEXTURE_2D, 1, this.format(format).internal, width, height);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    return { format, elements, width, height, texture, id: this.made++ };
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
+    gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, this.format(format).internal, width, height, layers);
+    gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+    gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+    return { format, elements, width, height, layers, texture, id: this.made++ };
   }
 
   /** @param {string} name */
@@ -158,12 +163,13 @@ class Textures {
   }
 
   /**
-   * Binds the framebuffer that draws to these textures.
+   * Binds the framebuffer that draws to one layer of these textures.
    * @param {Buffer[]} buffers
+   * @param {number} layer
    */
-  target(buffers) {
+  target(buffers, layer) {
     const { gl } = this;
-    const key = buffers.map(buffer => buffer.id).join();
+    const key = [layer, ...buffers.map(buffer => buffer.id)].join();
     const known = this.targets.get(key);
     if (known) {
       gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, known);
@@ -171,31 +177,37 @@ class Textures {
     }
     const made = gl.createFramebuffer();
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, made);
-    buffers.forEach(({ texture }, index) => {
-      gl.framebufferTexture2D(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, gl.TEXTURE_2D, texture, 0);
-    });
+    buffers.forEach(({ texture }, index) => gl.framebufferTextureLayer(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, texture, 0, layer));
     gl.drawBuffers(buffers.map((_, index) => gl.COLOR_ATTACHMENT0 + index));
     this.targets.set(key, made);
   }
 
-  /** @param {Buffer} buffer what `readPixels` and `copyTexSubImage2D` read next */
-  source({ texture }) {
+  /**
+   * What `readPixels` and `copyTexSubImage3D` read next.
+   * @param {Buffer} buffer
+   * @param {number} layer
+   */
+  source({ texture }, layer) {
     const { gl } = this;
     gl.bindFramebuffer(gl.READ_FRAMEBUFFER, this.reader);
-    gl.framebufferTexture2D(gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+    gl.framebufferTextureLayer(gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0, texture, 0, layer);
   }
 
   /**
    * @param {Buffer} buffer
    * @param {Float32Array | Int32Array | Uint32Array} data
    */
-  upload({ format: name, texture }, data) {
+  upload({ format: name, texture, height, layers }, data) {
     const { gl } = this;
     const { format, type, lanes } = this.format(name);
-    const texels = data.length / lanes, rows = texels >> this.shift, rest = texels - (rows << this.shift);
-    gl.bindTexture(gl.TEXTURE_2D, texture);
-    if (rows > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 1 << this.shift, rows, format, type, data);
-    if (rest > 0) gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, rows, rest, 1, format, type, data, data.length - rest * lanes);
+    const width = 2 ** this.shift, texels = data.length / lanes;
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
+    for (let layer = 0; layer < layers; layer++) {
+      const begin = layer * width * height, end = Math.min(begin + width * height, texels);
+      const rows = Math.floor((end - begin) / width), rest = (end - begin) % width;
+      if (rows > 0) gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, layer, width, rows, 1, format, type, data, begin * lanes);
+      if (rest > 0) gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, rows, layer, rest, 1, 1, format, type, data, (end - rest) * lanes);
+    }
   }
 
   /**
@@ -210,17 +222,20 @@ class Textures {
     const outputs = operands.slice(inputs);
     const [first] = outputs;
     if (!first || first.elements === 0) return;
-    const { program, args: place } = /** @type {Linked} */ (this.linked.get(text));
+    const { program, args: place, first: from } = /** @type {Linked} */ (this.linked.get(text));
     gl.useProgram(program);
     if (place) gl.uniform4iv(place, [...args, 0, 0, 0].slice(0, (args.length + 3) & ~3));
     operands.slice(0, inputs).forEach(({ texture }, unit) => {
       gl.activeTexture(gl.TEXTURE0 + unit);
-      gl.bindTexture(gl.TEXTURE_2D, texture);
+      gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
     });
     gl.activeTexture(gl.TEXTURE0);
-    this.target(outputs);
     gl.viewport(0, 0, first.width, first.height);
-    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    for (let layer = 0; layer < first.layers; layer++) {
+      this.target(outputs, layer);
+      gl.uniform1i(from, layer << (this.shift + this.rows));
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    }
   }
 
   /**
@@ -323,11 +338,14 @@ class Textures {
     const { gl } = this;
     const buffer = this.numbered(place);
     const { format, type, all, array, lanes } = this.format(buffer.format);
-    this.source(buffer);
+    this.source(buffer, 0);
     const single = gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
     const step = single ? 1 : 4 / lanes;
-    const data = new array(buffer.width * buffer.height * lanes * step);
-    gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
+    const size = buffer.width * buffer.height * lanes * step, data = new array(size * buffer.layers);
+    for (let layer = 0; layer < buffer.layers; layer++) {
+      this.source(buffer, layer);
+      gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data, size * layer);
+    }
     this.settle();
     const values = new array(buffer.elements);
     for (let index = 0; index < values.length; index++) values[index] = data[index * step];
@@ -340,9 +358,11 @@ class Textures {
    */
   transfer(from, to) {
     const { gl } = this;
-    this.source(from);
-    gl.bindTexture(gl.TEXTURE_2D, to.texture);
-    gl.copyTexSubImage2D(gl.TEXTURE_2D, 0, 0, 0, 0, 0, from.width, from.height);
+    gl.bindTexture(gl.TEXTURE_2D_ARRAY, to.texture);
+    for (let layer = 0; layer < from.layers; layer++) {
+      this.source(from, layer);
+      gl.copyTexSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, layer, 0, 0, from.width, from.height);
+    }
   }
 
   /**

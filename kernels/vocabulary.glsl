@@ -1,4 +1,6 @@
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 uint wk_packed(uint word, int i, int bits) { return (word >> ((i & (32 / bits - 1)) * bits)) & ((1u << bits) - 1u); }
 

@@ -16,7 +16,7 @@ def validate(shaders: Mapping[str, str], folder: Path) -> None:
     """Compile every shader (name -> text); the test fails with all complaints."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in shaders.items():
-        (folder / f"{name}.frag").write_text(text.replace("\n", "\n#define WK_SHIFT 12\n", 1))
+        (folder / f"{name}.frag").write_text(text.replace("\n", "\n#define WK_SHIFT 12\n#define WK_ROWS 13\n", 1))
     command = ["glslangValidator", *(f"{name}.frag" for name in shaders)]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)

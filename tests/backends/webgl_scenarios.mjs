@@ -11,11 +11,11 @@ function withContext(change, action) {
   }, action);
 }
 
-/** As on a machine whose textures have at most `size` texels a side. */
-function narrowTextures(size, action) {
+/** As on a machine whose textures have at most `size` texels a side and that many layers. */
+function narrowTextures(size, layers, action) {
   const { getParameter } = CONTEXT;
   return replaced(CONTEXT, 'getParameter', function (name) {
-    return name === this.MAX_TEXTURE_SIZE ? size : getParameter.call(this, name);
+    return name === this.MAX_TEXTURE_SIZE ? size : name === this.MAX_ARRAY_TEXTURE_LAYERS ? layers : getParameter.call(this, name);
   }, action);
 }
 
@@ -50,8 +50,8 @@ const SCENARIOS = {
   async narrow({ load, manifest }, input) {
     const { name } = manifest.outputs[0];
     const results = [];
-    for (const size of [256, 65536]) {
-      const model = await narrowTextures(size, () => load(LOCAL));
+    for (const size of [16, 256, 8192]) {
+      const model = await narrowTextures(size, 256, () => load(LOCAL));
       results.push([...(await model.run(input))[name]]);
       model.dispose();
     }
@@ -59,7 +59,7 @@ const SCENARIOS = {
   },
 
   small({ load }) {
-    return narrowTextures(64, () => failure(load(LOCAL)));
+    return narrowTextures(64, 1, () => failure(load(LOCAL)));
   },
 
   async worker({ load }, input) {

@@ -11,7 +11,7 @@ from webkiln.build.share import share
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS, Recipe, read_recipe
 
 NODE_LEGS = {("wasm", "relaxed"), ("wasm", "simd"), ("js", None)}
-LEGS = {"node": NODE_LEGS, "chromium": {("webgpu", None), *NODE_LEGS}}
+LEGS = {"node": NODE_LEGS, "chromium": {("webgpu", None), ("webgl", None), *NODE_LEGS}}
 """Every backend with its variants, by where it runs."""
 
 MODELS = Path(__file__).resolve().parents[2] / "models"

@@ -84,7 +84,7 @@ class Fragments(Points):
     def places(self, rank: int) -> list[str]:
         """The texel's index in each dimension of the output."""
         slot, rest, found = len(self.nest.inputs), NUMBER, []
-        texel = "int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)"
+        texel = "first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))"
         self.declare(0, INT, f"({texel}) << 2" if self.vector else texel, NUMBER)
         for dim in range(rank - 1):
             place = self.declare(0, INT, f"{rest} / s{slot}_{dim}")

@@ -18,6 +18,7 @@ from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.schedule import SIDE
+from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 WORKGROUP = 64
@@ -208,4 +209,18 @@ def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = Fals
         workgroup=WORKGROUP,
         whole=dialect.whole,
         subgroups=subgroups,
+    )
+
+
+def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+    """One compute shader around the text of a plugin, an element of the output an invocation."""
+    places = [f"x{i}_" for i in range(len(kernel.inputs))]
+    return templates.render(
+        "written.wgsl",
+        arguments=[*places, "y_", *kernel.arguments],
+        own=kernel.arguments,
+        inputs=[operand.type for operand in kernel.inputs],
+        output=kernel.output.type,
+        lines=kernel.lines("webgpu"),
+        workgroup=WORKGROUP,
     )

@@ -1,15 +1,18 @@
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
+uniform highp sampler2DArray x0;
 uniform ivec4 P[1];
+uniform int first;
 layout(location = 0) out vec4 y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 void main() {
   int p0 = P[0].x;
-  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
+  int number = (first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))) << 2;
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   float v1 = texelFetch(x0, wk_at(a0), 0).r;
@@ -23,13 +26,16 @@ void main() {
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
-uniform highp sampler2D x1;
-uniform highp sampler2D x2;
+uniform highp sampler2DArray x0;
+uniform highp sampler2DArray x1;
+uniform highp sampler2DArray x2;
 uniform ivec4 P[4];
+uniform int first;
 layout(location = 0) out vec4 y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 void main() {
   int p0 = P[0].x;
@@ -47,7 +53,7 @@ void main() {
   int s1_2 = P[3].x;
   int s3_0 = P[3].y;
   int s3_1 = P[3].z;
-  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
+  int number = (first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))) << 2;
   int v1 = number / s3_0;
   int v2 = number - v1 * s3_0;
   int v3 = v2 / s3_1;

@@ -1,12 +1,15 @@
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
-uniform highp usampler2D x1;
+uniform highp sampler2DArray x0;
+uniform highp usampler2DArray x1;
 uniform ivec4 P[1];
+uniform int first;
 layout(location = 0) out float y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 uint wk_packed(uint word, int i, int bits) { return (word >> ((i & (32 / bits - 1)) * bits)) & ((1u << bits) - 1u); }
 
@@ -17,7 +20,7 @@ void main() {
   int p1 = P[0].y;
   int s1_0 = P[0].z;
   int s2_0 = P[0].w;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x));
   int v1 = number / s2_0;
   int v2 = number - v1 * s2_0;
   int a0 = v1;
@@ -35,18 +38,21 @@ void main() {
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
-uniform highp sampler2D x1;
+uniform highp sampler2DArray x0;
+uniform highp sampler2DArray x1;
 uniform ivec4 P[1];
+uniform int first;
 layout(location = 0) out float y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 void main() {
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s1_0 = P[0].z;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x));
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   float acc0_0_0 = 0.0;

@@ -1,12 +1,15 @@
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
-uniform highp sampler2D x1;
+uniform highp sampler2DArray x0;
+uniform highp sampler2DArray x1;
 uniform ivec4 P[2];
+uniform int first;
 layout(location = 0) out vec4 y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 void main() {
   int p0 = P[0].x;
@@ -15,7 +18,7 @@ void main() {
   int s0_0 = P[0].w;
   int s1_0 = P[1].x;
   int s2_0 = P[1].y;
-  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
+  int number = (first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))) << 2;
   int v1 = number / s2_0;
   int v2 = number - v1 * s2_0;
   int a0 = v1;

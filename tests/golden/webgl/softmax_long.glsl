@@ -1,11 +1,14 @@
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
+uniform highp sampler2DArray x0;
 uniform ivec4 P[1];
+uniform int first;
 layout(location = 0) out float y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
@@ -17,7 +20,7 @@ void main() {
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x));
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   int v1 = a0 * s0_0;
@@ -41,12 +44,15 @@ void main() {
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
-uniform highp sampler2D x1;
+uniform highp sampler2DArray x0;
+uniform highp sampler2DArray x1;
 uniform ivec4 P[1];
+uniform int first;
 layout(location = 0) out float y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
@@ -61,7 +67,7 @@ void main() {
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
-  int number = int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x);
+  int number = first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x));
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   int v1 = a0 * s0_0;
@@ -226,13 +232,16 @@ void main() {
 #version 300 es
 precision highp float;
 precision highp int;
-uniform highp sampler2D x0;
-uniform highp sampler2D x1;
-uniform highp sampler2D x2;
+uniform highp sampler2DArray x0;
+uniform highp sampler2DArray x1;
+uniform highp sampler2DArray x2;
 uniform ivec4 P[1];
+uniform int first;
 layout(location = 0) out vec4 y0;
 
-ivec2 wk_at(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+ivec3 wk_at(int i) {
+  return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
+}
 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
@@ -248,7 +257,7 @@ void main() {
   int p1 = P[0].y;
   int s0_0 = P[0].z;
   int s3_0 = P[0].w;
-  int number = (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x)) << 2;
+  int number = (first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))) << 2;
   int v1 = number / s3_0;
   int v2 = number - v1 * s3_0;
   int a0 = v1;
