@@ -287,7 +287,7 @@ BIT_PAIRS = [
 SHIFTS = [
     *samples(BITS, np.array([[3], [1]], np.uint8)),
     *samples(BITS.astype(np.uint64), np.array([3, 20, 64], np.uint64)),
-    *samples(INTS, np.array([40, 1, -1], np.int32)),
+    *samples(INTS, np.array([20, 1, -1], np.int32)),
 ]
 elementwise("BitAnd", binary("band"), lambda attrs, a, b: a & b, BIT_PAIRS, kinds=("int",), arity=2)
 elementwise("BitOr", binary("bor"), lambda attrs, a, b: a | b, BIT_PAIRS, kinds=("int",), arity=2)
