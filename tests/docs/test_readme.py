@@ -204,5 +204,12 @@ def test_files_that_the_architecture_names_are_there() -> None:
     package = ROOT / "pipeline" / "webkiln"
     departures = text.partition("## Departures")[0]
     for name in set(re.findall(r"`([\w/.]+(?:\.py|\.toml|\.lock|\.md|/))`", departures)) - {".webkiln/", "dist/"}:
-        rooms = (ROOT, package, package / "frontends" / "keras", package / "frontends" / "onnx", ROOT / "models" / "digits", ROOT / "tests" / "backends")
+        rooms = (
+            ROOT,
+            package,
+            package / "frontends" / "keras",
+            package / "frontends" / "onnx",
+            ROOT / "models" / "digits",
+            ROOT / "tests" / "backends",
+        )
         assert any((room / name).exists() for room in rooms), name

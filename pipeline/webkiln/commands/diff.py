@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
     parser.add_argument("--backend", help="whose errors; default: the bundle's first")
     parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
-    parser.add_argument("--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras or onnxruntime computes")
+    parser.add_argument(
+        "--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras or onnxruntime computes"
+    )
     parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")

@@ -41,7 +41,12 @@ def test_facts_survive_json(make):
 
 def test_weights_are_slots_and_shapes_are_structure():
     facts, _ = model_facts(classifier(), "net.onnx")
-    assert sorted(item.slot for item in facts.graph.tensors.values() if isinstance(item, Weight)) == ["conv/B", "conv/W", "dense/B", "dense/C"]
+    assert sorted(item.slot for item in facts.graph.tensors.values() if isinstance(item, Weight)) == [
+        "conv/B",
+        "conv/W",
+        "dense/B",
+        "dense/C",
+    ]
     shapes, _ = model_facts(dynamic(), "net.onnx")
     assert all(isinstance(item, Literal) for item in shapes.graph.tensors.values())
 
