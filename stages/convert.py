@@ -9,10 +9,12 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.frontends.keras import facts
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.plugins import import_files, isolated
+from webkiln.frontends.keras.plugins import isolated
 from webkiln.ir.serial import to_json
 from webkiln.ir.verify import verify
+from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer
+from webkiln.plugins import import_files
 
 DATA = ()
 
@@ -20,13 +22,14 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     data = canonical.read(inputs["facts.json"])
     converter = KerasConverter(params.get("batch_size", 1), params.get("input_shapes"))
-    with isolated(inputs.get("modules/")):
+    with isolated(inputs.get("modules/")), defined_by(inputs.get("operators/")):
         if data["handled"]:
             import_files(inputs["plugins/"] / name for name in params["plugins"])
             if "module" in params:
                 import_module(params["module"])
         graph = converter.convert(facts.from_json(data), name=params.get("name"))
-    verify(graph, infer)
+        check_backends(graph, params.get("backends", ()))
+        verify(graph, infer)
     slots = {
         name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}
         for name, weight in converter.digests.items()

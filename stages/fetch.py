@@ -15,7 +15,8 @@ from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.keras.made import check_parameters, make_model, save_weights
-from webkiln.frontends.keras.plugins import import_file, isolated
+from webkiln.frontends.keras.plugins import isolated
+from webkiln.plugins import import_file
 
 DATA = ()
 TIMEOUT_S = 60

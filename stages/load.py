@@ -12,7 +12,8 @@ from webkiln.build import stage
 from webkiln.frontends.keras.facts import to_json
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.frontends.keras.made import remake_model
-from webkiln.frontends.keras.plugins import handled_by_plugins, import_files, isolated
+from webkiln.frontends.keras.plugins import handled_by_plugins, isolated
+from webkiln.plugins import import_files
 
 DATA = ()
 

@@ -12,6 +12,7 @@ from webkiln.errors import SourceError
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.plugins import defined_by
 from webkiln.weights.shards import pieces, stored, write
 
 DATA = ()
@@ -21,7 +22,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     graph = from_json(canonical.read(inputs["graph.json"]))
     slots = canonical.read(inputs["weights.json"])["slots"]
     values = {name: _blob(inputs["weights/"], name, slots[name]) for name in sorted(graph.slots)}
-    shards = write(pieces(stored(graph), params["encoding"]), fixed_values(graph, values))
+    with defined_by(inputs.get("operators/")):
+        fixed = fixed_values(graph, values)
+    shards = write(pieces(stored(graph), params["encoding"]), fixed)
     outputs["shards/"].mkdir(parents=True, exist_ok=True)
     listed = []
     for data in shards:

@@ -10,8 +10,9 @@ from webkiln.build import stage
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
 from webkiln.frontends.keras.made import remake_model
-from webkiln.frontends.keras.plugins import import_files, isolated
+from webkiln.frontends.keras.plugins import isolated
 from webkiln.frontends.keras.reference import compute_reference, input_table
+from webkiln.plugins import import_files
 
 DATA = ()
 

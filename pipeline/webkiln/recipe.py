@@ -68,6 +68,7 @@ class Recipe:
     tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
     labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
     plugins: tuple[Path, ...] = ()
+    operators: tuple[Path, ...] = ()
     trust_source: bool = False
     on_request: bool = False
     dims: Mapping[str, int | str] = field(default_factory=dict)
@@ -132,6 +133,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         tolerances=TOLERANCES | {key: float(value) for key, value in tolerances.items()},
         labels=_labels(data.get("labels", ())),
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
+        operators=tuple(folder / file for file in data.get("operators", ())),
         trust_source=data.get("trust_source", False),
         on_request=data.get("on_request", False),
         dims=dict(data.get("dims", {})),
@@ -143,9 +145,9 @@ def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe; RecipeError where it says what its kind of source does not have."""
     if recipe.dims and not recipe.is_onnx:
         raise RecipeError(f"{where}: dims are the sizes that an ONNX file names, and the source is none; use input_shapes")
-    if recipe.is_onnx and (recipe.plugins or recipe.batch_size != 1):
+    if recipe.is_onnx and (recipe.plugins or recipe.operators or recipe.batch_size != 1):
         raise RecipeError(
-            f"{where}: plugins and batch_size are for Keras models; the sizes of an ONNX file are set by dims or input_shapes"
+            f"{where}: plugins, operators and batch_size are for Keras models; the sizes of an ONNX file are set by dims or input_shapes"
         )
     return recipe
 
@@ -233,6 +235,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "tolerances": ("a table: encoding = positive number", lambda v: _table(v, _number)),
     "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
     "plugins": ("a list of Python files", _strings),
+    "operators": ("a list of Python files", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
     "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
     "dims": ("a table: name of a size in the ONNX file = a positive size, or another name", lambda v: _table(v, _size_or_name)),

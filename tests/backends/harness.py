@@ -165,7 +165,7 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
         "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
         "main": [launch(part) for part in (draws(held, facts.targets) if facts.targets else [held])],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
-        "procedures": {}, "late": [],
+        "procedures": {}, "written": {}, "late": [],
     }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> 
     made = [*objects.values(), *(path.with_suffix(".o") for path in mains)]
     toolchain.compile_objects([*sources, *mains], made, variant)
     for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
-        needed = [objects[name] for name in sorted({**program_["kernels"], **program_["procedures"]})]
+        needed = [objects[name] for name in sorted({**program_["kernels"], **program_["procedures"], **program_["written"]})]
         toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
 
 

@@ -1,11 +1,21 @@
 """Defects of WebDNN 1.x that must not come back."""
 
+from importlib import import_module
+from textwrap import dedent
+
 import numpy as np
 import pytest
+from onnx import helper
 
 from tests.backends.harness import Job, error, run
+from tests.frontends.onnx import models
+from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from tests.passes.graphs import evaluate_graph
+from webkiln.backends.program import program
+from webkiln.backends.table import FACTS
 from webkiln.ir.text import parse
+from webkiln.passes.pipeline import PASSES
+from webkiln.weights.shards import stored
 
 PICTURE = """graph picture
 input x: float32[1,128,128,64]
@@ -40,3 +50,88 @@ def test_tanh_of_a_hundred_is_one(tmp_path):
     x = np.array([100, -100, 50, 1e10, -np.inf, np.inf, 10], np.float32)
     (outputs,) = run([Job(parse("graph t\ninput x: float32[7]\ny: float32[7] = Tanh(x)\noutput y = y\n"), {"x": x})], "webgl", tmp_path)
     np.testing.assert_array_equal(outputs["y"], np.sign(x))
+
+
+BACKENDS = list(FACTS)
+
+
+def optimised(graph):
+    for name in PASSES:
+        graph = import_module(f"webkiln.passes.{name}").run(graph)
+    return graph
+
+
+def against_reference(text, values, folder, tolerance=1e-6):
+    """Run a graph, as it is and as passes leave it, on every backend."""
+    graph = parse(text)
+    wanted = evaluate_graph(graph, values)
+    for number, form in enumerate((graph, optimised(graph))):
+        job = Job(form, {name: values[name] for name in form.inputs}, {name: values[name] for name in form.slots})
+        for backend in BACKENDS:
+            (outputs,) = run([job], backend, folder / f"{backend}{number}")
+            for name, value in wanted.items():
+                assert error(outputs[name], value) <= tolerance, (backend, number, name)
+
+
+def test_an_activation_leaves_a_variable_with_a_second_consumer_alone(tmp_path):
+    """WebDNN computed activations in place, over values that another node read later."""
+    text = """
+        graph g
+        input x: float32[3,7]
+        slot w: float32[7,5]
+        a: float32[3,5] = MatMul(x, w)
+        r: float32[3,5] = Relu(a)
+        t: float32[3,5] = Tanh(r)
+        s: float32[3,5] = Add(a, t)
+        output s = s
+        output r = r
+        """
+    rng = np.random.default_rng(1)
+    values = {"x": rng.standard_normal((3, 7)).astype(np.float32), "w": rng.standard_normal((7, 5)).astype(np.float32)}
+    assert (evaluate_graph(parse(dedent(text)), values)["s"] < 0).any(), "there is something that the activation would change"
+    against_reference(dedent(text), values, tmp_path, 1e-5)
+
+
+@pytest.mark.parametrize("op", ["Div", "Pow"])
+@pytest.mark.parametrize("first", ["const", "x"])
+def test_one_divided_by_x_and_one_to_the_power_of_x_are_not_x(op, first, tmp_path):
+    """Only x / 1 and x ** 1 are x."""
+    operands = "one, x" if first == "const" else "x, one"
+    text = f"graph g\ninput x: float32[2,4]\nconst one: float32[] = [1.0]\ny: float32[2,4] = {op}({operands})\nz: float32[2,4] = Neg(y)\noutput z = z\n"
+    left = {node.op for node in optimised(parse(text)).nodes}
+    assert left == ({op, "Neg"} if first == "const" else {"Neg"})
+    against_reference(text, {"x": np.array([[0.5, 2, 3, 4], [1, 8, 0.25, 5]], np.float32)}, tmp_path)
+
+
+def test_a_scalar_takes_no_memory():
+    """WebDNN stored scalars as tensors of the shape that they were broadcast to."""
+    text = "graph g\ninput x: float32[64,64]\nconst half: float32[] = [0.5]\ny: float32[64,64] = Mul(x, half)\noutput y = y\n"
+    graph = optimised(parse(text))
+    assert not stored(graph)
+    for backend in BACKENDS:
+        made = program(graph, FACTS[backend], "float32")
+        assert not made["init"]
+        assert made["memory"] <= 2 * 64 * 64 * 4 + 1024
+
+
+def test_log_softmax_takes_the_logarithm(tmp_path):
+    x = np.array([[1, 2, 3], [-50, 0, 50], [1000, 1000, -1000]], np.float32)
+    text = 'graph g\ninput x: float32[3,3]\ny: float32[3,3] = LogSoftmax(x) {"axis":1}\noutput y = y\n'
+    assert (evaluate_graph(parse(text), {"x": x})["y"] <= 0).all()
+    against_reference(text, {"x": x}, tmp_path)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_asymmetric_pads_and_groups_of_onnx_are_read_as_they_are_meant(backend, tmp_path):
+    """ONNX gives all low pads, then all high ones; a grouped convolution has as many kernels as groups."""
+    nodes = [
+        helper.make_node("Conv", ["x", "kernel"], ["c"], pads=[2, 0, 1, 3], strides=[1, 2]),
+        helper.make_node("Conv", ["c", "grouped"], ["g"], group=2),
+        helper.make_node("AveragePool", ["g"], ["y"], kernel_shape=[2, 2], pads=[0, 1, 1, 0]),
+    ]
+    weights = [models.weight("kernel", 4, 3, 3, 3), models.weight("grouped", 6, 2, 1, 1)]
+    made = models.model(nodes, [models.floats("x", 1, 3, 7, 8)], [models.floats("y", 1, 6, None, None)], weights)
+    x = np.random.default_rng(3).standard_normal((1, 3, 7, 8)).astype(np.float32)
+    graph = converted(made)
+    (outputs,) = run([Job(graph, {"x": x}, graph.weights)], backend, tmp_path)
+    assert error(outputs["y"], onnxruntime_outputs(made, {"x": x})["y"]) < 1e-5

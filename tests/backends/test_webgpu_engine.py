@@ -34,7 +34,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) -> None:
     codes = [error["code"] for error in answers["lost"]["errors"]]
-    assert codes == ["DeviceLost", "DeviceLost"]
+    assert codes == ["DeviceLost"] * 3
     assert "load it again" in answers["lost"]["errors"][0]["message"]
     assert answers["lost"]["same"]
 

@@ -7,13 +7,18 @@ const changedDevice = change => async function requestAdapter(options) {
   return { limits, features, requestDevice: async wanted => change(await adapter.requestDevice(wanted)) };
 };
 
+const { mapAsync } = GPUBuffer.prototype;
+
 const SCENARIOS = {
   async lost({ load, manifest }, input) {
     let device;
     const model = await replaced(navigator.gpu, 'requestAdapter', changedDevice(found => device = found), () => load({ backends: ['webgpu'], worker: false }));
     const first = await model.run(input);
-    device.destroy();
-    const errors = [await failure(model.run(input)), await failure(model.run(input))];
+    const pending = await replaced(GPUBuffer.prototype, 'mapAsync', function (mode) {
+      device.destroy();
+      return mapAsync.call(this, mode);
+    }, () => failure(model.run(input)));
+    const errors = [pending, await failure(model.run(input)), await failure(model.run(input))];
     model.dispose();
     const again = await load({ backends: ['webgpu'], worker: false });
     const second = await again.run(input);

@@ -14,6 +14,7 @@ from tests.backends.shaders import validate, validate_wgsl
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
 from webkiln.codegen import c, glsl, js, wgsl
+from webkiln.codegen.steps import Sources
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
 from webkiln.plan import kernel as kernels
@@ -60,7 +61,9 @@ def printed(backend: str, name: str) -> str:
     ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:
         return "\n".join(PRINTERS[backend](kernel, TEMPLATES) for kernel in ordered)
-    return js.print_module(ordered, [], TEMPLATES, [], program="{}", init=[], main=[], parameters=[], late=[])
+    return js.print_module(
+        Sources({kernel.name: kernel for kernel in ordered}, {}, {}), TEMPLATES, [], program="{}", init=[], main=[], parameters=[], late=[]
+    )
 
 
 def golden(backend: str, name: str) -> Path:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from tests.conformance.cases import cases, kept
 from tests.conformance.judge import Verdict, judge
-from tests.conformance.report import Cell, counted, skipped, write_page
+from tests.conformance.report import Cell, counted, skipped, state, write_page
 from webkiln.recipe import BACKENDS, choose
 
 
@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
     parser.add_argument("backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default")
     chosen = parser.parse_args().backend
-    everything, wanted = cases(), kept()
+    at, everything, wanted = state(), cases(), kept()
     reasons = counted(everything)
     print(f"{len(everything)} cases: {len(wanted)} kept, {sum(reasons.values())} excluded")
     print("\n".join(f"  {count:4} {reason}" for reason, count in reasons.items()))
@@ -54,7 +54,7 @@ def main() -> int:
         )
         print("".join(f"  {line}\n" for line in lines), end="")
         failed = failed or bool(lines)
-    write_page(fresh, fixed)
+    write_page(fresh, fixed, at)
     return int(failed)
 
 

@@ -97,11 +97,11 @@ def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
     return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
 
-def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int]) -> None:
-    """Write the page with fresh columns in place of old ones; `fixed` counts cases by operator whose operands are built in."""
+def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int], at: tuple[str, ...]) -> None:
+    """Write the page with columns that were computed in the state `at` in place of old ones; `fixed` counts cases by operator whose operands are built in."""
     table = {backend: dict(column) for backend, column in columns().items()}
     table |= {backend: {name: str(cell) for name, cell in column.items()} for backend, column in fresh.items()}
-    states = stated() | dict.fromkeys(fresh, state())
+    states = stated() | dict.fromkeys(fresh, at)
     totals: dict[str, int] = {}
     for case in kept():
         totals[case.operator] = totals.get(case.operator, 0) + 1

@@ -32,6 +32,20 @@ GRAPHS = {
         input x: float32[50,64]
         y: float32[64] = ReduceSum(x) {"axes":[0]}
     """,
+    "long rows": """
+        input x: float32[50,300]
+        y: float32[50] = ReduceSum(x) {"axes":[1]}
+    """,
+    "one row by weights": """
+        input x: float32[1,300]
+        slot w: float32[300,64]
+        y: float32[1,64] = MatMul(x, w)
+    """,
+    "odd rows by weights": """
+        input x: float32[9,31]
+        slot w: float32[31,62]
+        y: float32[9,62] = MatMul(x, w)
+    """,
     "rows by rows": """
         input x: float32[20,64]
         input w: float32[30,64]
@@ -52,9 +66,31 @@ EXPECTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "backend"), EXPECTED)
-def test_the_lanes_of(name, backend):
+INVOKED = {
+    # graph: lanes and the axis they lie on, tile, whether aligned, the loop of four turns, invocations that share a point
+    "whole vectors": (4, "a2", 4, True, "r1", 1),
+    "part of a vector": (4, "a2", 4, False, "r1", 1),
+    "rows": (4, "r0", 1, False, None, 1),
+    "rows by rows": (4, "r0", 4, False, None, 1),
+    "long rows": (4, "r0", 1, False, None, 64),
+    "one row by weights": (4, "a0", 1, True, None, 64),
+    "odd rows by weights": (4, "a1", 4, False, None, 1),
+}
+
+
+def only(name, backend):
     graph = parse(f"graph g\n{dedent(GRAPHS[name]).strip()}\noutput out = y\n")
     (choice,) = plan(graph, FACTS[backend]).choices
-    schedule = choice.schedule
+    return choice.schedule
+
+
+@pytest.mark.parametrize("name", INVOKED)
+def test_what_an_invocation_computes(name):
+    made = only(name, "webgpu")
+    assert (made.lanes, made.vector, made.count, made.aligned, made.unroll, made.group) == INVOKED[name]
+
+
+@pytest.mark.parametrize(("name", "backend"), EXPECTED)
+def test_the_lanes_of(name, backend):
+    schedule = only(name, backend)
     assert (schedule.lanes, schedule.vector, schedule.whole, schedule.count) == EXPECTED[name, backend]

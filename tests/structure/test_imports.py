@@ -13,7 +13,7 @@ PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
 LAYERS = (
     {"errors", "canonical"},
-    {"recipe"},
+    {"recipe", "plugins"},
     {"ir"},
     {"inputs"},
     {"nest"},

@@ -12,9 +12,11 @@ from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest import procedure as procedures
-from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, inside, reads, writes
+from webkiln.nest import written as written_kernels
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, WrittenCall, inside, reads, writes
 from webkiln.nest.facts import Facts
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.written import WrittenKernel
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
 from webkiln.plan.align import VECTOR
@@ -139,6 +141,7 @@ class _Writer:
         self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
+        self.texts: dict[str, WrittenKernel] = {}
         self.late = _late_bounds(planned.lowered.steps)
 
     def buffer(self, name: str, type_: Type) -> Buffer:
@@ -201,6 +204,7 @@ class _Writer:
             "main": [self.step(step, choices) for step in steps],
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
             "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
+            "written": {name: written_kernels.to_json(kernel) for name, kernel in self.texts.items()},
         }
 
     def share(self, steps: Sequence[Step]) -> None:
@@ -261,6 +265,8 @@ class _Writer:
             return {"copy": size_to_json(size), "from": source, "to": target}
         if isinstance(step, HostCall):
             return self.host(step)
+        if isinstance(step, WrittenCall):
+            return self.written(step)
         blocks = [[self.step(item, choices) for item in block] for block in inside(step)]
         if isinstance(step, Repeat):
             return {"repeat": step.counter, "count": size_to_json(step.count), "steps": blocks[0]}
@@ -270,6 +276,20 @@ class _Writer:
         bound = None if step.bound is None else size_to_json(step.bound)
         late = step.result[0] if step.result else None
         return {"loop": step.counter, "while": size_to_json(condition), "bound": bound, "result": late, "steps": blocks[0]}
+
+    def written(self, step: WrittenCall) -> dict[str, Any]:
+        kernel = step.kernel
+        self.texts.setdefault(kernel.name, kernel)
+        views = (*step.inputs, *step.outputs)
+        return {
+            "kernel": kernel.name,
+            "layer": step.layer,
+            "operands": [size_to_json(self.offsets[view.name]) for view in views],
+            "args": [size_to_json(step.args[name]) for name in kernel.arguments],
+            "why": "written by a plugin",
+            "flops": 0,
+            "bytes": size_to_json(sum(view.type.size * itemsize(view.type.dtype) for view in views)),
+        }
 
     def host(self, step: HostCall) -> dict[str, Any]:
         self.procedures.setdefault(step.procedure.name, step.procedure)

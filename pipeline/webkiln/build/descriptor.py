@@ -36,11 +36,12 @@ class MemoryGraph(ModelGraph):
 class Descriptor:
     """A graph and the backend that it is to be compiled for."""
 
-    def __init__(self, backend: str, graph: Graph, encoding: str, labels: Sequence[str]) -> None:
+    def __init__(self, backend: str, graph: Graph, encoding: str, labels: Sequence[str], operators: Sequence[str | Path]) -> None:
         (self._backend,) = choose("backend", [backend], BACKENDS)
         (self._encoding,) = choose("encoding", [encoding], ENCODINGS)
         self._graph = graph
         self._labels = tuple(labels)
+        self._operators = tuple(Path(path).absolute() for path in operators)
 
     def save(self, folder: str | Path) -> None:
         """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph."""
@@ -49,14 +50,19 @@ class Descriptor:
         state = cache_folder() / "state" / canonical.digest(str(folder).encode())
         with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
             write_graph(self._graph, Path(scratch))
-            recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels)
+            recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
             action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Choice(backends, self._encoding))
             engine.publish(action, "bundle/", folder)
 
 
-def generate_descriptor(backend: str, graph: Graph, *, encoding: str = "float32", labels: Sequence[str] = ()) -> Descriptor:
-    """Prepare a graph for one backend; `save(folder)` compiles it and adds the backend to the bundle in `folder`."""
-    return Descriptor(backend, graph, encoding, labels)
+def generate_descriptor(
+    backend: str, graph: Graph, *, encoding: str = "float32", labels: Sequence[str] = (), operators: Sequence[str | Path] = ()
+) -> Descriptor:  # fmt: skip
+    """Prepare a graph for one backend; `save(folder)` compiles it and adds the backend to the bundle in `folder`.
+
+    `operators`: the Python files that define operators of the graph which webkiln does not have.
+    """
+    return Descriptor(backend, graph, encoding, labels, operators)
 
 
 def write_graph(graph: Graph, folder: Path) -> None:

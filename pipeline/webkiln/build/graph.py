@@ -79,9 +79,12 @@ class ModelGraph:
             facts = {"facts.json": Product(self.load(), "facts.json")}
             params = {"name": self.recipe.name, **self._sizes()}
             return self._add("convert", "", facts, ("graph.json", "weights.json"), params, program="convert_onnx")
-        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._modules()}
+        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._operators(), **self._modules()}
         params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names(), **self._function()}
-        return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=self.recipe.plugins)
+        if self.recipe.operators:
+            params["backends"] = list(self.recipe.backends)
+        code = (*self.recipe.plugins, *self.recipe.operators)
+        return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=code)
 
     def structure(self) -> Input:
         """The graph as the source has it."""
@@ -94,15 +97,16 @@ class ModelGraph:
         """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
         last = self.structure()
         for name in self._passes:
-            code = (self._share.package / "passes" / f"{name}.py",)
-            action = self._add("optimize", f":{name}", {"graph.json": last}, ("graph.json",), {"pass": name}, code=code)
+            code = (self._share.package / "passes" / f"{name}.py", *self.recipe.operators)
+            inputs = {"graph.json": last, **self._operators()}
+            action = self._add("optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code)
             last = Product(action, "graph.json")
         return last
 
     def lower(self, backend: str, choice: Choice) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
-        inputs = {"graph.json": self.optimize()}
-        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params)
+        inputs = {"graph.json": self.optimize(), **self._operators()}
+        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self.recipe.operators)
 
     def generate(self, backend: str, choice: Choice) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
@@ -123,8 +127,9 @@ class ModelGraph:
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Choice) -> Action:
-        inputs = {"graph.json": self.optimize(), **self.weights()}
-        return self._add("pack", f":{choice.encoding}", inputs, ("shards.json", "shards/"), {"encoding": choice.encoding})
+        inputs = {"graph.json": self.optimize(), **self._operators(), **self.weights()}
+        outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
+        return self._add("pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators)
 
     def bundle(self, choice: Choice) -> Action:
         pack = self.pack(choice)
@@ -231,6 +236,10 @@ class ModelGraph:
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins
         return {"plugins/": Folder(tuple((path.name, path) for path in plugins))} if plugins else {}
+
+    def _operators(self) -> dict[str, Input]:
+        operators = self.recipe.operators
+        return {"operators/": Folder(tuple((path.name, path) for path in operators))} if operators else {}
 
     def _plugin_names(self) -> list[str]:
         return [path.name for path in self.recipe.plugins]

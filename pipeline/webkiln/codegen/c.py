@@ -12,6 +12,7 @@ from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 TYPES = {
@@ -161,6 +162,19 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         parameters=[*inputs, *outputs, *(f"const int {name}" for name in kernel.arguments)],
         lines=lines,
         outside=arrays,
+    )
+
+
+def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+    """One C file with one function, `void t_...(inputs..., output, count, arguments...)`."""
+    inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}_" for i, o in enumerate(kernel.inputs)]
+    return templates.render(
+        "written.c",
+        name=kernel.name,
+        inputs=inputs,
+        output=TYPES[kernel.output.type],
+        parameters=[*inputs, f"{STORAGE[kernel.output.dtype]} *restrict y_", *(f"const int {name}" for name in kernel.arguments)],
+        lines=kernel.lines("wasm"),
     )
 
 

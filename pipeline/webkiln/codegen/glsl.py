@@ -11,6 +11,7 @@ from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 TYPES = {FLOAT: "float", INT: "int", UINT: "uint", BOOL: "bool"}
@@ -107,4 +108,18 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         targets=["vec4" if kernel.schedule.vector else TYPES[out.operand.type] for out in kernel.nest.outputs] * kernel.schedule.count,
         words=-(-len(kernel.arguments) // 4),
         lines=Fragments(composed, dialect).run(),
+    )
+
+
+def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+    """One fragment shader around the text of a plugin, an element of the output a fragment."""
+    lines = kernel.lines("webgl")
+    return templates.render(
+        "written.glsl",
+        inputs=[(SAMPLERS[operand.type], TYPES[operand.type]) for operand in kernel.inputs],
+        output=TYPES[kernel.output.type],
+        arguments=kernel.arguments,
+        words=-(-len(kernel.arguments) // 4),
+        body=lines,
+        lines=[*lines, "wk_at(0)"],
     )

@@ -1,11 +1,12 @@
 """What one invocation does among many, for languages without loops over the parallel axes."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from webkiln.codegen.dialect import Dialect, Threads
 from webkiln.codegen.points import Points
 from webkiln.codegen.values import accumulator, plus
-from webkiln.nest.expr import INT
+from webkiln.nest.affine import depends
+from webkiln.nest.expr import FLOAT, INT, axis, rebuild
 from webkiln.nest.nest import Accumulator, Loop
 from webkiln.plan.kernel import Kernel
 
@@ -46,6 +47,32 @@ class Invocations(Points):
     def first(self, name: str) -> str:
         """The first place of all invocations that must leave together."""
         return name
+
+    def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
+        if not loops or loops[0].axis != self.kernel.schedule.unroll:
+            super().reduction(loops, inside)
+            return
+        name = loops[0].axis
+        self.here.statements.append(self.dialect.counter(name))
+        with self.loop(name, self.dialect.chunks(name, self.scalar(loops[0].extent, 0, 0), self.width, rest=True)):
+            self.turns(name)
+
+    def turns(self, along: str) -> None:
+        """As many turns of a contraction as a vector has lanes."""
+        assert self.simd is not None
+        assert self.vector is not None
+        across = self.vector
+        row, column = sorted(self.nest.accumulators[0].body.args, key=lambda factor: depends(factor, across))
+        self.vector = along
+        rows = [self.vector_value(row, t, 0) for t in range(self.copies[1])]
+        self.vector = across
+        for turn in range(self.width):
+            moved = rebuild(column, {axis(along): axis(along) + turn}.get)
+            self.learn([moved])
+            for position, t, v in self.accumulators():
+                factor = self.simd.splat(self.simd.lane(rows[t], turn, FLOAT), FLOAT)
+                value = self.vector_value(moved, t, v)
+                self.here.statements += self.simd.multiply_add(accumulator(position, t, v), factor, value, FLOAT)
 
     def spans(self, name: str, extent: str) -> Iterable[tuple[int, str]]:
         if self.groups is None:

@@ -8,14 +8,14 @@ from typing import Any
 from webkiln.codegen import procedures
 from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
-from webkiln.codegen.steps import size
+from webkiln.codegen.steps import Sources, size
 from webkiln.codegen.templates import Templates
 from webkiln.ir.types import itemsize
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.plan.kernel import Kernel
+from webkiln.nest.written import WrittenKernel
 
 HEAPS = {
     "float32": "F32", "float16": "U16", "int32": "I32", "uint32": "U32", "int16": "I16", "uint16": "U16",
@@ -168,14 +168,13 @@ class Arrays(JavaScript):
         return f"{pointer}[{at}] = {value};"
 
 
-def print_module(
-    kernels: Sequence[Kernel], written: Sequence[Procedure], templates: Templates, steps: Sequence[str], **values: object
-) -> str:  # fmt: skip
+def print_module(sources: Sources, templates: Templates, steps: Sequence[str], **values: object) -> str:
     """One ES module with all kernels: `function k_...(inputs..., outputs..., arguments...)` over element offsets; `steps` run them."""
     dialect = JavaScript()
-    functions = [_function(procedure, dialect) for procedure in written]
+    functions = [_function(procedure, dialect) for procedure in sources.procedures.values()]
+    functions += [_written(kernel) for kernel in sources.written.values()]
     runs: dict[str, tuple[str, str, int]] = {}
-    for kernel in kernels:
+    for kernel in sources.kernels.values():
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
         for name, (operand, value) in outside(composed.nest, dialect).items():
             runs[name] = (HEAPS[operand.dtype], value, itemsize(operand.dtype))
@@ -183,6 +182,16 @@ def print_module(
         functions.append({"name": kernel.name, "parameters": [*names, *kernel.arguments], "lines": body(composed, dialect)})
     lines = [*steps, *(line for function in functions for line in function["lines"])]
     return templates.render("program.js", functions=functions, lines=lines, outside=runs, heaps=ARRAYS, **values)
+
+
+def _written(kernel: WrittenKernel) -> dict[str, Any]:
+    """A function over element offsets, as those of nests."""
+    places = [f"x{i}_" for i in range(len(kernel.inputs))]
+    loads = [f"const x{i} = (n) => {HEAPS[operand.dtype]}[x{i}_ + n];" for i, operand in enumerate(kernel.inputs)]
+    store = f"{HEAPS[kernel.output.dtype]}[y_ + i] = y;"
+    inner = ["let y;", *kernel.lines("js"), store]
+    lines = [*loads, "for (let i = 0; i < count; i++) {", *(f"  {line}" for line in inner), "}"]
+    return {"name": kernel.name, "parameters": [*places, "y_", *kernel.arguments], "lines": lines}
 
 
 def print_procedures(made: Sequence[Procedure]) -> list[dict[str, Any]]:

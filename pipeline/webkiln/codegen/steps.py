@@ -9,6 +9,9 @@ from webkiln.ir import dim
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.nest.nest import Operand
+from webkiln.nest.procedure import Procedure
+from webkiln.nest.written import WrittenKernel
+from webkiln.plan.kernel import Kernel
 
 PREFIX = "d_"
 """Sets placeholders, counters and late sizes apart from all other names of generated code."""
@@ -17,6 +20,18 @@ FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
 
 def size(value: int | str) -> str:
     return dim.rendered(size_from_json(value), PREFIX, FUNCTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the launches of a program name: kernels made of nests, procedures, and kernels written by plugins."""
+
+    kernels: dict[str, Kernel]
+    procedures: dict[str, Procedure]
+    written: dict[str, WrittenKernel]
+
+    def find(self, name: str) -> Kernel | Procedure | WrittenKernel:
+        return self.kernels.get(name) or self.procedures.get(name) or self.written[name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.schedule import SIDE
+from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 WORKGROUP = 64
@@ -55,6 +56,9 @@ class Workgroup:
     number = "workgroup"
     local = "local"
     barrier = "workgroupBarrier();"
+
+    def vector(self, parts: list[str]) -> str:
+        return f"vec4<f32>({', '.join(parts)})"
 
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
         return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
@@ -178,8 +182,8 @@ def parts(kernel: Kernel) -> dict[str, str]:
     """The memory of a workgroup: name -> type and size."""
     schedule = kernel.schedule
     if schedule.depth:
-        rows, columns = (SIDE * schedule.depth * size for size in (schedule.count, schedule.lanes // 4))
-        return {ROWS: f"f32, {rows}", COLUMNS: f"vec4<f32>, {columns}"}
+        sizes = {ROWS: schedule.depth // 4 * schedule.count, COLUMNS: schedule.depth * schedule.lanes // 4}
+        return {name: f"vec4<f32>, {SIDE * size}" for name, size in sizes.items()}
     if schedule.group == 1:
         return {}
     vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)
@@ -208,4 +212,18 @@ def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = Fals
         workgroup=WORKGROUP,
         whole=dialect.whole,
         subgroups=subgroups,
+    )
+
+
+def print_written(kernel: WrittenKernel, templates: Templates) -> str:
+    """One compute shader around the text of a plugin, an element of the output an invocation."""
+    places = [f"x{i}_" for i in range(len(kernel.inputs))]
+    return templates.render(
+        "written.wgsl",
+        arguments=[*places, "y_", *kernel.arguments],
+        own=kernel.arguments,
+        inputs=[operand.type for operand in kernel.inputs],
+        output=kernel.output.type,
+        lines=kernel.lines("webgpu"),
+        workgroup=WORKGROUP,
     )

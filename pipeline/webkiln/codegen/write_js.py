@@ -4,18 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js
-from webkiln.codegen.steps import Language, described, elements, late, parameters, size, steps
+from webkiln.codegen.steps import Language, Sources, described, elements, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
-from webkiln.nest.procedure import Procedure
-from webkiln.plan.kernel import Kernel
 
 
-def write(
-    program: dict[str, Any], kernels: dict[str, Kernel], procedures: dict[str, Procedure], templates: Templates, folder: Path
-) -> None:  # fmt: skip
+def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def call(name: str, entry: dict[str, Any]) -> str:
-        made = kernels[name] if name in kernels else procedures[name]
-        return f"{name}({', '.join(map(size, [*elements(made.operands, entry), *entry['args']]))})"
+        return f"{name}({', '.join(map(size, [*elements(sources.find(name).operands, entry), *entry['args']]))})"
 
     language = Language(
         counter="let",
@@ -27,8 +22,7 @@ def write(
     main = steps(program["main"], language)
     about = described(program)
     text = js.print_module(
-        list(kernels.values()),
-        list(procedures.values()),
+        sources,
         templates,
         [about, *main],
         program=about,

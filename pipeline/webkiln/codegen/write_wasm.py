@@ -4,29 +4,31 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import c
-from webkiln.codegen.steps import Language, described, late, parameters, size, steps
+from webkiln.codegen.steps import Language, Sources, described, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
-from webkiln.nest.procedure import Procedure
-from webkiln.plan.kernel import Kernel
 
 
-def write(
-    program: dict[str, Any], kernels: dict[str, Kernel], procedures: dict[str, Procedure], templates: Templates, folder: Path
-) -> None:  # fmt: skip
+def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     (folder / "kernels").mkdir()
-    for name, kernel in kernels.items():
-        (folder / "kernels" / f"{name}.c").write_text(c.print_kernel(kernel, templates))
-    for name, procedure in procedures.items():
-        (folder / "kernels" / f"{name}.c").write_text(c.print_procedure(procedure, templates))
+    texts = {
+        **{name: c.print_kernel(kernel, templates) for name, kernel in sources.kernels.items()},
+        **{name: c.print_procedure(procedure, templates) for name, procedure in sources.procedures.items()},
+        **{name: c.print_written(kernel, templates) for name, kernel in sources.written.items()},
+    }
+    for name, text in texts.items():
+        (folder / "kernels" / f"{name}.c").write_text(text)
 
     def call(name: str, entry: dict[str, Any]) -> str:
         operands = [f"m + {size(offset)}" for offset in entry["operands"]]
         return f"{name}({', '.join([*operands, *map(size, entry['args'])])})"
 
     declared = [
-        {"name": name, "returns": returns, "parameters": ["void *"] * len(made.operands) + ["int"] * len(made.arguments)}
-        for group, returns in ((kernels, "void"), (procedures, "int"))
-        for name, made in group.items()
+        {
+            "name": name,
+            "returns": "int" if name in sources.procedures else "void",
+            "parameters": ["void *"] * len(sources.find(name).operands) + ["int"] * len(sources.find(name).arguments),
+        }
+        for name in texts
     ]
     language = Language(
         counter="int",
@@ -36,7 +38,7 @@ def write(
         flag="*(unsigned char *)(m + {place})",
     )
     main = steps(program["main"], language)
-    text = templates.render(
+    main_text = templates.render(
         "main.c",
         kernels=declared,
         init=[call(entry["kernel"], entry) for entry in program["init"]],
@@ -45,6 +47,6 @@ def write(
         late=late(program),
         lines=main,
     )
-    (folder / "main.c").write_text(text)
+    (folder / "main.c").write_text(main_text)
     about = described(program)
     (folder / "wasm.js").write_text(templates.render("program.wasm.js", program=about, late=len(program["late"]), lines=[about]))

@@ -6,18 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import glsl, js
-from webkiln.codegen.steps import Language, described, is_dynamic, late, literal, parameters, size, steps
+from webkiln.codegen.steps import Language, Sources, described, is_dynamic, late, literal, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
-from webkiln.nest.procedure import Procedure
 from webkiln.plan.align import VECTOR
-from webkiln.plan.kernel import Kernel
 
 
-def write(
-    program: dict[str, Any], kernels: dict[str, Kernel], procedures: dict[str, Procedure], templates: Templates, folder: Path
-) -> None:  # fmt: skip
+def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def launch(entry: dict[str, Any]) -> str:
         operands, args = ", ".join(map(str, entry["operands"])), ", ".join(map(size, entry["args"]))
         return f"engine.launch('{entry['kernel']}', [{operands}], [{args}])"
@@ -26,14 +22,14 @@ def write(
         counter="let",
         launch=launch,
         copy="engine.move({source}, {target});",
-        host=lambda entry: js.host_call("engine", procedures[entry["host"]], entry),
+        host=lambda entry: js.host_call("engine", sources.procedures[entry["host"]], entry),
         flag="engine.flag({place})",
     )
     main = steps(program["main"], language)
     engine, about = templates.script("engine.webgl"), described(program)
     formats = [b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "") for b in program["buffers"]]
     sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
-    functions = js.print_procedures(list(procedures.values()))
+    functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgl.js",
         program=about,
@@ -43,7 +39,11 @@ def write(
         ),
         kernels=[
             {"name": name, "inputs": len(kernel.nest.inputs), "text": glsl.print_kernel(kernel, templates)}
-            for name, kernel in kernels.items()
+            for name, kernel in sources.kernels.items()
+        ]
+        + [
+            {"name": name, "inputs": len(kernel.inputs), "text": glsl.print_written(kernel, templates)}
+            for name, kernel in sources.written.items()
         ],
         functions=functions,
         entries=json.dumps(

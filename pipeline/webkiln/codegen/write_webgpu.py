@@ -4,44 +4,46 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl
-from webkiln.codegen.steps import Language, described, elements, is_dynamic, late, parameters, size, steps
+from webkiln.codegen.steps import Language, Sources, described, elements, is_dynamic, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
-from webkiln.nest.procedure import Procedure
 from webkiln.plan.kernel import Kernel
 
 ARGUMENT_BLOCK = 256
 """Bytes: where a dynamic offset of a uniform buffer may lie."""
 
 
-def write(
-    program: dict[str, Any], kernels: dict[str, Kernel], procedures: dict[str, Procedure], templates: Templates, folder: Path
-) -> None:  # fmt: skip
+def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def launch(entry: dict[str, Any]) -> str:
-        kernel = kernels[entry["kernel"]]
-        words = map(size, [*elements(kernel.operands, entry), *entry["args"]])
-        return f"step.launch('{entry['kernel']}', {size(_invocations(kernel, entry))}, [{', '.join(words)}])"
+        name = entry["kernel"]
+        words = map(size, [*elements(sources.find(name).operands, entry), *entry["args"]])
+        count = entry["args"][0] if name in sources.written else _invocations(sources.kernels[name], entry)
+        return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
 
     language = Language(
         counter="let",
         launch=launch,
         copy="step.copy({target}, {source}, {bytes});",
-        host=lambda entry: js.host_call("step", procedures[entry["host"]], entry),
+        host=lambda entry: js.host_call("step", sources.procedures[entry["host"]], entry),
         flag="await step.flag({place})",
     )
     main = steps(program["main"], language)
-    words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in kernels.values()), default=2)
+    launched = map(sources.find, (*sources.kernels, *sources.written))
+    words = max((2 + len(kernel.operands) + len(kernel.arguments) for kernel in launched), default=2)
     engine, about = templates.script("engine.webgpu"), described(program)
-    functions = js.print_procedures(list(procedures.values()))
+    functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(
         "program.webgpu.js",
         program=about,
         engine=engine,
-        shaders={name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in kernels.items()},
+        shaders={
+            **{name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in sources.kernels.items()},
+            **{name: f"`{wgsl.print_written(kernel, templates)}`" for name, kernel in sources.written.items()},
+        },
         subgroups={
             name: f"`{wgsl.print_kernel(kernel, templates, subgroups=True)}`"
-            for name, kernel in kernels.items()
+            for name, kernel in sources.kernels.items()
             if wgsl.sums_by_subgroups(kernel)
         },
         functions=functions,

@@ -53,6 +53,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
+    parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
 
 
@@ -97,6 +98,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         batch_size=options.batch_size,
         backends=choose("backend", options.backend.split(","), BACKENDS),
         plugins=tuple(path.absolute() for path in options.plugin),
+        operators=tuple(path.absolute() for path in options.operators),
         trust_source=options.trust_source,
         dims=dict(map(_dim, options.dim)),
     )

@@ -13,6 +13,7 @@ from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, 
 from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand, Output, check
 from webkiln.nest.nest import Loop as Axis
 from webkiln.nest.procedure import Procedure, Writer
+from webkiln.nest.written import WrittenKernel, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,18 @@ class Loop:
     result: tuple[str, int] | None = None
 
 
-Step = Call | Copy | Repeat | HostCall | Branch | Loop
+@dataclass(frozen=True, slots=True)
+class WrittenCall:
+    """A kernel that a plugin wrote, applied to Variables; one output."""
+
+    kernel: WrittenKernel
+    inputs: tuple[View, ...]
+    outputs: tuple[View, ...]
+    args: Mapping[str, int]
+    layer: str = ""
+
+
+Step = Call | WrittenCall | Copy | Repeat | HostCall | Branch | Loop
 Inline = Callable[[Graph, Sequence[View], int], tuple[list[Step], list[View]]]
 """Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the views of its outputs."""
 
@@ -124,11 +136,11 @@ def reads(step: Step) -> tuple[View, ...]:
     """What a step itself reads, without the steps within it."""
     if isinstance(step, Branch | Loop):
         return (step.condition,)
-    return step.inputs if isinstance(step, Call | HostCall) else (step.source,) if isinstance(step, Copy) else ()
+    return step.inputs if isinstance(step, Call | WrittenCall | HostCall) else (step.source,) if isinstance(step, Copy) else ()
 
 
 def writes(step: Step) -> tuple[View, ...]:
-    return step.outputs if isinstance(step, Call | HostCall) else (step.target,) if isinstance(step, Copy) else ()
+    return step.outputs if isinstance(step, Call | WrittenCall | HostCall) else (step.target,) if isinstance(step, Copy) else ()
 
 
 def calls(steps: Iterable[Step]) -> Iterator[Call]:
@@ -194,6 +206,12 @@ class Lowering:
         steps, outputs = self._inline(graph, inputs, self._depth)
         self.steps += steps
         return outputs
+
+    def written(self, texts: Mapping[str, str], args: Mapping[str, int] | None = None) -> None:
+        """Append a kernel that is given as text for each backend; it computes the operator's only output."""
+        inputs, (out,) = [self.materialized(view) for view in self.inputs], self.outputs
+        kernel = written(tuple(view.type.dtype for view in inputs), out.type.dtype, tuple(args or ()), texts)
+        self.steps.append(WrittenCall(kernel, tuple(inputs), (out,), {"count": out.type.size, **(args or {})}, self.layer))
 
     def host(self, writer: Writer, inputs: Sequence[View], outputs: Sequence[View], result: tuple[Expr, str, int] | None = None) -> None:
         """Append what `writer` wrote; `result`: what it returns, the late size which that is, and what it is at most."""

@@ -25,11 +25,12 @@ class Schedule:
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
     at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
-    loop for which a workgroup keeps the factors of a contraction in its memory.
+    loop for which a workgroup keeps the factors of a contraction in its memory. `unroll`: the reduction loop of which four turns are done at
+    once, for which the factor that does not move along the vector axis is read as a vector.
 
     Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
-    `unroll` are whole texels, and `unroll` is the reduction loop of which four turns are done at once. `quarters` are those operands of which
-    each quarter lies in a layer of its own; with a `tile`, its `count` neighbours lie a quarter of the axis apart, one in each layer."""
+    `unroll` are whole texels. `quarters` are those operands of which each quarter lies in a layer of its own; with a `tile`, its `count`
+    neighbours lie a quarter of the axis apart, one in each layer."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -72,7 +73,8 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
-        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors), "unroll": schedule.unroll} if schedule.texels else {}),
+        **({"unroll": schedule.unroll} if schedule.unroll else {}),
+        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors)} if schedule.texels else {}),
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from webkiln.errors import InternalError
+from webkiln.errors import SourceError
 from webkiln.ir.graph import Attributes, Node
 from webkiln.ir.types import Array, Type
 
@@ -30,7 +30,7 @@ class Operator:
 
     `attributes` maps names to defaults (`REQUIRED` for none). `infer(attrs, types)` gives the output types or raises ShapeError.
     `reference(attrs, *arrays)` computes in float64 inside and returns one array per output; it is written independently of `lower`,
-    which writes nests through a `Lowering`. `elementwise` and `movement` (index-only) mark what fusion may inline.
+    which writes nests through a `Lowering`. `elementwise` marks what passes may treat so. `backends`: where it works, if not everywhere.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Operator:
     arity: tuple[int, int] = (1, 1)
     cases: Callable[[], Iterable[Case]] = tuple
     elementwise: bool = False
+    backends: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,6 @@ DEFINED: dict[str, Operator] = {}
 
 def define(operator: Operator) -> Operator:
     if operator.name in DEFINED:
-        raise InternalError(f"operator {operator.name} is defined twice")
+        raise SourceError(f"operator {operator.name} is defined already; choose another name for it")
     DEFINED[operator.name] = operator
     return operator

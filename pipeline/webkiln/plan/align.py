@@ -17,12 +17,13 @@ def is_aligned(call: Call, schedule: Schedule) -> bool:
     if name is None or not schedule.whole or schedule.lanes % VECTOR or not any(loop.axis == name for loop in call.nest.axes):
         return False
     stores = zip(call.outputs, call.nest.outputs, strict=True)
-    if not all(_fits(call, view, out.index, None, name, stored=True) for view, out in stores):
+    if not all(fits(call, view, out.index, None, name, stored=True) for view, out in stores):
         return False
-    return all(_fits(call, call.inputs[e.value[0]], load_index(e), schedule.panel(e.value[0]), name, stored=False) for e in call.nest.loads)
+    return all(fits(call, call.inputs[e.value[0]], load_index(e), schedule.panel(e.value[0]), name, stored=False) for e in call.nest.loads)
 
 
-def _fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
+def fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
+    """Whether an access moves along an axis in vectors that begin at such places; `stored`: it must move along it."""
     if not any(depends(item, name) for item in index):
         return not stored
     if panel is not None:

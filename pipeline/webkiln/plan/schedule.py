@@ -14,7 +14,7 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, axis, walk
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import SIDE, Panel, Schedule
-from webkiln.plan.align import is_aligned
+from webkiln.plan.align import fits, is_aligned
 
 SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
@@ -48,6 +48,7 @@ def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
         schedule = _scheduled(call, loop.axis, fit, facts)
         if facts.threads:
             schedule = replace(schedule, aligned=is_aligned(call, schedule))
+            schedule = replace(schedule, unroll=_unrolled(call, schedule, facts))
         return Choice(schedule, _described(schedule, call, refusals))
     for loop in reversed(nest.reduce):
         reason = _unfit_row(call, loop, facts)
@@ -134,7 +135,7 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         reason = _unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
         if reason:
             return reason
-    if _extent(call, loop) < (2 if panels else max(facts.width, 2)):
+    if _extent(call, loop) < (2 if panels or (facts.threads and nest.is_contraction) else max(facts.width, 2)):
         return f"its size {_extent(call, loop)} is below a vector"
     return list(panels.values())
 
@@ -261,6 +262,28 @@ def _blocks(call: Call, schedule: Schedule, tile: Loop, facts: Facts) -> bool:
     moves = {(depends(e, tile.axis), depends(e, along.axis)) for e in call.nest.accumulators[0].body.args}
     large = min(_extent(call, loop) for loop in (tile, along, *call.nest.reduce[-1:])) >= LARGE
     return bool(call.nest.reduce) and facts.group == SIDE * SIDE and large and moves == {(True, False), (False, True)}
+
+
+def _unrolled(call: Call, schedule: Schedule, facts: Facts) -> str | None:
+    """The innermost reduction loop of a contraction, where the factor that does not move along the vector axis can be read in vectors along it."""
+    nest, vector = call.nest, schedule.vector
+    if vector is None or (schedule.group > 1 and not schedule.depth) or not nest.is_contraction or not nest.reduce:
+        return None
+    name, extent = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
+    rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]
+    if len(rows) != 1 or is_symbolic(extent) or extent % facts.width or _unvectorised(rows, name):
+        return None
+    for expr in (item for item in walk(rows) if item.op == "load"):
+        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
+        if guard is not None and depends(guard[0], name):
+            return None
+        if not any(depends(item, name) for item in index):
+            continue
+        if nest.inputs[position].dtype != "float32" or schedule.panel(position) or not _contiguous(index, name):
+            return None
+        if schedule.aligned and not fits(call, call.inputs[position], index, None, name, stored=False):
+            return None
+    return name
 
 
 def _is_whole(call: Call, name: str, facts: Facts) -> bool:

@@ -10,12 +10,13 @@ from dataclasses import replace
 import numpy as np
 
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Step, View, map_inside
+from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Step, View, WrittenCall, map_inside
 from webkiln.nest.compose import half
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import COMPUTE, Nest, Operand, Output, load_guard, load_index
 from webkiln.nest.procedure import Procedure, Store
+from webkiln.nest.written import written
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
@@ -52,6 +53,10 @@ def _step(step: Step, facts: Facts) -> Step:
         views = [tuple(map(seen, operands)) for operands in (step.inputs, step.outputs)]
         inputs, outputs = ([view.type.dtype for view in operands] for operands in views)
         return replace(step, procedure=narrowed_procedure(step.procedure, inputs, outputs), inputs=views[0], outputs=views[1])
+    if isinstance(step, WrittenCall):
+        given, results = (tuple(map(seen, operands)) for operands in (step.inputs, step.outputs))
+        made = written(tuple(view.type.dtype for view in given), results[0].type.dtype, step.kernel.parameters, dict(step.kernel.texts))
+        return replace(step, kernel=made, inputs=given, outputs=results)
     changed = replace(step, condition=seen(step.condition)) if isinstance(step, Branch | Loop) else step
     return map_inside(changed, lambda block: stored(block, facts))
 

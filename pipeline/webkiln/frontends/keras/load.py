@@ -12,9 +12,9 @@ from webkiln.frontends.keras.archive import open_source, reading
 from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import is_handled
-from webkiln.frontends.keras.plugins import import_files
 from webkiln.frontends.keras.reader import Blobs, read_model, read_structure
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported, may_be_traced
+from webkiln.plugins import import_files
 
 FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})
 """Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""

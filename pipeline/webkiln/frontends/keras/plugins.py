@@ -1,27 +1,24 @@
 """Plugins: Python files of the user that define Keras classes, converter handlers, or both."""
 
 import importlib
-import importlib.util
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from webkiln.canonical import file_digest
-from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.handlers import REGISTERED, registered_handler
-
-PREFIX = "webkiln_plugin_"
+from webkiln.ops.operator import DEFINED
+from webkiln.plugins import PREFIX
 
 
 @contextmanager
 def isolated(modules: Path | None = None) -> Iterator[None]:
     """What plugins register inside is forgotten at the end, and nothing registered or named before is seen: a stage depends on its inputs
     alone. Modules below the folder `modules` can be imported inside."""
-    handlers = dict(REGISTERED)
+    handlers, operators = dict(REGISTERED), dict(DEFINED)
     plugins = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
     keras = sys.modules.get("keras")
     classes = dict(keras.saving.get_custom_objects()) if keras is not None else {}
@@ -35,6 +32,8 @@ def isolated(modules: Path | None = None) -> Iterator[None]:
         yield
     finally:
         _replace_all(handlers, plugins, classes)
+        DEFINED.clear()
+        DEFINED.update(operators)
         if modules is not None:
             sys.path.remove(str(modules))
             for name, module in list(sys.modules.items()):
@@ -63,30 +62,3 @@ def handled_by_plugins(model: ModelFacts, scope: str = "") -> list[str]:
         elif layer.model is not None:
             found += handled_by_plugins(layer.model, f"{scope}{layer.name}/")
     return found
-
-
-def import_files(paths: Iterable[Path]) -> None:
-    for path in paths:
-        import_file(path)
-
-
-def import_file(path: Path) -> ModuleType:
-    """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails."""
-    if not path.is_file():
-        raise SourceError(f"plugin {path}: there is no such file")
-    name = f"{PREFIX}{file_digest(path)[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise SourceError(f"plugin {path.name}: not a Python file; its name ends in .py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except WebkilnError:
-        del sys.modules[name]
-        raise
-    except Exception as error:
-        del sys.modules[name]
-        raise SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
-    return module

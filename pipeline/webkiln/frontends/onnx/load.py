@@ -22,8 +22,6 @@ from webkiln.ir.types import Array
 Blobs = dict[str, Array]
 STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
 """Operands that are structure whatever their dtype."""
-EXPANDED = frozenset({"RotaryEmbedding"})
-"""Operators that are written out by the function that the standard defines them with."""
 COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 NEWEST = onnx.defs.onnx_opset_version()
@@ -54,8 +52,6 @@ def model_facts(model: onnx.ModelProto, name: str, folder: Path | None = None) -
             model = onnx.inliner.inline_local_functions(model)
         except Exception as error:
             raise SourceError(f"{name}: its functions cannot be written out: {error}") from error
-    if any(node.op_type in EXPANDED for node in model.graph.node):
-        model = onnx.inliner.inline_selected_functions(model, [("", op) for op in sorted(EXPANDED)], inline_schema_functions=True)
     opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
     if not 1 <= opsets.get("", 1) <= NEWEST:
         raise SourceError(f"{name}: is of opset {opsets['']}; opsets 1 to {NEWEST} are known")

@@ -3,7 +3,7 @@
 from math import inf, sqrt
 
 from webkiln.frontends.onnx.call import Call, Handler
-from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
+from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.reduce import reduced
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -147,4 +147,32 @@ def linear_attention(call: Call) -> list[Tensor]:
     return [y, cast(call, last, call.type(3).dtype if call.has(3) else call.type(0).dtype)]
 
 
-ATTENTION: dict[str, Handler] = {"Attention": attention, "LinearAttention": linear_attention}
+def rotary_embedding(call: Call) -> Tensor:
+    """Pairs of elements of each head turned by angles, whose cosines and sines are [N, T, pairs], or rows of tables by position. A pair is
+    two neighbours, or one element of each half."""
+    x, flat = call.tensor(0), call.type(0).rank == 3
+    if flat:
+        x = apart(call, x, call.attr("num_heads"))
+    n, heads, steps, size = x.shape
+    turned = call.attr("rotary_embedding_dim", 0) or size
+    pairs = turned // 2
+    angles = [call.tensor(1), call.tensor(2)]
+    if call.has(3):
+        angles = [call.op("Gather", [table, call.tensor(3)], {"axis": 0}) for table in angles]
+    cos, sin = (reshaped(call, part(call, item, 2, 0, pairs), (n, 1, steps, pairs)) for item in angles)
+    head = part(call, x, 3, 0, turned)
+    close = bool(call.attr("interleaved", 0))
+    split = reshaped(call, head, (n, heads, steps, pairs, 2) if close else (n, heads, steps, 2, pairs))
+    axis = 4 if close else 3
+    a, b = (reshaped(call, part(call, split, axis, number, 1), (n, heads, steps, pairs)) for number in (0, 1))
+    real = call.op("Sub", [call.op("Mul", [cos, a]), call.op("Mul", [sin, b])])
+    imaginary = call.op("Add", [call.op("Mul", [sin, a]), call.op("Mul", [cos, b])])
+    shape = (n, heads, steps, pairs, 1) if close else (n, heads, steps, 1, pairs)
+    joined = call.op("Concat", [reshaped(call, item, shape) for item in (real, imaginary)], {"axis": axis})
+    y = reshaped(call, joined, (n, heads, steps, turned))
+    if turned < size:
+        y = call.op("Concat", [y, part(call, x, 3, turned, size - turned)], {"axis": 3})
+    return together(call, y) if flat else y
+
+
+ATTENTION: dict[str, Handler] = {"Attention": attention, "LinearAttention": linear_attention, "RotaryEmbedding": rotary_embedding}

@@ -215,13 +215,9 @@ def dropout(call: Call) -> Sequence[Tensor]:
     return [x] if kept is None else [x, kept]
 
 
-def degrees_free(op: str) -> Handler:
+def composed(op: str) -> Handler:
     """A function of one float operand that is written with others."""
     return lambda call: FUNCTIONS[op](call, call.tensor(0))
-
-
-def _atan(call: Call, x: Tensor) -> Tensor:
-    return call.op("Atan", [x])
 
 
 def _asin(call: Call, x: Tensor) -> Tensor:
@@ -268,17 +264,17 @@ def _tan(call: Call, x: Tensor) -> Tensor:
 
 
 FUNCTIONS: dict[str, Callable[[Call, Tensor], Tensor]] = {
-    "Atan": _atan, "Asin": _asin, "Acos": _acos, "Sinh": _sinh, "Cosh": _cosh, "Asinh": _asinh, "Acosh": _acosh, "Atanh": _atanh, "Tan": _tan,
+    "Asin": _asin, "Acos": _acos, "Sinh": _sinh, "Cosh": _cosh, "Asinh": _asinh, "Acosh": _acosh, "Atanh": _atanh, "Tan": _tan,
 }  # fmt: skip
 
 PLAIN = (
-    "Abs", "Ceil", "Cos", "Erf", "Exp", "Floor", "Identity", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid",
+    "Abs", "Atan", "Ceil", "Cos", "Erf", "Exp", "Floor", "Identity", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid",
     "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh", "Where", "IsNaN",
 )  # fmt: skip
 
 ELEMENTWISE: dict[str, Handler] = {
     **{op: plain(op) for op in PLAIN},
-    **{op: degrees_free(op) for op in FUNCTIONS},
+    **{op: composed(op) for op in FUNCTIONS},
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},
     "Less": compared("Less"), "Greater": compared("Greater"), "LessOrEqual": compared("LessEqual"), "GreaterOrEqual": compared("GreaterEqual"),
     "Xor": xor, "Mod": modulo, "Pow": power, "Max": variadic("Max"), "Min": variadic("Min"), "Sum": variadic("Add"), "Mean": mean,

@@ -28,7 +28,7 @@ def along(call: Call, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -
 
 def quantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int = 1, block: int = 0) -> Tensor:
     """round(x / scale) + zero, saturated."""
-    y = call.op("Round", [call.op("Div", [x, cast(call, along(call, scale, x, axis, block), x.dtype)])])
+    y = call.op("RoundedQuotient", [x, cast(call, along(call, scale, x, axis, block), x.dtype)])
     if zero is not None:
         y = call.op("Add", [y, cast(call, along(call, zero, x, axis, block), x.dtype)])
     return cast(call, y, dtype)
@@ -62,8 +62,7 @@ def dynamic_scale(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     high = call.op("Max", [reduced(call, "ReduceMax", x, axes, keep=False), zero])
     low = call.op("Min", [reduced(call, "ReduceMin", x, axes, keep=False), zero])
     scale = (high - low) / 255.0
-    point = call.op("Round", [call.op("Clip", [call.op("Div", [zero - low, scale])], {"min": 0, "max": 255})])
-    return scale, cast(call, point, "uint8")
+    return scale, cast(call, call.op("RoundedQuotient", [zero - low, scale]), "uint8")
 
 
 def dynamic_quantize_linear(call: Call) -> list[Tensor]:

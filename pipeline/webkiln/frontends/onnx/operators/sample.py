@@ -106,6 +106,29 @@ def roi_align(call: Call) -> Tensor:
     return reduced(call, "ReduceMax" if largest else "ReduceMean", bins_, (3, 5), keep=False)
 
 
+def max_roi_pool(call: Call) -> Tensor:
+    """Operands: x [N, C, H, W], regions [R, 5]: the image, x1, y1, x2, y2. The largest element of each bin, 0 of an empty one."""
+    x, regions = call.tensor(0), call.tensor(1)
+    bins, count = call.attr("pooled_shape"), regions.shape[0]
+    images = cast(call, reshaped(call, part(call, regions, 1, 0, 1), (count,)), "int32")
+    y = call.op("Gather", [x, images], {"axis": 0})
+    corners = cast(call, call.op("Floor", [part(call, regions, 1, 1, 4) * call.attr("spatial_scale", 1.0) + 0.5]), "int32")
+    for number, (wanted, size) in enumerate(zip(bins, x.shape[2:], strict=True)):
+        first, last = (part(call, corners, 1, column, 1) for column in (1 - number, 3 - number))
+        span = call.op("Max", [last - first + 1, call.constant(1, "int32")])
+        numbers, total = reshaped(call, iota(call, wanted, "int32"), (1, wanted)), call.constant(wanted, "int32")
+        begin = call.op("FloorDiv", [call.op("Mul", [numbers, span]), total]) + first
+        end = first - call.op("FloorDiv", [call.op("Mul", [-1 - numbers, span]), total])
+        place = iota(call, size, "int32")
+        ends = [reshaped(call, item, (count, wanted, 1)) for item in (begin, end)]
+        inside = call.op("And", [call.op("GreaterEqual", [place, ends[0]]), call.op("Less", [place, ends[1]])])
+        shape = (count, 1, wanted, size, 1) if number == 0 else (count, 1, 1, wanted, size)
+        rest = (*y.shape[:2], 1, *y.shape[2:]) if number == 0 else (*y.shape[:3], 1, y.shape[3])
+        chosen = call.op("Where", [reshaped(call, inside, shape), reshaped(call, y, rest), call.constant(float("-inf"), x.dtype)])
+        y = reduced(call, "ReduceMax", chosen, (3 + number,), keep=False)
+    return call.op("Where", [call.op("IsInf", [y]), call.like(0, x), y])
+
+
 def determinant(call: Call) -> Tensor:
     """Elimination with the largest pivot of each column, step by step."""
     a = call.tensor(0)
@@ -142,5 +165,6 @@ SAMPLE: dict[str, Handler] = {
     "AffineGrid": affine_grid,
     "DeformConv": deform_conv,
     "RoiAlign": roi_align,
+    "MaxRoiPool": max_roi_pool,
     "Det": determinant,
 }

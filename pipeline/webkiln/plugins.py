@@ -1,0 +1,39 @@
+"""Python files of the user, run as modules of their own."""
+
+import importlib.util
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+
+from webkiln.canonical import file_digest
+from webkiln.errors import SourceError, WebkilnError
+
+PREFIX = "webkiln_plugin_"
+
+
+def import_files(paths: Iterable[Path]) -> None:
+    for path in paths:
+        import_file(path)
+
+
+def import_file(path: Path) -> ModuleType:
+    """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails."""
+    if not path.is_file():
+        raise SourceError(f"plugin {path}: there is no such file")
+    name = f"{PREFIX}{file_digest(path)[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SourceError(f"plugin {path.name}: not a Python file; its name ends in .py")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except WebkilnError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        raise SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,82 @@
+"""The tutorial of operators: its files run as they stand, the bundle is right on every backend, and a kernel that is missing is one error."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.docs.pages import blocks
+from webkiln.backends.host import read_manifest, run_bundle
+from webkiln.backends.table import FACTS
+
+FILES = {block.marks[0]: block.text for block in blocks("docs/tutorial-operator.md") if block.language == "python"}
+
+
+def written(folder: Path, **replaced: str) -> Path:
+    """A folder with the tutorial's files."""
+    for name, text in FILES.items():
+        (folder / name).write_text(replaced.get(name.removesuffix(".py"), text))
+    return folder
+
+
+def run_model(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "model.py"], cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = written(tmp_path_factory.mktemp("operators"))
+    done = run_model(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("backend", FACTS)
+def test_every_backend_computes_the_operators(backend: str, folder: Path) -> None:
+    bundle = folder / "output"
+    (name,) = (tensor["name"] for tensor in read_manifest(bundle)["inputs"])
+    given = np.arange(-4, 6, dtype=np.float32)[None] / 3
+    (result,) = run_bundle(bundle, backend, [{name: given}], host="chromium")
+    (output,) = result.outputs.values()
+    np.testing.assert_allclose(output, given.astype(np.float64) ** 6, rtol=1e-6)
+
+
+def test_a_missing_kernel_is_one_error_before_any_work(tmp_path: Path) -> None:
+    without = "\n".join(line for line in FILES["power.py"].splitlines() if '"webgl"' not in line)
+    twice = FILES["model.py"].replace('SquareLayer(name="square")(x)', 'PowerLayer(2, name="other")(SquareLayer(name="square")(x))')
+    only = twice.replace('("webgpu", "wasm", "webgl", "js")', '("webgl",)')
+    done = run_model(written(tmp_path, power=without, model=only))
+    assert done.returncode != 0
+    message = done.stderr + done.stdout
+    assert "2 unsupported parts" in message
+    assert "cube: MyPower has no kernel for webgl" in message
+    assert "other: MyPower has no kernel for webgl" in message
+    assert not (tmp_path / "output").exists()
+
+
+def test_a_recipe_names_the_files(tmp_path: Path) -> None:
+    """The same from a file, whose keys hold the operators' files."""
+    written(tmp_path)
+    saved = (
+        FILES["model.py"].partition("graph = ")[0].replace("class ", '@keras.saving.register_keras_serializable(package="mine")\nclass ')
+    )
+    (tmp_path / "layers.py").write_text(saved.partition("\nx = ")[0].replace("import power\nimport square\n", ""))
+    (tmp_path / "save.py").write_text("from layers import *\nx = " + saved.partition("\nx = ")[2] + 'model.save("my.keras")\n')
+    command = [
+        "-m", "webkiln.cli", "build", "my.keras", "-o", "out", "--backend", "js", "--plugin", "layers.py", "--plugin", "square.py", "--plugin", "power.py",
+        "--operators", "square.py", "--operators", "power.py",
+    ]  # fmt: skip
+    for arguments in (["save.py"], command):
+        done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    (name,) = (tensor["name"] for tensor in read_manifest(tmp_path / "out")["inputs"])
+    (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
+    assert set(next(iter(result.outputs.values())).ravel().tolist()) == {64.0}
+    broken = (tmp_path / "power.py").read_text().replace("y *= x0(i);", "y *= x0(i) + 1;", 2)
+    (tmp_path / "power.py").write_text(broken)
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
+    assert set(next(iter(result.outputs.values())).ravel().tolist()) == {125.0}
