@@ -20,7 +20,7 @@ import { WORDS, narrowed, stagedWords, widened } from './narrowing.js';
  * @property {(engine: Textures, ...placeholders: number[]) => void} main
  */
 
-/** @typedef {{ format: string, elements: number, width: number, height: number, layers: number, texture: WebGLTexture, id: number }} Buffer */
+/** @typedef {{ format: string, elements: number, width: number, height: number, layers: number, span: number, texture: WebGLTexture, id: number }} Buffer */
 
 /** @typedef {{ program: WebGLProgram, args: WebGLUniformLocation | null, first: WebGLUniformLocation | null }} Linked */
 
@@ -51,8 +51,9 @@ class Textures {
     this.rows = Math.floor(Math.log2(gl.getParameter(gl.MAX_TEXTURE_SIZE)));
     this.shift = Math.min(12, this.rows);
     this.most = gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS) * 2 ** (this.shift + this.rows);
-    /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any, lanes: number }>} */
+    /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any, lanes: number, quarters?: boolean }>} */
     this.formats = {
+      float32x4q: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4, quarters: true },
       float32x4: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
       float32: { internal: gl.R32F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 1 },
       int32: { internal: gl.R32I, format: gl.RED_INTEGER, type: gl.INT, all: gl.RGBA_INTEGER, array: Int32Array, lanes: 1 },
@@ -124,16 +125,17 @@ class Textures {
   }
 
   /**
-   * Width, height and layers of a texture.
+   * Width, height and layers of a texture, and how many texels of a tensor lie in each layer.
    * @param {string} format
    * @param {number} elements
    */
   sides(format, elements) {
-    const { lanes } = this.format(format);
-    const texels = Math.max(Math.ceil(elements / lanes), 1);
-    if (texels > this.most) throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.most * lanes} here`);
-    const rows = Math.ceil(texels / 2 ** this.shift);
-    return { width: Math.min(texels, 2 ** this.shift), height: Math.min(rows, 2 ** this.rows), layers: Math.ceil(rows / 2 ** this.rows) };
+    const { lanes, quarters } = this.format(format);
+    const texels = Math.max(Math.ceil(elements / lanes), 1), largest = 2 ** (this.shift + this.rows);
+    if (texels > (quarters ? 4 * largest : this.most)) throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.most * lanes} here`);
+    const span = quarters ? Math.ceil(texels / 4) : largest, held = Math.min(texels, span);
+    const width = Math.min(held, 2 ** this.shift), height = Math.ceil(held / 2 ** this.shift);
+    return { width, height, layers: quarters ? 4 : Math.ceil(texels / largest), span };
   }
 
   /**
@@ -143,13 +145,13 @@ class Textures {
    */
   allocate(format, elements) {
     const { gl } = this;
-    const { width, height, layers } = this.sides(format, elements);
+    const { width, height, layers, span } = this.sides(format, elements);
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
     gl.texStorage3D(gl.TEXTURE_2D_ARRAY, 1, this.format(format).internal, width, height, layers);
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D_ARRAY, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
-    return { format, elements, width, height, layers, texture, id: this.made++ };
+    return { format, elements, width, height, layers, span, texture, id: this.made++ };
   }
 
   /** @param {string} name */
@@ -163,7 +165,7 @@ class Textures {
   }
 
   /**
-   * Binds the framebuffer that draws to one layer of these textures.
+   * Binds the framebuffer that draws to one layer of these textures, or to all quarters of one.
    * @param {Buffer[]} buffers
    * @param {number} layer
    */
@@ -177,8 +179,9 @@ class Textures {
     }
     const made = gl.createFramebuffer();
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, made);
-    buffers.forEach(({ texture }, index) => gl.framebufferTextureLayer(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, texture, 0, layer));
-    gl.drawBuffers(buffers.map((_, index) => gl.COLOR_ATTACHMENT0 + index));
+    const layers = buffers.flatMap(({ texture, format }) => (this.format(format).quarters ? [0, 1, 2, 3] : [layer]).map(z => ({ texture, z })));
+    layers.forEach(({ texture, z }, index) => gl.framebufferTextureLayer(gl.DRAW_FRAMEBUFFER, gl.COLOR_ATTACHMENT0 + index, texture, 0, z));
+    gl.drawBuffers(layers.map((_, index) => gl.COLOR_ATTACHMENT0 + index));
     this.targets.set(key, made);
   }
 
@@ -197,13 +200,13 @@ class Textures {
    * @param {Buffer} buffer
    * @param {Float32Array | Int32Array | Uint32Array} data
    */
-  upload({ format: name, texture, height, layers }, data) {
+  upload({ format: name, texture, layers, span }, data) {
     const { gl } = this;
     const { format, type, lanes } = this.format(name);
     const width = 2 ** this.shift, texels = data.length / lanes;
     gl.bindTexture(gl.TEXTURE_2D_ARRAY, texture);
     for (let layer = 0; layer < layers; layer++) {
-      const begin = layer * width * height, end = Math.min(begin + width * height, texels);
+      const begin = layer * span, end = Math.min(begin + span, texels);
       const rows = Math.floor((end - begin) / width), rest = (end - begin) % width;
       if (rows > 0) gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, 0, layer, width, rows, 1, format, type, data, begin * lanes);
       if (rest > 0) gl.texSubImage3D(gl.TEXTURE_2D_ARRAY, 0, 0, rows, layer, rest, 1, 1, format, type, data, (end - rest) * lanes);
@@ -231,7 +234,7 @@ class Textures {
     });
     gl.activeTexture(gl.TEXTURE0);
     gl.viewport(0, 0, first.width, first.height);
-    for (let layer = 0; layer < first.layers; layer++) {
+    for (let layer = 0; layer < (this.format(first.format).quarters ? 1 : first.layers); layer++) {
       this.target(outputs, layer);
       gl.uniform1i(from, layer << (this.shift + this.rows));
       gl.drawArrays(gl.TRIANGLES, 0, 3);
@@ -341,14 +344,14 @@ class Textures {
     this.source(buffer, 0);
     const single = gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_FORMAT) === format && gl.getParameter(gl.IMPLEMENTATION_COLOR_READ_TYPE) === type;
     const step = single ? 1 : 4 / lanes;
-    const size = buffer.width * buffer.height * lanes * step, data = new array(size * buffer.layers);
+    const data = new array(buffer.width * buffer.height * lanes * step), values = new array(buffer.elements);
     for (let layer = 0; layer < buffer.layers; layer++) {
       this.source(buffer, layer);
-      gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data, size * layer);
+      gl.readPixels(0, 0, buffer.width, buffer.height, single ? format : all, type, data);
+      const begin = layer * buffer.span * lanes, count = Math.min(buffer.span * lanes, values.length - begin);
+      for (let index = 0; index < count; index++) values[begin + index] = data[index * step];
     }
     this.settle();
-    const values = new array(buffer.elements);
-    for (let index = 0; index < values.length; index++) values[index] = data[index * step];
     return values;
   }
 

@@ -89,6 +89,25 @@ GRAPHS = {
         y: float32[2,19] = Where(s, a, b)
         output y = y
         """,
+    "products beside products": """
+        input x: float32[8,8]
+        input v: float32[8,12]
+        input w: float32[8,4]
+        input u: float32[16,20]
+        a: float32[8,12] = MatMul(x, v)
+        b: float32[8,4] = MatMul(x, w)
+        c: float32[8,16] = Concat(a, b) {"axis":1}
+        d: float32[8,20] = MatMul(c, u)
+        e: float32[20,8] = Transpose(d) {"perm":[1,0]}
+        f: float32[20] = ReduceSum(e) {"axes":[1]}
+        g: int32[20] = ArgMax(e) {"axis":1,"keepdims":false}
+        h: float32[8,4] = Slice(d) {"sizes":[8,4],"starts":[0,5],"steps":[1,2]}
+        output c = c
+        output e = e
+        output f = f
+        output g = g
+        output h = h
+        """,
     "half precision between": """
         input x: float32[2,19]
         h: float16[2,19] = Cast(x) {"dtype":"float16"}

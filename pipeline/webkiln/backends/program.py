@@ -27,7 +27,7 @@ from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
-from webkiln.plan.texels import draw, packed
+from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.textures import Textures
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
@@ -38,12 +38,14 @@ SCHEMA = "webkiln.program/3"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The calls of a graph with the schedule of each; `texels` are the Variables that lie four elements to a texel."""
+    """The calls of a graph with the schedule of each; `texels` are the Variables that lie four elements to a texel, `quarters`
+    those of them of which each quarter lies in a layer of its own."""
 
     lowered: Lowered
     choices: tuple[Choice, ...]
     targets: dict[str, Target]
     texels: frozenset[str] = frozenset()
+    quarters: frozenset[str] = frozenset()
 
 
 def plan(graph: Graph, facts: Facts, keep: Sequence[str] = (), layout: Sequence[Piece] = ()) -> Planned:
@@ -71,7 +73,8 @@ def _drawn(graph: Graph, facts: Facts, lowered: Lowered, layout: Sequence[Piece]
     given = {name: Type(facts.stored(variable.dtype), variable.shape) for name, variable in graph.variables.items()}
     pairs = [(state.input, name) for state in graph.states for name in (state.initial, lowered.roots[state.output])]
     texels = packed([*decoding, *lowered.steps], given, pairs)
-    return Planned(lowered, tuple(draw(call, texels) for call in lowered.calls), {}, texels)
+    quarters = in_quarters([*decoding, *lowered.steps], texels, pairs)
+    return Planned(lowered, tuple(draw(call, texels, quarters) for call in lowered.calls), {}, texels, quarters)
 
 
 def _targets(calls: Sequence[Call], choices: Sequence[Choice], weights: Collection[str]) -> tuple[dict[str, Target], set[str]]:
@@ -144,7 +147,7 @@ class _Writer:
     def buffer(self, name: str, type_: Type) -> Buffer:
         """The room for a Variable, as large as it may become."""
         lanes = VECTOR if name in self.planned.texels else 1
-        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late), lanes)
+        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late), lanes, name in self.planned.quarters)
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(name, self.graph.type(name)))

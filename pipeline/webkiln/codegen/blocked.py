@@ -16,7 +16,10 @@ from webkiln.nest.schedule import SIDE
 from webkiln.plan.kernel import Kernel
 
 ROWS, COLUMNS = "rows", "columns"
-"""The factors in the memory of a group: elements [row][depth], and vectors [depth][column]."""
+"""The factors in the memory of a group: vectors [row][depth], along the reduction, and [depth][column], along the vector axis."""
+
+REACHED = "reached"
+"""The place on the reduction loop of the first element of a vector: all its elements are within the end, or none."""
 
 
 class Blocked(Grouped):
@@ -37,23 +40,37 @@ class Blocked(Grouped):
         (body,) = (item.body for item in self.nest.accumulators)
         row, column = sorted(body.args, key=lambda factor: depends(factor, self.across))
         with self.loop(start, self.square.strided(start, "0", extent, 1, depth)):
-            count = self.kernel.schedule.copies(self.down) * SIDE
-            with self.fill(count * depth) as place:
-                taken = {self.down: f"{self.first(self.down)} + {place} / {depth}", along.axis: f"{start} + {place} % {depth}"}
-                value = self.scalar(self.inside(row, along, taken), 0, 0)
-                self.here.statements.append(f"{ROWS}[{place}] = {value};")
+            steps, rows = depth // self.width, self.kernel.schedule.copies(self.down) * SIDE
+            with self.fill(rows * steps) as place:
+                down = f"{self.first(self.down)} + {place} / {steps}"
+                taken = {self.down: down, along.axis: f"{start} + {place} % {steps} * {self.width}"}
+                self.here.statements.append(f"{ROWS}[{place}] = {self.turned(self.inside(row, along, taken), along.axis)};")
             width = self.kernel.schedule.lanes // self.width * SIDE
             with self.fill(width * depth) as place:
                 across = f"{self.first(self.across)} + {place} % {width} * {self.width}"
                 taken = {self.across: across, along.axis: f"{start} + {place} / {width}"}
-                factor = self.inside(column, along, taken)
-                self.vector = _moved(self.across)
-                self.here.statements.append(f"{COLUMNS}[{place}] = {self.vector_value(factor, 0, 0)};")
-                self.vector = self.across
+                value = self.along(self.inside(column, along, taken), self.across)
+                self.here.statements.append(f"{COLUMNS}[{place}] = {value};")
             self.here.statements.append(self.square.barrier)
-            with self.loop("depth", self.dialect.loop("depth", str(depth))):
-                self.multiply(depth, width)
+            with self.loop("depth", self.dialect.loop("depth", str(steps))):
+                self.multiply(steps, width)
             self.here.statements.append(self.square.barrier)
+
+    def along(self, value: Expr, name: str) -> str:
+        """A vector of neighbours on an axis that `inside` has moved."""
+        across, self.vector = self.vector, _moved(name)
+        text = self.vector_value(value, 0, 0)
+        self.vector = across
+        return text
+
+    def turned(self, value: Expr, name: str) -> str:
+        """A vector of neighbours on the reduction loop, read at once where they lie so."""
+        if self.kernel.schedule.unroll:
+            return self.along(value, name)
+        places = (axis(_moved(name)), axis(REACHED))
+        turns = [rebuild(value, {place: place + turn for place in places}.get) for turn in range(self.width)]
+        self.learn(turns)
+        return self.square.vector([self.scalar(turn, 0, 0) for turn in turns])
 
     def conditions(self) -> list[str]:
         return []
@@ -67,21 +84,25 @@ class Blocked(Grouped):
     def inside(self, factor: Expr, along: Loop, taken: dict[str, str]) -> Expr:
         """A factor at other values of the axes in `taken`, and 0 beyond the end of the reduction."""
         moved = rebuild(factor, lambda expr: axis(_moved(expr.value)) if expr.op == "axis" and expr.value in taken else None)
-        within = apply("lt", axis(_moved(along.axis)), along.extent)
-        value = select(within, moved, const(0, FLOAT))
+        value = select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
         self.learn([value])
-        for name, text in taken.items():
-            self.declare(len(self.blocks) - 1, INT, text, _moved(name))
-            self.levels[_moved(name)] = len(self.blocks) - 1
+        for name, text in [*((_moved(name), text) for name, text in taken.items()), (REACHED, _moved(along.axis))]:
+            self.declare(len(self.blocks) - 1, INT, text, name)
+            self.levels[name] = len(self.blocks) - 1
         return value
 
-    def multiply(self, depth: int, width: int) -> None:
+    def multiply(self, steps: int, width: int) -> None:
         assert self.simd is not None
-        statements, count = self.here.statements, self.kernel.schedule.copies(self.down)
-        for position, t, v in self.accumulators():
-            row = f"{ROWS}[({self.square_row} * {count} + {t}) * {depth} + depth]"
-            column = f"{COLUMNS}[depth * {width} + {self.square_column} * {self.kernel.schedule.lanes // self.width} + {v // self.width}]"
-            statements += self.simd.multiply_add(accumulator(position, t, v), self.simd.splat(row, FLOAT), column, FLOAT)
+        level, type_, schedule = len(self.blocks) - 1, self.simd.vector(FLOAT), self.kernel.schedule
+        count, vectors = schedule.copies(self.down), schedule.lanes // self.width
+        rows = [self.declare(level, type_, f"{ROWS}[({self.square_row} * {count} + {t}) * {steps} + depth]") for t in range(count)]
+        for turn in range(self.width):
+            start = f"(depth * {self.width} + {turn}) * {width} + {self.square_column} * {vectors}"
+            columns = [self.declare(level, type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)]
+            for position, t, v in self.accumulators():
+                factor = self.simd.splat(self.simd.lane(rows[t], turn, FLOAT), FLOAT)
+                name = accumulator(position, t, v)
+                self.here.statements += self.simd.multiply_add(name, factor, columns[v // self.width], FLOAT)
 
 
 def _moved(name: str) -> str:

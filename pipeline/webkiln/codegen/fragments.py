@@ -22,6 +22,8 @@ from webkiln.plan.kernel import Kernel
 
 NUMBER = "number"
 """The place of the fragment's first element, row-major."""
+DISTANCE = "distance"
+"""How far apart the neighbours on the tile axis are."""
 COUNT = len(LANES)
 
 
@@ -34,11 +36,14 @@ class Fragments(Points):
         self.unrolled, self.turn = kernel.schedule.unroll, 0
         if any(item.combiner.startswith("arg") for item in self.nest.accumulators):
             self.simd, self.width = None, 1
-        self.copies = (self.schedule.lanes // self.width if self.vector else 1, 1)
+        self.copies = (self.schedule.lanes // self.width if self.vector else 1, self.schedule.count)
 
     def run(self) -> list[str]:
         with self.block() as top:
             top.declarations += [self.dialect.declare(INT, name, text) for name, text in self.arguments()]
+            for loop in self.nest.axes:
+                if loop.axis == self.tile:
+                    self.declare(0, INT, f"{self.scalar(loop.extent, 0, 0)} / {self.schedule.count}", DISTANCE)
             self.locate()
             self.point()
         return top.lines()
@@ -143,6 +148,8 @@ class Fragments(Points):
     def scalar(self, expr: Expr, t: int, v: int) -> str:
         if expr.op == "axis" and expr.value == self.unrolled and self.turn:
             return f"({expr.value} + {self.turn})"
+        if expr.op == "axis" and expr.value == self.tile and t:
+            return f"({expr.value} + {t} * {DISTANCE})"
         if self.simd is None:
             return super().scalar(expr, t, v)
         if expr.op == "acc":
@@ -187,12 +194,16 @@ class Fragments(Points):
         name = self.known(key)
         if name is None:
             position, guard = expr.value[0], load_guard(expr)
-            text = texel(f"x{position}", self.address(expr, position, load_index(expr), t, first))
+            text = self.fetch(position, self.address(expr, position, load_index(expr), t, first))
             if guard is not None:
                 text = f"{self.scalar(guard[0], t, first)} ? {text} : vec4({self.scalar(guard[1], t, first)})"
             name = self.bound(expr, key, "vec4", text)
         self.turn = turn
         return name
+
+    def fetch(self, position: int, at: str) -> str:
+        """The texel that holds an element of an operand."""
+        return texel(f"x{position}", at, f"q{position}" if position in self.schedule.quarters else None)
 
     def load(self, expr: Expr, t: int, v: int) -> str:
         position, guard = expr.value[0], load_guard(expr)
@@ -202,7 +213,7 @@ class Fragments(Points):
         if run is not None:
             return f"{self.texel(expr, t, v)}.{LANES[self.turn if run == self.unrolled else v]}"
         at = self.address(expr, position, load_index(expr), t, v)
-        text = f"{texel(f'x{position}', at)}[({at}) & 3]"
+        text = f"{self.fetch(position, at)}[({at}) & 3]"
         return text if guard is None else f"{self.scalar(guard[0], t, v)} ? {text} : {self.scalar(guard[1], t, v)}"
 
     def vector_load(self, expr: Expr, t: int, v: int) -> str:
@@ -218,4 +229,4 @@ class Fragments(Points):
             text = f"vec4({', '.join(self.scalar(value, t, lane) for lane in range(COUNT))})"
         else:
             text = self.vector_value(value, t, 0)
-        self.put(self.dialect.store(self.nest.outputs[position].operand, f"y{position}", "", text), t, v)
+        self.put(self.dialect.store(self.nest.outputs[position].operand, f"y{t or position}", "", text), t, v)

@@ -105,7 +105,7 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     return templates.render(
         "nest.glsl",
         samplers=[SAMPLERS[UINT if operand.dtype in PACKED else operand.type] for operand in kernel.nest.inputs],
-        targets=["vec4" if kernel.schedule.vector else TYPES[out.operand.type] for out in kernel.nest.outputs],
+        targets=["vec4" if kernel.schedule.vector else TYPES[out.operand.type] for out in kernel.nest.outputs] * kernel.schedule.count,
         words=-(-len(kernel.arguments) // 4),
         lines=Fragments(composed, dialect).run(),
     )

@@ -29,6 +29,7 @@ BITS = {
 }  # fmt: skip
 
 
-def texel(pointer: str, at: str) -> str:
-    """The texel that holds an element, where four lie in each."""
-    return f"texelFetch({pointer}, wk_at(({at}) >> 2), 0)"
+def texel(pointer: str, at: str, quarter: str | None = None) -> str:
+    """The texel that holds an element, where four lie in each; `quarter` is how many a layer holds, if each holds a quarter."""
+    place = f"wk_at(({at}) >> 2)" if quarter is None else f"wk_in_quarters(({at}) >> 2, {quarter})"
+    return f"texelFetch({pointer}, {place}, 0)"

@@ -57,6 +57,9 @@ class Workgroup:
     local = "local"
     barrier = "workgroupBarrier();"
 
+    def vector(self, parts: list[str]) -> str:
+        return f"vec4<f32>({', '.join(parts)})"
+
     def strided(self, name: str, start: str, extent: str, chunk: int, step: int) -> str:
         return f"for (var {name} = {start}; {name}{f' + {chunk - 1}' if chunk > 1 else ''} < {extent}; {name} += {step}) {{"
 
@@ -179,8 +182,8 @@ def parts(kernel: Kernel) -> dict[str, str]:
     """The memory of a workgroup: name -> type and size."""
     schedule = kernel.schedule
     if schedule.depth:
-        rows, columns = (SIDE * schedule.depth * size for size in (schedule.count, schedule.lanes // 4))
-        return {ROWS: f"f32, {rows}", COLUMNS: f"vec4<f32>, {columns}"}
+        sizes = {ROWS: schedule.depth // 4 * schedule.count, COLUMNS: schedule.depth * schedule.lanes // 4}
+        return {name: f"vec4<f32>, {SIDE * size}" for name, size in sizes.items()}
     if schedule.group == 1:
         return {}
     vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)

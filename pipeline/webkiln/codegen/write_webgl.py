@@ -27,7 +27,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     )
     main = steps(program["main"], language)
     engine, about = templates.script("engine.webgl"), described(program)
-    formats = [buffer["storage"] + ("x4" if buffer["lanes"] == VECTOR else "") for buffer in program["buffers"]]
+    formats = [b["storage"] + ("x4" if b["lanes"] == VECTOR else "") + ("q" if b["quarters"] else "") for b in program["buffers"]]
     sizes = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     functions = js.print_procedures(list(sources.procedures.values()))
     text = templates.render(

@@ -1,6 +1,6 @@
 """How a nest is run, chosen per backend; without one the plain loops serve."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -29,7 +29,8 @@ class Schedule:
     once, for which the factor that does not move along the vector axis is read as a vector.
 
     Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
-    `unroll` are whole texels."""
+    `unroll` are whole texels. `quarters` are those operands of which each quarter lies in a layer of its own; with a `tile`, its `count`
+    neighbours lie a quarter of the axis apart, one in each layer."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -44,6 +45,7 @@ class Schedule:
     texels: tuple[int, ...] = ()
     vectors: tuple[int, ...] = ()
     unroll: str | None = None
+    quarters: tuple[int, ...] = ()
 
     def copies(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -70,14 +72,15 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"aligned": True} if schedule.aligned else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
+        **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
         **({"unroll": schedule.unroll} if schedule.unroll else {}),
-        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors), "unroll": schedule.unroll} if schedule.texels else {}),
+        **({"texels": list(schedule.texels), "vectors": list(schedule.vectors)} if schedule.texels else {}),
     }
 
 
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    invoked = (data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
-    drawn = (tuple(data.get("texels", ())), tuple(data.get("vectors", ())), data.get("unroll"))
-    return Schedule(*loops, panels, data["whole"], *invoked, *drawn)
+    texels, vectors, quarters = (tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters"))
+    schedule = Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
+    return replace(schedule, texels=texels, vectors=vectors, unroll=data.get("unroll"), quarters=quarters)

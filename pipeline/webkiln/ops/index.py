@@ -3,8 +3,7 @@
 A negative index counts from the end. What lies outside is 0 when gathered and dropped when scattered.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from math import prod
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
-from webkiln.nest.nest import COMPUTE, Accumulator
+from webkiln.nest.nest import COMPUTE
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
 
@@ -95,14 +94,14 @@ def wrapped(nest: NestBuilder, raw: Expr, size: int) -> Expr:
     return select(apply("lt", index, const(0, INT)), index + nest.number(size), index)
 
 
-def _check_indices(indices: Type) -> None:
+def check_indices(indices: Type) -> None:
     if not is_integer(indices.dtype):
         raise ShapeError(f"indices are {indices}, expected integers")
 
 
 def _elements_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
-    _check_indices(indices)
+    check_indices(indices)
     check_axes((attrs["axis"],), x.rank)
     if indices.rank != x.rank:
         raise ShapeError(f"indices {indices} need as many axes as {x}")
@@ -118,12 +117,12 @@ def _outside_is_zero(x: Array, places: Sequence[Array]) -> Array:
     return np.where(np.reshape(inside, (*np.shape(inside), *[1] * (taken.ndim - np.ndim(inside)))), taken, np.zeros((), x.dtype))
 
 
-def _element_places(attrs: Attributes, indices: Array) -> list[Array]:
+def element_places(attrs: Attributes, indices: Array) -> list[Array]:
     return [indices if axis == attrs["axis"] else np.asarray(place) for axis, place in enumerate(np.indices(indices.shape))]
 
 
 def _elements_reference(attrs: Attributes, x: Array, indices: Array) -> tuple[Array, ...]:
-    return (_outside_is_zero(x, _element_places(attrs, indices)),)
+    return (_outside_is_zero(x, element_places(attrs, indices)),)
 
 
 def _lower_elements(low: Lowering, attrs: Attributes) -> None:
@@ -147,7 +146,7 @@ define(Operator(
 
 def _nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x, indices = types
-    _check_indices(indices)
+    check_indices(indices)
     batch = attrs["batch"]
     if not indices.rank or batch >= indices.rank or batch + indices.shape[-1] > x.rank or x.shape[:batch] != indices.shape[:batch]:
         raise ShapeError(f"indices {indices} do not fit {x} behind {batch} common axes")
@@ -184,147 +183,4 @@ define(Operator(
         Case((X, np.array([[[1, 3]], [[2, 0]]], np.int32)), {"batch": 1}),
         Case((X, np.array([1, 2, 3], np.int32))),
     ],
-))  # fmt: skip
-
-COMBINED: dict[str, Callable[..., None]] = {"add": np.add.at, "mul": np.multiply.at, "max": np.maximum.at, "min": np.minimum.at}
-REDUCTIONS = ("none", *COMBINED)
-
-
-def _scatter_reference(reduction: str, x: Array, places: Sequence[Array], updates: Array) -> Array:
-    """Updates in order; those outside are dropped."""
-    out = x.astype(np.float64) if x.dtype.kind == "f" else x.copy()
-    counted = [np.where(place < 0, place + size, place).astype(np.int64) for place, size in zip(places, x.shape, strict=False)]
-    inside = np.logical_and.reduce([(place >= 0) & (place < size) for place, size in zip(counted, x.shape, strict=False)])
-    chosen = tuple(np.broadcast_to(place, inside.shape)[inside] for place in counted)
-    if reduction == "none":
-        for number, value in enumerate(updates[inside]):
-            out[tuple(place[number] for place in chosen)] = value
-    else:
-        COMBINED[reduction](out, chosen, updates[inside])
-    return out
-
-
-def _check_scatter(attrs: Attributes, types: Sequence[Type]) -> None:
-    x, indices, updates = types
-    _check_indices(indices)
-    if attrs["reduction"] not in REDUCTIONS or x.dtype != updates.dtype:
-        raise ShapeError(
-            f"x is {x}, updates are {updates}, reduction is {attrs['reduction']!r}; expected one dtype and one of {', '.join(REDUCTIONS)}"
-        )
-
-
-def _scatter_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    _check_scatter(attrs, types)
-    x, indices, updates = types
-    check_axes((attrs["axis"],), x.rank)
-    if indices.shape != updates.shape or indices.rank != x.rank:
-        raise ShapeError(f"indices {indices} and updates {updates} need one shape, and as many axes as {x}")
-    return (x,)
-
-
-def _scatter_elements_reference(attrs: Attributes, x: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
-    return (_scatter_reference(attrs["reduction"], x, _element_places(attrs, indices), updates),)
-
-
-def _store_scattered(
-    low: Lowering, nest: NestBuilder, reduction: str, match: Expr, number: Expr, index: Sequence[Expr], update: Callable[[Expr, Expr], Expr],
-) -> None:  # fmt: skip
-    """Combine an element of x with the updates, counted by the reduction loop as `number`, that `match` it. `update(number, guard)` loads one."""
-    x, out = low.inputs[0], low.outputs[0]
-    kept = nest.load(x, index)
-    if reduction == "none":
-        last = nest.accumulate("max", select(match, number, const(-1, INT)))
-        found = apply("ge", last, const(0, INT))
-        value = select(found, update(last, found), kept)
-    else:
-        combiner = "sum" if reduction == "add" else "prod" if reduction == "mul" else reduction
-        given = update(number, match)
-        total = nest.accumulate(combiner, select(match, given, Accumulator(combiner, given).identity))
-        value = apply(reduction, kept, total)
-    nest.store(out, value)
-    nest.done()
-
-
-def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
-    """For each element, the updates along the axis that go there."""
-    x, indices, updates = low.inputs
-    axis = attrs["axis"]
-    nest = low.nest()
-    index = list(nest.axes(x.shape))
-    number = nest.reduce(indices[axis])
-    place = list(index)
-    place[axis] = number
-    guard: Expr | None = None
-    for other, size in enumerate(indices.shape):
-        if other != axis and size != x[other]:
-            inside = nest.inside(index[other], size)
-            guard = inside if guard is None else apply("and", guard, inside)
-    match = apply("eq", wrapped(nest, nest.load(indices, place, guard), x[axis]), index[axis])
-    if guard is not None:
-        match = apply("and", guard, match)
-
-    def update(which: Expr, found: Expr) -> Expr:
-        return nest.load(updates, [which if d == axis else item for d, item in enumerate(place)], found)
-
-    _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
-
-
-def _scatter_elements_cases() -> Iterable[Case]:
-    x = X[0] - 5
-    indices = np.array([[0, -1, 1], [2, 0, 1]], np.int64)
-    updates = np.array([[1.5, -2, 3], [4, 5, -6.5]], np.float32)
-    for reduction in REDUCTIONS:
-        for axis in (0, 1):
-            yield Case((x, indices, updates), {"axis": axis, "reduction": reduction}, name=f"{reduction} {axis}")
-
-
-define(Operator(
-    "ScatterElements", _scatter_types, _scatter_elements_reference, _lower_scatter_elements, {"axis": REQUIRED, "reduction": "none"}, (3, 3),
-    _scatter_elements_cases,
-))  # fmt: skip
-
-
-def _scatter_nd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    _check_scatter(attrs, types)
-    x, indices, updates = types
-    if not indices.rank or indices.shape[-1] > x.rank or updates.shape != (*indices.shape[:-1], *x.shape[indices.shape[-1] :]):
-        raise ShapeError(f"indices {indices} and updates {updates} do not fit {x}")
-    return (x,)
-
-
-def _scatter_nd_reference(attrs: Attributes, x: Array, indices: Array, updates: Array) -> tuple[Array, ...]:
-    return (_scatter_reference(attrs["reduction"], x, list(np.moveaxis(indices, -1, 0)), updates),)
-
-
-def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
-    """For each element, the updates whose index is its own."""
-    x, indices, updates = low.inputs
-    depth, count = indices.shape[-1], prod(indices.shape[:-1])
-    rows, values = indices.reshaped((count, depth)), updates.reshaped((count, *x.shape[depth:]))
-    nest = low.nest()
-    index = list(nest.axes(x.shape))
-    number = nest.reduce(count)
-    match = const(1, "bool")
-    for position in range(depth):
-        place = wrapped(nest, nest.load(rows, (number, nest.number(position))), x[position])
-        equal = apply("eq", place, index[position])
-        match = equal if position == 0 else apply("and", match, equal)
-
-    def update(which: Expr, found: Expr) -> Expr:
-        return nest.load(values, [which, *index[depth:]], found)
-
-    _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
-
-
-def _scatter_nd_cases() -> Iterable[Case]:
-    rng = np.random.default_rng(11)
-    for reduction in REDUCTIONS:
-        rows = np.array([[1], [0], [1]], np.int64)
-        yield Case((X, rows, rng.standard_normal((3, 3, 4)).astype(np.float32)), {"reduction": reduction}, name=f"{reduction} rows")
-    cells = np.array([[0, 2, 3], [1, -1, 0]], np.int32)
-    yield Case((X, cells, np.array([7, -8], np.float32)), name="cells")
-
-
-define(Operator(
-    "ScatterND", _scatter_nd_types, _scatter_nd_reference, _lower_scatter_nd, {"reduction": "none"}, (3, 3), _scatter_nd_cases,
 ))  # fmt: skip

@@ -7,9 +7,10 @@ from math import inf, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float
-from webkiln.nest.build import Lowering, NestBuilder
+from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import INT, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
@@ -154,8 +155,44 @@ def _cumulative_reference(function: Callable[..., Array], start: int) -> Callabl
     return compute
 
 
+SHORT = 32
+"""Elements that are quicker reduced anew for each than by doubling."""
+
+
 def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
-    """Each element reduces those up to its own place."""
+    """Each element reduces those up to its own place, or, on a longer axis of known size, in passes (Hillis & Steele 1986): after the nth, those of
+    the last 2**n places."""
+    x, axis = low.inputs[0], attrs["axis"]
+    size = x[axis]
+    if is_symbolic(size) or size <= SHORT:
+        _reduce_anew(combiner, low, attrs)
+        return
+    source, distance = x, 1
+    if attrs["exclusive"]:
+        source = low.temporary(x.type.dtype, x.shape)
+        _shifted(combiner, low, attrs, x, source, distance, alone=True)
+    while distance < size:
+        last = 2 * distance >= size
+        target = low.outputs[0] if last else low.temporary(x.type.dtype, x.shape)
+        _shifted(combiner, low, attrs, source, target, distance, alone=False)
+        source, distance = target, 2 * distance
+
+
+def _shifted(combiner: str, low: Lowering, attrs: Attributes, source: View, target: View, distance: int, *, alone: bool) -> None:
+    """Each element with (or, `alone`, in the place of) the one that many places before it."""
+    axis, step, zero = attrs["axis"], 0 if combiner == "sum" else 1, const(0, INT)
+    nest = low.nest()
+    index = list(nest.axes(source.shape))
+    far = nest.argument(distance)
+    there = index[axis] + far if attrs["reverse"] else index[axis] - far
+    guard = apply("lt", there, nest.number(source[axis])) if attrs["reverse"] else apply("ge", there, zero)
+    before = nest.load(source, [there if d == axis else item for d, item in enumerate(index)], guard, step)
+    value = before if alone else apply("add" if combiner == "sum" else "mul", nest.load(source, index), before)
+    nest.store(target, value)
+    nest.done()
+
+
+def _reduce_anew(combiner: str, low: Lowering, attrs: Attributes) -> None:
     x, axis = low.inputs[0], attrs["axis"]
     nest = low.nest()
     index = list(nest.axes(x.shape))
@@ -169,10 +206,12 @@ def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
 
 def _cumulative_cases() -> Iterable[Case]:
     x = np.random.default_rng(13).uniform(0.5, 1.5, (3, 7, 4)).astype(np.float32)
+    long = np.random.default_rng(14).uniform(0.9, 1.1, (75, 3)).astype(np.float32)
     for axis in (1, 2):
         for exclusive in (False, True):
             for reverse in (False, True):
                 yield Case((x,), {"axis": axis, "exclusive": exclusive, "reverse": reverse})
+                yield Case((long,), {"axis": 0, "exclusive": exclusive, "reverse": reverse}, name="long")
     yield Case((np.arange(1, 6, dtype=np.int32),), {"axis": 0}, name="integers")
 
 

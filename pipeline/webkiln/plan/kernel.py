@@ -7,12 +7,16 @@ from math import prod
 from typing import Any
 
 from webkiln.canonical import key
+from webkiln.ir.dim import floordiv
 from webkiln.nest import nest as nests
 from webkiln.nest import schedule as schedules
 from webkiln.nest.build import View
 from webkiln.nest.expr import walk
 from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.schedule import Panel, Schedule
+
+QUARTER = 16
+"""The elements of a tensor for each texel of a quarter of it."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,12 @@ class Kernel:
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
-        """The nest's own arguments, then the strides `s<operand>_<dim>` that are not fixed by the layout."""
+        """The nest's own arguments, then the strides `s<operand>_<dim>` that are not fixed by the layout, then the texels `q<operand>` of a
+        quarter of an operand that lies in quarters."""
         extents = [loop.extent for loop in (*self.nest.axes, *self.nest.reduce)]
         own = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
         strides = [f"s{position}_{dim}" for position in range(len(self.operands)) for dim in self.strided(position)]
-        return (*sorted(own, key=lambda name: int(name[1:])), *strides)
+        return (*sorted(own, key=lambda name: int(name[1:])), *strides, *(f"q{position}" for position in self.schedule.quarters))
 
     def strided(self, position: int) -> tuple[int, ...]:
         """The dimensions of an operand whose stride is an argument."""
@@ -81,6 +86,8 @@ def values(kernel: Kernel, views: Sequence[View], args: Mapping[str, int]) -> li
         if name.startswith("s"):
             position, dim = map(int, name[1:].split("_"))
             result.append(strides(views[position], kernel.panel(position))[dim])
+        elif name.startswith("q"):
+            result.append(floordiv(views[int(name[1:])].type.size, QUARTER))
         else:
             result.append(args[name])
     return result

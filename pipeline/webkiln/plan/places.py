@@ -13,11 +13,13 @@ from webkiln.plan.memory import aligned, check, live_ranges, place
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """`elements` of the dtype `storage`; a size may be symbolic. `lanes`: how many make a texel."""
+    """`elements` of the dtype `storage`; a size may be symbolic. `lanes`: how many make a texel. `quarters`: whether each
+    quarter lies in a layer of its own."""
 
     storage: str
     elements: int
     lanes: int = 1
+    quarters: bool = False
 
     @property
     def bytes(self) -> int:

@@ -267,7 +267,7 @@ def _blocks(call: Call, schedule: Schedule, tile: Loop, facts: Facts) -> bool:
 def _unrolled(call: Call, schedule: Schedule, facts: Facts) -> str | None:
     """The innermost reduction loop of a contraction, where the factor that does not move along the vector axis can be read in vectors along it."""
     nest, vector = call.nest, schedule.vector
-    if vector is None or schedule.group > 1 or not nest.is_contraction or not nest.reduce:
+    if vector is None or (schedule.group > 1 and not schedule.depth) or not nest.is_contraction or not nest.reduce:
         return None
     name, extent = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
     rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]

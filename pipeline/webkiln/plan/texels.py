@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from webkiln.errors import InternalError
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Call, Copy, Step, View, WrittenCall, writes
-from webkiln.nest.expr import Expr
+from webkiln.nest.build import Call, Copy, Step, View, WrittenCall, reads, writes
+from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
 from webkiln.plan.align import VECTOR, divides, multiple
@@ -25,8 +25,9 @@ def packed(steps: Iterable[Step], given: Mapping[str, Type], pairs: Iterable[tup
     together = [(step.source.name, step.target.name) for step in flattened if isinstance(step, Copy)] + list(pairs)
     calls = [step for step in flattened if isinstance(step, Call)]
     written = {view.name for step in flattened for view in writes(step)}
+    mentioned = {view.name for step in flattened for view in reads(step)} | {name for pair in together for name in pair}
     found = {name for name, type_ in given.items() if type_.dtype == "float32" and type_.rank and divides(type_.shape[-1])}
-    found = (found - written) | {view.name for call in calls for view in call.outputs if _along(call)}
+    found = ((found & mentioned) - written) | {view.name for call in calls for view in call.outputs if _along(call)}
     found -= {view.name for step in flattened if not isinstance(step, Call | Copy) for view in writes(step)}
     found -= {view.name for step in flattened if isinstance(step, WrittenCall) for view in step.inputs}
     while True:
@@ -61,8 +62,28 @@ def _moves(index: tuple[Expr, ...], name: str) -> bool:
     return bool(index) and step(index[-1], name) == 1 and not any(depends(item, name) for item in index[:-1])
 
 
-def draw(call: Call, found: Collection[str]) -> Choice:
-    """The schedule of a call among Variables of which those in `found` lie four elements to a texel."""
+def in_quarters(steps: Iterable[Step], found: Collection[str], pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The Variables of which each quarter lies in a layer of its own, so that a fragment computes four rows: only contractions write them."""
+    flattened = list(flat(steps))
+    fits = {view.name for step in flattened if isinstance(step, Call) and _rows(step) is not None for view in writes(step)}
+    apart = {view.name for step in flattened if not isinstance(step, Call) or _rows(step) is None for view in writes(step)}
+    copied = {view.name for step in flattened if isinstance(step, Copy) for view in reads(step)} | {name for pair in pairs for name in pair}
+    return frozenset(fits.intersection(found) - apart - copied)
+
+
+def _rows(call: Call) -> Loop | None:
+    """The outermost axis of a contraction, where its quarters are quarters of the output."""
+    view, out = call.outputs[0], call.nest.outputs[0]
+    if not call.nest.is_contraction or len(call.outputs) > 1 or len(out.index) < 2:
+        return None
+    loop = next((loop for loop in call.nest.axes if out.index[0] is axis(loop.axis)), None)
+    if loop is None or not _is_whole(call, loop) or call.args[loop.extent.value] != view.shape[0]:
+        return None
+    return None if any(depends(item, loop.axis) for item in out.index[1:]) else loop
+
+
+def draw(call: Call, found: Collection[str], quarters: Collection[str] = ()) -> Choice:
+    """The schedule of a call among Variables of which those in `found` lie four elements to a texel, those in `quarters` also in quarters."""
     nest = call.nest
     texels = tuple(n for n, view in enumerate((*call.inputs, *call.outputs)) if view.name in found)
     along = _along(call) if call.outputs[0].name in found else None
@@ -71,8 +92,12 @@ def draw(call: Call, found: Collection[str]) -> Choice:
     unrolled = _unrolled(call, texels)
     names = [loop.axis for loop in (along, unrolled) if loop is not None]
     whole = tuple(n for n in texels if n < len(call.inputs) and _reads_texels(call, n, names))
+    rows = _rows(call) if call.outputs[0].name in quarters else None
     schedule = Schedule(
         tuple(loop.axis for loop in nest.axes),
+        tile=rows.axis if rows else None,
+        count=VECTOR if rows else 1,
+        quarters=tuple(n for n in texels if (*call.inputs, *call.outputs)[n].name in quarters),
         vector=along.axis if along else None,
         lanes=VECTOR if along else 1,
         whole=along is not None,
@@ -81,6 +106,7 @@ def draw(call: Call, found: Collection[str]) -> Choice:
         unroll=unrolled.axis if unrolled else None,
     )
     parts = [f"{VECTOR} of {along.axis} a fragment" if along else "a fragment computes one element"]
+    parts += [f"{VECTOR} of {rows.axis}"] if rows else []
     parts += [f"{VECTOR} turns of {unrolled.axis} at once"] if unrolled else []
     return Choice(schedule, ", ".join(parts))
 

@@ -52,7 +52,7 @@ class Textures:
             "memory": size_to_json(sum(buffer.bytes for buffer in self.buffers)),
             "staging": {"offset": 0, "bytes": self.staging},
             "buffers": [
-                {"storage": buffer.storage, "elements": size_to_json(buffer.elements), "lanes": buffer.lanes} for buffer in self.buffers
+                {"storage": b.storage, "elements": size_to_json(b.elements), "lanes": b.lanes, "quarters": b.quarters} for b in self.buffers
             ],
         }
 

@@ -14,10 +14,8 @@ struct Arguments {
 
 @group(0) @binding(0) var<storage, read_write> arena: array<vec4u>;
 @group(0) @binding(1) var<uniform> arguments: Arguments;
-var<workgroup> rows: array<f32, 512>;
+var<workgroup> rows: array<vec4<f32>, 128>;
 var<workgroup> columns: array<vec4<f32>, 128>;
-
-fn wk_lane(at: i32) -> u32 { return arena[at >> 2u][at & 3]; }
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: vec3u, @builtin(local_invocation_index) index: u32) {
@@ -41,46 +39,69 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let a0_block = v2 * 32;
   let a0 = a0_block + local / 8 * 4;
   if (a0_block >= p0) { return; }
-  let v12 = vec4<f32>(0.0f);
-  let v14 = a0 * s2_0 + a1;
-  let v15 = (a0 + 1) * s2_0 + a1;
-  let v16 = (a0 + 2) * s2_0 + a1;
-  let v17 = (a0 + 3) * s2_0 + a1;
+  let v8 = vec4<f32>(0.0f);
+  let v23 = a0 * s2_0 + a1;
+  let v24 = (a0 + 1) * s2_0 + a1;
+  let v25 = (a0 + 2) * s2_0 + a1;
+  let v26 = (a0 + 3) * s2_0 + a1;
   var acc0_0_0 = vec4<f32>(0.0f);
   var acc0_1_0 = vec4<f32>(0.0f);
   var acc0_2_0 = vec4<f32>(0.0f);
   var acc0_3_0 = vec4<f32>(0.0f);
   for (var r0_block = 0; r0_block < p2; r0_block += 16) {
-    for (var place = local; place < 512; place += 64) {
-      let a0_in = a0_block + place / 16;
-      let r0_in = r0_block + place % 16;
-      let v4 = r0_in < p2;
-      let v5 = a0_in * s0_0 + r0_in;
-      let v6 = bitcast<f32>(wk_lane(x0 + v5));
-      let v7 = select(0.0f, v6, v4);
-      rows[place] = v7;
+    for (var place = local; place < 128; place += 64) {
+      let a0_in = a0_block + place / 4;
+      let r0_in = r0_block + place % 4 * 4;
+      let reached = r0_in;
+      let v4 = reached < p2;
+      let v5 = vec4<bool>(v4);
+      let v6 = a0_in * s0_0 + r0_in;
+      let v7 = bitcast<vec4<f32>>(arena[(x0 + v6) >> 2u]);
+      let v9 = select(v8, v7, v5);
+      rows[place] = v9;
     }
     for (var place = local; place < 128; place += 64) {
       let a1_in = a1_block + place % 8 * 4;
       let r0_in = r0_block + place / 8;
-      let v8 = r0_in < p2;
-      let v9 = vec4<bool>(v8);
-      let v10 = r0_in * s1_0 + a1_in;
-      let v11 = bitcast<vec4<f32>>(arena[(x1 + v10) >> 2u]);
-      let v13 = select(v12, v11, v9);
-      columns[place] = v13;
+      let reached = r0_in;
+      let v10 = reached < p2;
+      let v11 = vec4<bool>(v10);
+      let v12 = r0_in * s1_0 + a1_in;
+      let v13 = bitcast<vec4<f32>>(arena[(x1 + v12) >> 2u]);
+      let v14 = select(v8, v13, v11);
+      columns[place] = v14;
     }
     workgroupBarrier();
-    for (var depth = 0; depth < 16; depth++) {
-      acc0_0_0 += vec4<f32>(rows[(local / 8 * 4 + 0) * 16 + depth]) * columns[depth * 8 + local % 8 * 1 + 0];
-      acc0_1_0 += vec4<f32>(rows[(local / 8 * 4 + 1) * 16 + depth]) * columns[depth * 8 + local % 8 * 1 + 0];
-      acc0_2_0 += vec4<f32>(rows[(local / 8 * 4 + 2) * 16 + depth]) * columns[depth * 8 + local % 8 * 1 + 0];
-      acc0_3_0 += vec4<f32>(rows[(local / 8 * 4 + 3) * 16 + depth]) * columns[depth * 8 + local % 8 * 1 + 0];
+    for (var depth = 0; depth < 4; depth++) {
+      let v15 = rows[(local / 8 * 4 + 0) * 4 + depth];
+      let v16 = rows[(local / 8 * 4 + 1) * 4 + depth];
+      let v17 = rows[(local / 8 * 4 + 2) * 4 + depth];
+      let v18 = rows[(local / 8 * 4 + 3) * 4 + depth];
+      let v19 = columns[(depth * 4 + 0) * 8 + local % 8 * 1 + 0];
+      let v20 = columns[(depth * 4 + 1) * 8 + local % 8 * 1 + 0];
+      let v21 = columns[(depth * 4 + 2) * 8 + local % 8 * 1 + 0];
+      let v22 = columns[(depth * 4 + 3) * 8 + local % 8 * 1 + 0];
+      acc0_0_0 += vec4<f32>(v15[0]) * v19;
+      acc0_1_0 += vec4<f32>(v16[0]) * v19;
+      acc0_2_0 += vec4<f32>(v17[0]) * v19;
+      acc0_3_0 += vec4<f32>(v18[0]) * v19;
+      acc0_0_0 += vec4<f32>(v15[1]) * v20;
+      acc0_1_0 += vec4<f32>(v16[1]) * v20;
+      acc0_2_0 += vec4<f32>(v17[1]) * v20;
+      acc0_3_0 += vec4<f32>(v18[1]) * v20;
+      acc0_0_0 += vec4<f32>(v15[2]) * v21;
+      acc0_1_0 += vec4<f32>(v16[2]) * v21;
+      acc0_2_0 += vec4<f32>(v17[2]) * v21;
+      acc0_3_0 += vec4<f32>(v18[2]) * v21;
+      acc0_0_0 += vec4<f32>(v15[3]) * v22;
+      acc0_1_0 += vec4<f32>(v16[3]) * v22;
+      acc0_2_0 += vec4<f32>(v17[3]) * v22;
+      acc0_3_0 += vec4<f32>(v18[3]) * v22;
     }
     workgroupBarrier();
   }
-  if (a0 < p0 && a1 < p1) { arena[(y0 + v14) >> 2u] = bitcast<vec4<u32>>(acc0_0_0); }
-  if (a0 + 1 < p0 && a1 < p1) { arena[(y0 + v15) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
-  if (a0 + 2 < p0 && a1 < p1) { arena[(y0 + v16) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
-  if (a0 + 3 < p0 && a1 < p1) { arena[(y0 + v17) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  if (a0 < p0 && a1 < p1) { arena[(y0 + v23) >> 2u] = bitcast<vec4<u32>>(acc0_0_0); }
+  if (a0 + 1 < p0 && a1 < p1) { arena[(y0 + v24) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
+  if (a0 + 2 < p0 && a1 < p1) { arena[(y0 + v25) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
+  if (a0 + 3 < p0 && a1 < p1) { arena[(y0 + v26) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
 }
