@@ -9,7 +9,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Array, Type, is_float
+from webkiln.ir.types import Array, Type, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import INT, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -43,6 +43,9 @@ def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
         nest = low.nest()
         index = _open(nest, x.shape, axes)
         value = nest.accumulate(combiner, nest.load(x, index))
+        if combiner in ("max", "min") and is_integer(x.type.dtype) and itemsize(x.type.dtype) < 4:
+            limits = np.iinfo(x.type.dtype)
+            value = apply("max", apply("min", value, const(int(limits.max), value.type)), const(int(limits.min), value.type))
         if mean:
             count = const(1, INT)
             for axis in axes:
@@ -168,12 +171,13 @@ def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
         _reduce_anew(combiner, low, attrs)
         return
     source, distance = x, 1
+    between = "float32" if x.type.dtype == "float16" else x.type.dtype
     if attrs["exclusive"]:
-        source = low.temporary(x.type.dtype, x.shape)
+        source = low.temporary(between, x.shape)
         _shifted(combiner, low, attrs, x, source, distance, alone=True)
     while distance < size:
         last = 2 * distance >= size
-        target = low.outputs[0] if last else low.temporary(x.type.dtype, x.shape)
+        target = low.outputs[0] if last else low.temporary(between, x.shape)
         _shifted(combiner, low, attrs, source, target, distance, alone=False)
         source, distance = target, 2 * distance
 
