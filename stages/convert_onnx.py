@@ -8,17 +8,23 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.facts import from_json
+from webkiln.frontends.onnx.handlers import isolated
 from webkiln.ir.serial import to_json
 from webkiln.ir.verify import verify
+from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer
+from webkiln.plugins import import_files
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     converter = OnnxConverter(params["dims"], params["input_shapes"])
-    graph = converter.convert(from_json(canonical.read(inputs["facts.json"])), name=params["name"])
-    verify(graph, infer)
+    with isolated(), defined_by(inputs.get("operators/")):
+        import_files(inputs["plugins/"] / name for name in params["plugins"])
+        graph = converter.convert(from_json(canonical.read(inputs["facts.json"])), name=params["name"])
+        check_backends(graph, params.get("backends", ()))
+        verify(graph, infer)
     slots = {
         name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}
         for name, weight in converter.digests.items()

@@ -145,10 +145,8 @@ def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe; RecipeError where it says what its kind of source does not have."""
     if recipe.dims and not recipe.is_onnx:
         raise RecipeError(f"{where}: dims are the sizes that an ONNX file names, and the source is none; use input_shapes")
-    if recipe.is_onnx and (recipe.plugins or recipe.operators or recipe.batch_size != 1):
-        raise RecipeError(
-            f"{where}: plugins, operators and batch_size are for Keras models; the sizes of an ONNX file are set by dims or input_shapes"
-        )
+    if recipe.is_onnx and recipe.batch_size != 1:
+        raise RecipeError(f"{where}: batch_size is for Keras models; the sizes of an ONNX file are set by dims or input_shapes")
     return recipe
 
 

@@ -43,7 +43,7 @@ def test_build_tells_user_errors_in_one_line(toy: Tree) -> None:
         ("nowhere.keras",): "no such file",
         ("models/toy/model.json", "--backend", "wasn"): "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js",
         ("models/toy/model.json", "--encoding", "float8"): "unknown encoding 'float8'",
-        ("models/toy/model.json", "--input-shape", "1,x"): "expected positive sizes",
+        ("models/toy/model.json", "--input-shape", "1,-2"): "expected sizes such as",
         ("models/toy/recipe.toml",): "not a toy model",
     }
     for arguments, message in cases.items():

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.docs.pages import blocks
@@ -80,3 +81,25 @@ def test_a_recipe_names_the_files(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = run_bundle(tmp_path / "out", "js", [{name: np.full((1, 10), 2, np.float32)}])
     assert set(next(iter(result.outputs.values())).ravel().tolist()) == {125.0}
+
+
+def test_an_onnx_file_uses_the_operator(tmp_path: Path) -> None:
+    written(tmp_path)
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 5])
+    out = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 5])
+    node = onnx.helper.make_node("Squared", ["x"], ["y"], domain="my.operators")
+    opsets = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("my.operators", 1)]
+    onnx.save(
+        onnx.helper.make_model(onnx.helper.make_graph([node], "g", [value], [out]), opset_imports=opsets, ir_version=10),
+        tmp_path / "my.onnx",
+    )
+    command = [sys.executable, "-m", "webkiln.cli", "build", "my.onnx", "-o", "out", "--backend", "js"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 2
+    assert "my.operators" in done.stderr + done.stdout
+    command += ["--plugin", "onnx_square.py", "--operators", "square.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    x = np.arange(10, dtype=np.float32).reshape(2, 5)
+    (result,) = run_bundle(tmp_path / "out", "js", [{"x": x}])
+    np.testing.assert_array_equal(result.outputs["y"], x * x)

@@ -51,3 +51,18 @@ def test_layers_are_compared_with_those_of_onnxruntime(tmp_path, capsys):
     assert main(["diff", bundle, "--source", str(tmp_path / "net.onnx")]) == 0
     printed = capsys.readouterr().out
     assert all(f"  {layer} [" in printed for layer in ("conv", "pool", "dense"))
+
+
+@pytest.mark.parametrize("built", [(classifier, 'backends = ["js"]\n[dims]\nbatch = 2\n', BESIDE)], indirect=True)
+def test_edited_external_data_is_built_anew(built):
+    def files():
+        with Engine(built.folder / "again") as engine:
+            return {path.name: path.read_bytes() for path in Model(engine, built.recipe, built.folder).bundle().iterdir()}
+
+    first = files()
+    data = built.folder / "net" / "data" / "weights.bin"
+    data.write_bytes(bytes(4) + data.read_bytes()[4:])
+    second = files()
+    changed = {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
+    assert "js.js" not in changed
+    assert any(name.startswith("weights-") for name in changed)

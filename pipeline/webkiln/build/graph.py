@@ -75,16 +75,14 @@ class ModelGraph:
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
     def convert(self) -> Action:
-        if self.recipe.is_onnx:
-            facts = {"facts.json": Product(self.load(), "facts.json")}
-            params = {"name": self.recipe.name, **self._sizes()}
-            return self._add("convert", "", facts, ("graph.json", "weights.json"), params, program="convert_onnx")
-        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._operators(), **self._modules()}
-        params = {"name": self.recipe.name, **self._shapes(), "plugins": self._plugin_names(), **self._function()}
+        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._operators()}
+        params = {"name": self.recipe.name, "plugins": self._plugin_names()}
         if self.recipe.operators:
             params["backends"] = list(self.recipe.backends)
-        code = (*self.recipe.plugins, *self.recipe.operators)
-        return self._add("convert", "", inputs, ("graph.json", "weights.json"), params, code=code)
+        outputs, code = ("graph.json", "weights.json"), (*self.recipe.plugins, *self.recipe.operators)
+        if self.recipe.is_onnx:
+            return self._add("convert", "", inputs, outputs, {**params, **self._sizes()}, code=code, program="convert_onnx")
+        return self._add("convert", "", {**inputs, **self._modules()}, outputs, {**params, **self._shapes(), **self._function()}, code=code)
 
     def structure(self) -> Input:
         """The graph as the source has it."""

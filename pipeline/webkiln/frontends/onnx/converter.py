@@ -8,7 +8,7 @@ from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnErr
 from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
 from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
 from webkiln.frontends.onnx.fold import FOLDS, fold
-from webkiln.frontends.onnx.operators.table import DOMAINS
+from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
 from webkiln.frontends.onnx.sizes import input_shapes
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
@@ -23,7 +23,9 @@ Item = tuple[str, str, str]
 
 class OnnxConverter:
     """Converts one model at a time. `dims` gives sizes of the model's names for them, or renames them; `input_shapes` whole shapes of
-    inputs; `values` inputs that are not taken when the model runs, but fixed."""
+    inputs; `values` inputs that are not taken when the model runs, but fixed. `register_handler` adds operators of one's own."""
+
+    register_handler = staticmethod(register_handler)
 
     def __init__(
         self, dims: Mapping[str, int | str] | None = None, input_shapes: Mapping[str, Sequence[int | str]] | None = None,
@@ -112,7 +114,9 @@ class OnnxConverter:
         return error
 
     def _handled(self, call: Call) -> list[Operand]:
-        return as_operands(DOMAINS[call.facts.domain][call.facts.op](call))
+        handler = find_handler(call.facts.domain, call.facts.op)
+        assert handler is not None
+        return as_operands(handler(call))
 
     def _evaluated(self, call: Call) -> list[Operand] | None:
         """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
@@ -137,13 +141,17 @@ def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[I
     """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too."""
     for node in graph.nodes:
         where = f"{node.name} ({node.op})"
-        if node.domain not in DOMAINS:
-            known_domains = ", ".join(domain or "ai.onnx" for domain in DOMAINS)
-            yield where, f"is of the domain {node.domain}", f"Operators of {known_domains} are known; export without it"
+        if node.domain not in domains():
+            known_domains = ", ".join(domain or "ai.onnx" for domain in domains())
+            yield (
+                where,
+                f"is of the domain {node.domain}",
+                f"Operators of {known_domains} are known; export without it, or register a handler",
+            )
         elif node.domain not in opsets and node.domain == "":
             yield where, "the model does not say of which opset", "Export the model again"
-        elif node.op not in DOMAINS[node.domain] and (node.domain or node.op not in FOLDS):
-            yield where, "no handler", "Export the model without it, or with another opset"
+        elif find_handler(node.domain, node.op) is None and (node.domain or node.op not in FOLDS):
+            yield where, "no handler", "Export the model without it, or with another opset, or register a handler"
         for value in node.attrs.values():
             if isinstance(value, GraphFacts):
                 yield from find_unsupported(value, opsets)
