@@ -12,7 +12,7 @@ from webkiln.nest.expr import ANY, BITS, BOOL, COMPARISONS, FLOAT, INT, NUMBER, 
 from webkiln.nest.interpret import interpret
 from webkiln.nest.nest import COMBINERS
 from webkiln.nest.schedule import Schedule
-from webkiln.plan.schedule import SCALAR_ONLY
+from webkiln.plan.vectors import SCALAR_ONLY
 
 PRINTERS = [
     ("js", "", 1), ("wasm", "simd", 1), ("wasm", "simd", 8), ("wasm", "relaxed", 8),

@@ -10,7 +10,7 @@ from tests.passes.graphs import evaluate_graph
 from webkiln.backends.program import program
 from webkiln.backends.table import FACTS
 from webkiln.ir.text import parse
-from webkiln.plan import schedule
+from webkiln.plan import invocations
 from webkiln.weights.shards import pieces, stored, write
 
 CONV = '{"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
@@ -94,14 +94,14 @@ def check(cases, folder):
 
 
 def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(schedule, "LARGE", 16)
+    monkeypatch.setattr(invocations, "LARGE", 16)
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(made.get("depth") == 16 for _, _, item in cases.values() for made in schedules(item))
     check(cases, tmp_path)
 
 
 def test_split_reductions_compute_what_the_graphs_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(schedule, "LONG_ROW", 8)
+    monkeypatch.setattr(invocations, "LONG_ROW", 8)
     cases = {name: prepared(name) for name in SPLIT}
     for name, (_, _, item) in cases.items():
         made = schedules(item)[0]

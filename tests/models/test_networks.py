@@ -1,4 +1,4 @@
-"""The recipes of keras.applications: one of them at a reduced size, on every backend, variant and engine."""
+"""The published networks: one of keras.applications at a reduced size, and the U-Net made narrower, on every backend, variant and engine."""
 
 import pytest
 
@@ -23,6 +23,14 @@ def test_a_small_mobilenet_computes_what_keras_does(build, browser):
     results = build(weights="random").verify("float32", browser)
     assert {(result["backend"], result["variant"] or None) for result in results} == LEGS[browser]
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
+
+
+def test_a_narrow_unet_draws_what_keras_does(tmp_path):
+    recipe = with_parameters(read_recipe(MODELS / "unet" / "recipe.toml"), {"width": 0.0625})
+    with Engine(tmp_path / ".webkiln") as engine:
+        results = Model(engine, recipe, tmp_path).verify("float32", "chromium")
+    assert {(result["backend"], result["variant"] or None) for result in results} == LEGS["chromium"]
+    assert all(row["passed"] for result in results for row in result["outputs"]), results
 
 
 @pytest.mark.parametrize(

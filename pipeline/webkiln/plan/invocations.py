@@ -1,0 +1,71 @@
+"""How invocations share the work of a schedule: workgroups for large contractions and for long reductions of few points, vectors of memory."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from webkiln.ir.dim import is_symbolic
+from webkiln.nest.affine import depends
+from webkiln.nest.build import Call
+from webkiln.nest.expr import walk
+from webkiln.nest.facts import Facts
+from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.schedule import SIDE, Schedule
+from webkiln.plan.align import fits, is_aligned
+from webkiln.plan.vectors import contiguous, extent, unvectorised
+
+LONG_ROW, FEW_POINTS = 256, 1024
+"""From and up to where several invocations reduce one row: else there is work enough for all of them."""
+LARGE, DEPTH = 128, 16
+"""The sizes from which factors are worth bringing to the memory of workgroups, and how much of them at a time."""
+
+
+def invoked(call: Call, schedule: Schedule, facts: Facts) -> Schedule:
+    """The schedule with what is left to decide where points are computed by invocations."""
+    rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
+    if not rows and facts.group == SIDE * SIDE and _blocks(call, schedule):
+        schedule = replace(schedule, group=facts.group, depth=DEPTH)
+    elif facts.group > 1 and _few(call, schedule, rows or call.nest.reduce):
+        schedule = replace(schedule, group=facts.group)
+    schedule = replace(schedule, aligned=is_aligned(call, schedule))
+    return replace(schedule, unroll=_unrolled(call, schedule, facts))
+
+
+def _few(call: Call, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
+    """Whether several invocations share the innermost reduction loop, because it is long and the points are few."""
+    chunks = prod(-(-extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
+    return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
+
+
+def _blocks(call: Call, schedule: Schedule) -> bool:
+    """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
+    if schedule.tile is None or schedule.vector is None or not call.nest.reduce:
+        return False
+    names = (schedule.tile, schedule.vector)
+    moves = {tuple(depends(factor, name) for name in names) for factor in call.nest.accumulators[0].body.args}
+    sizes = [extent(call, loop) for loop in call.nest.axes if loop.axis in names] + [extent(call, call.nest.reduce[-1])]
+    return min(sizes) >= LARGE and moves == {(True, False), (False, True)}
+
+
+def _unrolled(call: Call, schedule: Schedule, facts: Facts) -> str | None:
+    """The innermost reduction loop of a contraction, where the factor that does not move along the vector axis can be read in vectors along it."""
+    nest, vector = call.nest, schedule.vector
+    if vector is None or (schedule.group > 1 and not schedule.depth) or not nest.is_contraction or not nest.reduce:
+        return None
+    if any(loop.axis == vector for loop in nest.reduce):
+        return None
+    name, turns = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
+    rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]
+    if len(rows) != 1 or is_symbolic(turns) or turns % facts.width or unvectorised(rows, name):
+        return None
+    for expr in (item for item in walk(rows) if item.op == "load"):
+        position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
+        if guard is not None and depends(guard[0], name):
+            return None
+        if not any(depends(item, name) for item in index):
+            continue
+        if nest.inputs[position].dtype != "float32" or schedule.panel(position) or not contiguous(index, name):
+            return None
+        if schedule.aligned and not fits(call, call.inputs[position], index, None, name, stored=False):
+            return None
+    return name

@@ -1,0 +1,76 @@
+"""What can be computed for neighbours on an axis together, on a backend."""
+
+from webkiln.ir.dim import sampled
+from webkiln.nest.affine import depends, step
+from webkiln.nest.build import Call
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
+from webkiln.nest.facts import Facts
+from webkiln.nest.nest import Loop, load_guard, load_index
+
+SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
+VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
+
+
+def extent(call: Call, loop: Loop) -> int:
+    return sampled(call.args[loop.extent.value])
+
+
+def moving(call: Call, name: str, facts: Facts) -> list[Expr] | str:
+    """The loads that move along an axis, or why neighbours on it cannot be computed together."""
+    nest = call.nest
+    if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
+        return f"{nest.accumulators[0].combiner} is not vectorised"
+    found = []
+    for expr in nest.loads:
+        guard = load_guard(expr)
+        if guard is not None and depends(guard[0], name):
+            return f"the guard of input {expr.value[0]} depends on it"
+        if not any(depends(item, name) for item in load_index(expr)):
+            continue
+        if facts.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
+            return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
+        found.append(expr)
+    return found
+
+
+def contiguous(index: tuple[Expr, ...], name: str) -> bool:
+    return bool(index) and step(index[-1], name) == 1 and not any(depends(item, name) for item in index[:-1])
+
+
+def unvectorised(roots: list[Expr], name: str) -> str | None:
+    """What in value expressions has no vector form (indices are scalar anyway)."""
+    vector: set[Expr] = set()
+    for expr in _data(roots):
+        if expr.op == "axis" and expr.value == name:
+            return "its position is used as a value"
+        if (
+            expr.op == "acc"
+            or (expr.op == "load" and any(depends(item, name) for item in load_index(expr)))
+            or vector.intersection(expr.args)
+        ):
+            vector.add(expr)
+            if expr.op in SCALAR_ONLY:
+                return f"{expr.op} is scalar"
+            if expr.op == "cast" and BOOL in (expr.type, expr.args[0].type):
+                return "a cast of bool is scalar"
+            if expr.type not in (FLOAT, BOOL, INT):
+                return f"{expr.type} is scalar"
+            if expr.op in ("shl", "shr") and expr.args[1].op != "const":
+                return "a shift by a variable is scalar"
+    return None
+
+
+def _data(roots: list[Expr]) -> list[Expr]:
+    """Every node below `roots`, loads as leaves, operands first."""
+    seen: dict[Expr, None] = {}
+
+    def visit(expr: Expr) -> None:
+        if expr in seen:
+            return
+        for item in () if expr.op == "load" else expr.args:
+            visit(item)
+        seen[expr] = None
+
+    for root in roots:
+        visit(root)
+    return list(seen)
