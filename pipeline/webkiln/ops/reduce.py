@@ -63,6 +63,7 @@ def _cases() -> Iterable[Case]:
     for axes in ((1,), (0, 2), (0, 1, 2), ()):
         for keepdims in (False, True):
             yield Case((x,), {"axes": axes, "keepdims": keepdims})
+    yield from (Case((np.zeros((2, 0), dtype),), {"axes": (1,)}, name=f"nothing of {dtype}") for dtype in ("int8", "uint16", "int32"))
 
 
 def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
