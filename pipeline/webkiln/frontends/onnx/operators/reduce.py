@@ -175,7 +175,7 @@ def rms_norm(call: Call) -> Tensor:
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
     inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)])
-    return cast(call, wide * inverse, x.dtype) * scale
+    return cast(call, cast(call, wide * inverse, x.dtype), scale.dtype) * scale
 
 
 def lp_norm(call: Call) -> Tensor:
