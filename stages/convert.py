@@ -7,10 +7,10 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
+from webkiln.build.structure import write_structure
 from webkiln.frontends.keras import facts
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import isolated
-from webkiln.ir.serial import to_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer
@@ -30,12 +30,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         graph = converter.convert(facts.from_json(data), name=params.get("name"))
         check_backends(graph, params.get("backends", ()))
         verify(graph, infer)
-    slots = {
-        name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)}
-        for name, weight in converter.digests.items()
-    }  # fmt: skip
-    canonical.write(outputs["graph.json"], to_json(graph))
-    canonical.write(outputs["weights.json"], {"schema": "webkiln.weights/1", "slots": slots})
+    write_structure(graph, converter.digests, outputs["graph.json"], outputs["weights.json"])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
+from webkiln.build.structure import write_blobs
 from webkiln.frontends.keras.facts import to_json
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.frontends.keras.made import remake_model
@@ -28,10 +29,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
         handled = handled_by_plugins(model)
     canonical.write(outputs["facts.json"], {**to_json(model), "handled": handled})
-    folder = outputs["weights/"]
-    folder.mkdir(parents=True, exist_ok=True)
-    for digest, array in sorted(blobs.items()):
-        (folder / digest).write_bytes(array.tobytes())
+    write_blobs(blobs, outputs["weights/"])
 
 
 if __name__ == "__main__":

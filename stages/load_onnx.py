@@ -6,6 +6,7 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
+from webkiln.build.structure import write_blobs
 from webkiln.frontends.onnx.facts import to_json
 from webkiln.frontends.onnx.load import read_model
 
@@ -15,10 +16,7 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     model, blobs = read_model(inputs["source"], inputs.get("external/"))
     canonical.write(outputs["facts.json"], to_json(model))
-    folder = outputs["weights/"]
-    folder.mkdir(parents=True, exist_ok=True)
-    for digest, array in sorted(blobs.items()):
-        (folder / digest).write_bytes(array.tobytes())
+    write_blobs(blobs, outputs["weights/"])
 
 
 if __name__ == "__main__":

@@ -33,11 +33,12 @@ export const abortedError = what => new WebkilnError('Aborted', `${what} was abo
 /** What ends a model: nothing but loading it again helps. @type {Set<unknown>} */
 export const FATAL = new Set(['Trapped', 'DeviceLost', 'ContextLost']);
 
-const TOLD = ['OutOfMemory', 'DeviceLost', 'ContextLost', 'WrongValue', 'CompileFailed', 'NoBackend'];
+const TOLD = new Set([...FATAL, 'OutOfMemory', 'WrongValue', 'CompileFailed', 'NoBackend']);
 
 /**
- * What an engine, which does not know this class, says by the `code` of its error.
+ * The error of the runtime that this one is, or what an engine, which does not know that class, says by a `code`.
  * @param {any} error
  * @returns {WebkilnError | null}
  */
-export const toldBy = error => TOLD.includes(error?.code) ? new WebkilnError(error.code, error.message) : null;
+export const toldBy = error =>
+  error instanceof WebkilnError ? error : TOLD.has(error?.code) ? new WebkilnError(error.code, error.message) : null;

@@ -181,7 +181,7 @@ class Attempt {
       } catch (error) {
         engine?.dispose();
         if (this.stop.signal.aborted) throw error;
-        last = error instanceof WebkilnError ? error : toldBy(error);
+        last = toldBy(error);
         failures.push({ backend, code: last?.code ?? 'NoBackend', message: messageOf(error) });
       }
     }

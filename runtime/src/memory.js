@@ -44,7 +44,7 @@ export class Memory {
     try {
       this.linear = this.linear.grow(memory);
     } catch (error) {
-      throw new WebkilnError('OutOfMemory', `inputs of this size need ${memory} bytes, which could not be had (${messageOf(error)})`);
+      throw new WebkilnError('OutOfMemory', `inputs of this size need ${memory} bytes (${messageOf(error)})`);
     }
   }
 

@@ -8,11 +8,8 @@ import { Memory } from './memory.js';
  * @param {unknown} error
  * @returns {WebkilnError}
  */
-export function failed(what, error) {
-  return error instanceof WebkilnError
-    ? error
-    : toldBy(error) ?? new WebkilnError('Trapped', `${what} failed (${messageOf(error)}); the model is lost: dispose of it and load it again`);
-}
+export const failed = (what, error) =>
+  toldBy(error) ?? new WebkilnError('Trapped', `${what} failed (${messageOf(error)}); the model is lost: dispose of it and load it again`);
 
 /**
  * @param {Linear | Engine} made

@@ -81,11 +81,19 @@ def agrees(got, expected):
         return (wide == exact) | (np.isnan(wide) & np.isnan(exact)) | (finite & (np.abs(wide - exact) <= tolerance * scale))
 
 
-def differences(found, outputs):
+def held(array, backend):
+    """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory of 32 bits does not have."""
+    limits = np.iinfo(FACTS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
+    return (
+        array if limits is None else np.clip(array, max(limits.min, np.iinfo(array.dtype).min), min(limits.max, np.iinfo(array.dtype).max))
+    )
+
+
+def differences(found, outputs, backend):
     """The outputs that are wrong, with their worst element."""
     wrong = []
-    for name, expected in found.expected.items():
-        got = outputs[name]
+    for name, reference in found.expected.items():
+        got, expected = outputs[name], held(reference, backend)
         if got.shape != expected.shape or got.dtype != expected.dtype:
             wrong.append(f"{name} is {got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}")
         elif not (agrees(got, expected) | ~found.steady[name]).all():
@@ -104,7 +112,7 @@ def disagreements(examples, backend):
                 return [(examples[0], [f"{type(error).__name__}: {error}"])]
             middle = len(examples) // 2
             return disagreements(examples[:middle], backend) + disagreements(examples[middle:], backend)
-    return [(found, wrong) for found, outputs in zip(examples, results, strict=True) if (wrong := differences(found, outputs))]
+    return [(found, wrong) for found, outputs in zip(examples, results, strict=True) if (wrong := differences(found, outputs, backend))]
 
 
 def cut(found, backend):

@@ -41,6 +41,9 @@ def ordered(r, x, shape):
 
 
 def different(r, x, shape):
+    """Computed floats are left out: whether two of them are equal depends on the last bit."""
+    if r.dtype(x) == "float32" and not x.startswith("x"):
+        raise ShapeError(x)
     return r.choice(r.ops("Unique", x, axis=r.choice([None, 0]), sorted=r.random() < 0.5, count=late(r)))
 
 

@@ -55,7 +55,7 @@ def test_differences_name_the_element():
     outputs = dict(found.expected)
     name = next(iter(outputs))
     outputs[name] = outputs[name].astype("float16")
-    assert name in differences(found, outputs)[0]
+    assert name in differences(found, outputs, "js")[0]
     assert cut(found, "js").graph.nodes == found.graph.nodes
 
 

@@ -62,7 +62,7 @@ def test_fused_calls_keep_the_numbers(start):
         assert not found, f"seed {seed}: {found}\n{print_graph(made)}"
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_printed_calls_keep_the_numbers(backend, tmp_path):
     seeds = range(1000, 1040)
     graphs = [graph(seed) for seed in seeds]

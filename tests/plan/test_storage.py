@@ -65,6 +65,8 @@ def test_operators_on_narrowed_storage(dtype):
             got = values[source].reshape(wanted.shape).astype(wanted.dtype).astype(np.float64)
             if dtype == "uint64" and wanted.dtype == dtype:
                 wanted = wanted.astype(np.uint32)  # noqa: PLW2901 (differences wrap at the narrower size)
+            if dtype == "int64" and wanted.dtype == dtype:
+                wanted = np.clip(wanted, -(2**31), 2**31 - 1)  # noqa: PLW2901 (the extremes of nothing are those of the storage)
             tolerance = max(case.tolerance, 2e-3 if dtype == "float16" else 1e-5)
             scale = max(1e-6, np.max(np.abs(wanted.astype(np.float64)), initial=0, where=np.isfinite(wanted)))
             with np.errstate(invalid="ignore"):

@@ -1,6 +1,7 @@
 """From a graph in memory to a bundle, in the spelling of the original system."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,8 +14,8 @@ from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
 from webkiln.build.share import Share
+from webkiln.build.structure import write_blobs, write_structure
 from webkiln.ir.graph import Graph
-from webkiln.ir.serial import to_json
 from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
 
 
@@ -65,17 +66,22 @@ def generate_descriptor(
     return Descriptor(backend, graph, encoding, labels, operators)
 
 
+@dataclass(frozen=True)
+class Blob:
+    digest: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
 def write_graph(graph: Graph, folder: Path) -> None:
     """Write graph.json, weights.json and weights/, as the stages convert and load do."""
-    (folder / "weights").mkdir()
-    slots = {}
+    weights, blobs = {}, {}
     for slot, array in graph.weights.items():
-        data = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
-        digest = canonical.digest(data)
-        (folder / "weights" / digest).write_bytes(data)
-        slots[slot] = {"digest": digest, "dtype": array.dtype.name, "shape": list(array.shape)}
-    canonical.write(folder / "graph.json", to_json(graph))
-    canonical.write(folder / "weights.json", {"schema": "webkiln.weights/1", "slots": slots})
+        data = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        blob = Blob(canonical.digest(data.tobytes()), array.dtype.name, array.shape)
+        weights[slot], blobs[blob.digest] = blob, array
+    write_structure(graph, weights, folder / "graph.json", folder / "weights.json")
+    write_blobs(blobs, folder / "weights")
 
 
 def _present(folder: Path) -> list[str]:

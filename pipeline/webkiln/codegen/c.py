@@ -4,13 +4,14 @@ from dataclasses import replace
 from math import isinf, isnan
 
 from webkiln.codegen import procedures
+from webkiln.codegen.braces import Braces
 from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
-from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
@@ -63,7 +64,7 @@ CASTS = {
 }
 
 
-class C:
+class C(Braces):
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
     threads = None
@@ -75,8 +76,11 @@ class C:
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {TYPES.get(type_, type_)} {name} = {text};"
 
-    def variable(self, type_: str, name: str) -> str:
-        return f"{TYPES[type_]} {name} = 0;"
+    def keyword(self, type_: str) -> str:
+        return TYPES[type_]
+
+    def word(self, op: str, type_: str) -> str:
+        return BY_TYPE.get((op, type_)) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
         letter = {FLOAT: "f", UINT: "u", LONG: "ll", ULONG: "ull"}.get(type_, "")
@@ -91,15 +95,6 @@ class C:
             return f"__builtin_inf{letter}()" if value > 0 else f"(-__builtin_inf{letter}())"
         return f"{float(value).hex()}{letter}" if value >= 0 and str(value)[0] != "-" else f"({float(value).hex()}{letter})"
 
-    def loop(self, name: str, extent: str) -> str:
-        return f"for (int {name} = 0; {name} < {extent}; {name}++) {{"
-
-    def counter(self, name: str) -> str:
-        return f"int {name} = 0;"
-
-    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
-        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
-
     def scalar(self, expr: Expr, args: list[str]) -> str:
         if expr.op == "cast":
             source = expr.args[0].type
@@ -111,7 +106,7 @@ class C:
             if FLOAT not in (source, expr.type):
                 return f"({TYPES[expr.type]})({args[0]})"
             return f"wk_bits({args[0]})" if source == FLOAT else f"wk_float({args[0]})"
-        return (BY_TYPE.get((expr.op, expr.args[0].type)) or SCALAR[expr.op]).format(*args)
+        return self.word(expr.op, expr.args[0].type).format(*args)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         element = f"{pointer}[{at}]"
@@ -125,22 +120,6 @@ class C:
 
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
         return f"{condition} ? {pointer} + {base} : {outside_name(operand, other)}"
-
-    def start(self, item: Accumulator, name: str) -> list[str]:
-        first = [f"{TYPES[item.body.type]} {name} = {self.literal(item.identity.value, item.identity.type)};"]
-        return [*first, f"int {name}_at = 0, {name}_any = 0;"] if item.combiner.startswith("arg") else first
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
-
-    def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if item.combiner in ("sum", "prod"):
-            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-        if item.combiner in ("max", "min"):
-            return [f"{name} = {BY_TYPE[item.combiner, item.body.type].format(name, value)};"]
-        symbol = ">" if item.combiner == "argmax" else "<"
-        better = f"!{name}_any || (({value} {symbol} {name} || {value} != {value}) && {name} == {name})"
-        return [f"if ({better}) {{ {name} = {value}; {name}_at = {position}; {name}_any = 1; }}"]
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
         return f"{pointer}[{at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from webkiln.codegen.braces import Braces
 from webkiln.codegen.fragments import Fragments
 from webkiln.codegen.glsl_vectors import GlslVectors
 from webkiln.codegen.glsl_words import BITS, BY_TYPE, CASTS, SCALAR
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import Accumulator, Operand
+from webkiln.nest.nest import Operand
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
@@ -22,7 +23,7 @@ SMALLEST, LARGEST = 1.1754943508222875e-38, 3e38
 """Other literals are given by their bits."""
 
 
-class Glsl:
+class Glsl(Braces):
     composed = frozenset(COMPOSITIONS) - {"pow"}
     simd = GlslVectors()
     pointers = None
@@ -30,6 +31,12 @@ class Glsl:
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"{TYPES.get(type_, type_)} {name} = {text};"
+
+    def keyword(self, type_: str) -> str:
+        return TYPES[type_]
+
+    def word(self, op: str, type_: str) -> str:
+        return BY_TYPE.get((op, type_)) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
@@ -44,15 +51,6 @@ class Glsl:
         text = str(single)
         return f"({text})" if text[0] == "-" else text
 
-    def loop(self, name: str, extent: str) -> str:
-        return f"for (int {name} = 0; {name} < {extent}; {name}++) {{"
-
-    def counter(self, name: str) -> str:
-        return f"int {name} = 0;"
-
-    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
-        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
-
     def scalar(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[0].type
         if expr.op == "cast":
@@ -61,7 +59,7 @@ class Glsl:
             return CASTS.get((source, expr.type), f"{TYPES[expr.type]}({{0}})").format(*args)
         if expr.op == "bitcast":
             return BITS[source, expr.type].format(*args)
-        return (BY_TYPE.get((expr.op, source)) or SCALAR[expr.op]).format(*args)
+        return self.word(expr.op, source).format(*args)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         bits = PACKED.get(operand.dtype)
@@ -76,23 +74,6 @@ class Glsl:
 
     def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
         return f"{condition} ? {self.load(operand, pointer, at)} : {other}"
-
-    def start(self, item: Accumulator, name: str) -> list[str]:
-        first = [f"{TYPES[item.body.type]} {name} = {self.literal(item.identity.value, item.identity.type)};"]
-        return [*first, f"int {name}_at = 0;", f"bool {name}_any = false;"] if item.combiner.startswith("arg") else first
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
-
-    def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if item.combiner in ("sum", "prod"):
-            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-        if item.combiner in ("max", "min"):
-            return [f"{name} = {BY_TYPE[item.combiner, item.body.type].format(name, value)};"]
-        better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
-        if item.body.type == FLOAT:
-            better = f"({better} || wk_isnan({value})) && !wk_isnan({name})"
-        return [f"if (!{name}_any || {better}) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
         return f"{pointer} = {value};"

@@ -6,6 +6,7 @@ from math import isinf, isnan
 from typing import Any
 
 from webkiln.codegen import procedures
+from webkiln.codegen.braces import Braces
 from webkiln.codegen.dialect import outside, outside_name
 from webkiln.codegen.emit import body
 from webkiln.codegen.steps import Sources, size
@@ -54,7 +55,7 @@ ARRAYS = (
 )  # fmt: skip
 
 
-class JavaScript:
+class JavaScript(Braces):
     composed: frozenset[str] = frozenset()
     simd = None
     threads = None
@@ -72,8 +73,12 @@ class JavaScript:
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {name} = {text};"
 
-    def variable(self, type_: str, name: str) -> str:
-        return f"let {name} = {self.literal(0, type_)};"
+    def keyword(self, type_: str) -> str:
+        return "let"
+
+    def word(self, op: str, type_: str) -> str:
+        table = LARGE if type_ in BIG else WHOLE if type_ in WRAP else FLOATS
+        return table.get(op) or SCALAR[op]
 
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
@@ -86,15 +91,6 @@ class JavaScript:
         text = repr(float(value)).removesuffix(".0")
         return f"({text})" if text[0] == "-" else text
 
-    def loop(self, name: str, extent: str) -> str:
-        return f"for (let {name} = 0; {name} < {extent}; {name}++) {{"
-
-    def counter(self, name: str) -> str:
-        return f"let {name} = 0;"
-
-    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
-        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
-
     def scalar(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[0].type
         if expr.op == "cast":
@@ -103,11 +99,10 @@ class JavaScript:
             if FLOAT not in (source, expr.type):
                 return WRAP[expr.type].format(args[0])
             return f"wk_bits({args[0]}){' >>> 0' if expr.type == UINT else ''}" if source == FLOAT else f"wk_float({args[0]})"
-        table = LARGE if source in BIG else WHOLE if source in WRAP else {}
-        if expr.op in table:
-            text = table[expr.op].format(*args)
-            return text.replace(">>", ">>>") if source == UINT and expr.op == "shr" else WRAP[source].format(text)
-        return (FLOATS.get(expr.op) or SCALAR[expr.op]).format(*args)
+        text = self.word(expr.op, source).format(*args)
+        if expr.op not in (LARGE if source in BIG else WHOLE if source in WRAP else ()):
+            return text
+        return text.replace(">>", ">>>") if source == UINT and expr.op == "shr" else WRAP[source].format(text)
 
     def _cast(self, source: str, target: str, text: str) -> str:
         if target == BOOL:
@@ -134,10 +129,6 @@ class JavaScript:
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
         return f"{HEAPS[operand.dtype]}[{pointer} + {at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
 
-    def start(self, item: Accumulator, name: str) -> list[str]:
-        first = [f"let {name} = {self.literal(item.identity.value, item.identity.type)};"]
-        return [*first, f"let {name}_at = 0, {name}_any = false;"] if item.combiner.startswith("arg") else first
-
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         if type_ in REAL:
             return [f"{name} += {a} * {b};"]
@@ -145,17 +136,14 @@ class JavaScript:
         return [f"{name} = {WRAP[type_].format(f'{name} + {product}')};"]
 
     def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if item.combiner.startswith("arg"):
-            symbol = ">" if item.combiner == "argmax" else "<"
-            better = f"!{name}_any || (({value} {symbol} {name} || {value} !== {value}) && {name} === {name})"
-            return [f"if ({better}) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
+        type_ = item.body.type
         if item.combiner in ("max", "min"):
             symbol = ">" if item.combiner == "max" else "<"
             return [f"{name} = {value} {symbol} {name} || {value} !== {value} ? {value} : {name};"]
-        op, type_ = "add" if item.combiner == "sum" else "mul", item.body.type
-        if type_ in REAL:
-            return [f"{name} = {FLOATS[op].format(name, value)};"]
-        return [f"{name} = {WRAP[type_].format((LARGE if type_ in BIG else WHOLE)[op].format(name, value))};"]
+        if item.combiner in ("sum", "prod") and type_ in WRAP:
+            text = self.word("add" if item.combiner == "sum" else "mul", type_).format(name, value)
+            return [f"{name} = {WRAP[type_].format(text)};"]
+        return super().combine(item, name, value, position)
 
 
 class Arrays(JavaScript):

@@ -10,6 +10,7 @@ from itertools import product
 from math import isinf, isnan
 
 from webkiln.codegen.blocked import COLUMNS, ROWS
+from webkiln.codegen.braces import Braces
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.values import accumulator
@@ -93,7 +94,7 @@ class Subgroups(Workgroup):
         ]
 
 
-class Wgsl:
+class Wgsl(Braces):
     """`whole`: the arena is an array of vectors instead of words. `groups`: how invocations share a reduction."""
 
     composed = frozenset(COMPOSITIONS)
@@ -115,6 +116,12 @@ class Wgsl:
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"let {name} = {text};"
 
+    def keyword(self, type_: str) -> str:
+        return "var"
+
+    def word(self, op: str, type_: str) -> str:
+        return BY_TYPE.get((op, type_)) or SCALAR[op]
+
     def literal(self, value: float, type_: str) -> str:
         if type_ == BOOL:
             return "true" if value else "false"
@@ -129,24 +136,15 @@ class Wgsl:
         text = f"{float(value)!r}f"
         return f"({text})" if text[0] == "-" else text
 
-    def loop(self, name: str, extent: str) -> str:
-        return f"for (var {name} = 0; {name} < {extent}; {name}++) {{"
-
-    def counter(self, name: str) -> str:
-        return f"var {name} = 0;"
-
-    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
-        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
-
     def scalar(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[0].type
         if expr.op == "cast":
             if expr.type == BOOL:
-                return (BY_TYPE.get(("ne", source)) or SCALAR["ne"]).format(args[0], self.literal(0, source))
+                return self.word("ne", source).format(args[0], self.literal(0, source))
             return CASTS.get((source, expr.type), f"{expr.type}({{0}})").format(*args)
         if expr.op == "bitcast":
             return f"bitcast<{expr.type}>({args[0]})"
-        return (BY_TYPE.get((expr.op, source)) or SCALAR[expr.op]).format(*args)
+        return self.word(expr.op, source).format(*args)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         if operand.dtype in PACKED:
@@ -159,23 +157,6 @@ class Wgsl:
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
         return f"arena[{pointer} + {at}] = {value if operand.dtype == 'uint32' else f'bitcast<u32>({value})'};"
-
-    def start(self, item: Accumulator, name: str) -> list[str]:
-        first = [f"var {name} = {self.literal(item.identity.value, item.identity.type)};"]
-        return [*first, f"var {name}_at = 0;", f"var {name}_any = false;"] if item.combiner.startswith("arg") else first
-
-    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
-        return [f"{name} += {a} * {b};"]
-
-    def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
-        if item.combiner in ("sum", "prod"):
-            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
-        if item.combiner in ("max", "min"):
-            return [f"{name} = {(BY_TYPE.get((item.combiner, item.body.type)) or SCALAR[item.combiner]).format(name, value)};"]
-        better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
-        if item.body.type == FLOAT:
-            better = f"({better} || wk_isnan({value})) && !wk_isnan({name})"
-        return [f"if (!{name}_any || ({better})) {{ {name} = {value}; {name}_at = {position}; {name}_any = true; }}"]
 
 
 def parts(kernel: Kernel) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
-from webkiln.ir.types import Array, Type, is_float
+from webkiln.ir.types import Array, Type, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import INT, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
@@ -43,6 +43,9 @@ def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
         nest = low.nest()
         index = _open(nest, x.shape, axes)
         value = nest.accumulate(combiner, nest.load(x, index))
+        if combiner in ("max", "min") and is_integer(x.type.dtype) and itemsize(x.type.dtype) < 4:
+            limits = np.iinfo(x.type.dtype)
+            value = apply("max", apply("min", value, const(int(limits.max), value.type)), const(int(limits.min), value.type))
         if mean:
             count = const(1, INT)
             for axis in axes:
@@ -60,6 +63,11 @@ def _cases() -> Iterable[Case]:
     for axes in ((1,), (0, 2), (0, 1, 2), ()):
         for keepdims in (False, True):
             yield Case((x,), {"axes": axes, "keepdims": keepdims})
+
+
+def _extreme_cases() -> Iterable[Case]:
+    yield from _cases()
+    yield from (Case((np.zeros((2, 0), dtype),), {"axes": (1,)}, name=f"nothing of {dtype}") for dtype in ("int8", "uint16", "int32"))
 
 
 def _reference(function: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
@@ -90,7 +98,7 @@ for _name, _combiner, _function in (
 ):  # fmt: skip
     define(Operator(
         _name, _types, _reference(_function), _lower(_combiner, _name == "ReduceMean"),
-        {"axes": REQUIRED, "keepdims": False}, cases=_cases,
+        {"axes": REQUIRED, "keepdims": False}, cases=_extreme_cases if _combiner in ("max", "min") else _cases,
     ))  # fmt: skip
 
 
@@ -168,12 +176,13 @@ def _lower_cumulative(combiner: str, low: Lowering, attrs: Attributes) -> None:
         _reduce_anew(combiner, low, attrs)
         return
     source, distance = x, 1
+    between = "float32" if x.type.dtype == "float16" else x.type.dtype
     if attrs["exclusive"]:
-        source = low.temporary(x.type.dtype, x.shape)
+        source = low.temporary(between, x.shape)
         _shifted(combiner, low, attrs, x, source, distance, alone=True)
     while distance < size:
         last = 2 * distance >= size
-        target = low.outputs[0] if last else low.temporary(x.type.dtype, x.shape)
+        target = low.outputs[0] if last else low.temporary(between, x.shape)
         _shifted(combiner, low, attrs, source, target, distance, alone=False)
         source, distance = target, 2 * distance
 

@@ -29,7 +29,7 @@ def test_files_give_the_same_graphs(trees, tmp_path):
         assert KerasConverter(batch_size=BATCH).convert(tmp_path / "m.keras") == item.graph()
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", "")])
+@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])
 def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
     assert run_trees(trees, backend, tmp_path, variant) == [{}] * len(trees)
 

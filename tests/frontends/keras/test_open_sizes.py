@@ -82,7 +82,7 @@ def test_graphs_agree_with_keras(stacks, name):
         assert error(got, np.asarray(model(values(size)))) < 1e-5, size
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_backends_agree_with_keras(stacks, backend, tmp_path):
     tasks = [(name, size) for name in STACKS for size in SIZES]
     jobs = [Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights)) for _, graph, size in _all(stacks, tasks)]
@@ -130,7 +130,7 @@ def test_two_sizes_that_must_agree_are_one_name():
     KerasConverter(input_shapes={"a": (1, "T", 4), "b": (1, "T", 4)}).convert(model)
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_recurrences_over_batches_of_any_size(backend, tmp_path):
     """The states start as zeros of an open size, and the sizes have names that mean something else in the languages of the backends."""
     x = keras.Input((None, 3, 4))

@@ -217,7 +217,7 @@ def job(model, graph, inputs):
     return Job(graph, dict(zip(graph.inputs, inputs, strict=True)), fixed_values(graph, graph.weights))
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_backends_agree_with_keras(backend, tmp_path):
     built = {name: make() for name, make in MODELS.items()}
     graphs = {name: optimised(prepared(model)) for name, model in built.items()}
@@ -240,7 +240,7 @@ def open_ended():
 LENGTHS = (1, 2, 7, 64, 100)
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_sequences_of_any_length(backend, tmp_path):
     model = open_ended()
     graph = prepared(model, {"": (2, "T", 4)})

@@ -69,22 +69,22 @@ export function create(module, bytes = program.loaded) {
         const v13 = F32[x0 + v2 + 3];
         const v14 = v13 - v4;
         const v15 = Math.exp(v14);
-        lane0_0_0 = lane0_0_0 + v6;
-        lane0_0_1 = lane0_0_1 + v9;
-        lane0_0_2 = lane0_0_2 + v12;
-        lane0_0_3 = lane0_0_3 + v15;
+        lane0_0_0 += v6;
+        lane0_0_1 += v9;
+        lane0_0_2 += v12;
+        lane0_0_3 += v15;
       }
       for (; r0 < p1; r0 += 1) {
         const v16 = v1 + r0;
         const v17 = F32[x0 + v16];
         const v18 = v17 - v4;
         const v19 = Math.exp(v18);
-        acc0_0_0 = acc0_0_0 + v19;
+        acc0_0_0 += v19;
       }
-      acc0_0_0 = acc0_0_0 + lane0_0_0;
-      acc0_0_0 = acc0_0_0 + lane0_0_1;
-      acc0_0_0 = acc0_0_0 + lane0_0_2;
-      acc0_0_0 = acc0_0_0 + lane0_0_3;
+      acc0_0_0 += lane0_0_0;
+      acc0_0_0 += lane0_0_1;
+      acc0_0_0 += lane0_0_2;
+      acc0_0_0 += lane0_0_3;
       F32[y0 + a0] = acc0_0_0;
     }
   }

@@ -4,7 +4,7 @@ from math import inf, sqrt
 
 from webkiln.frontends.onnx.call import Call, Handler
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
-from webkiln.frontends.onnx.operators.reduce import reduced
+from webkiln.frontends.onnx.operators.reduce import along, reduced
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -76,7 +76,7 @@ def weights_of(call: Call, scores: Tensor, bias: Tensor | None) -> Tensor:
     """A softmax; rows that may see nothing are 0."""
     working = call.attr("softmax_precision")
     wide = cast(call, scores, DTYPES[working]) if working else scores
-    y = call.op("Softmax", [wide], {"axis": scores.type.rank - 1})
+    y = along(call, "Softmax", wide, scores.type.rank - 1)
     if bias is not None:
         blind = call.op("Equal", [reduced(call, "ReduceMax", bias, (bias.type.rank - 1,)), call.like(-inf, bias)])
         y = call.op("Where", [blind, call.like(0, y), y])

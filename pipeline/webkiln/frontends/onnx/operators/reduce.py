@@ -81,13 +81,23 @@ def flattened(call: Call, x: Tensor) -> Tensor:
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
+def along(call: Call, op: str, x: Tensor, axis: int) -> Tensor:
+    """Softmax or its logarithm; of halves as the function that the standard gives for it, each step of which is rounded."""
+    if x.dtype != "float16":
+        return call.op(op, [x], {"axis": axis})
+    near = call.op("Sub", [x, call.op("ReduceMax", [x], {"axes": (axis,), "keepdims": True})])
+    powers = call.op("Exp", [near])
+    total = call.op("ReduceSum", [powers], {"axes": (axis,), "keepdims": True})
+    return call.op("Div", [powers, total]) if op == "Softmax" else call.op("Sub", [near, call.op("Log", [total])])
+
+
 def softmax(op: str) -> Handler:
     """Before opset 13 over all axes from the given one on."""
 
     def handler(call: Call) -> Tensor:
         x = call.tensor(0)
         if call.version >= 13:
-            return call.op(op, [x], {"axis": call.axis(call.attr("axis", -1), x.type.rank)})
+            return along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
         flat = flattened(call, x)
         return reshaped(call, call.op(op, [flat], {"axis": 1}), x.shape)
 

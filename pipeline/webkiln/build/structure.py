@@ -1,0 +1,35 @@
+"""What the stages load and convert leave: a graph, which blob fills which of its slots, and the blobs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from webkiln import canonical
+from webkiln.ir.graph import Graph
+from webkiln.ir.serial import to_json
+from webkiln.ir.types import Array
+
+
+class Weight(Protocol):
+    @property
+    def digest(self) -> str: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def write_structure(graph: Graph, weights: Mapping[str, Weight], graph_file: Path, weights_file: Path) -> None:
+    """Write graph.json and weights.json; `weights` by slot."""
+    slots = {name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)} for name, weight in weights.items()}
+    canonical.write(graph_file, to_json(graph))
+    canonical.write(weights_file, {"schema": "webkiln.weights/1", "slots": slots})
+
+
+def write_blobs(blobs: Mapping[str, Array], folder: Path) -> None:
+    """Write arrays by digest, little-endian and row-major."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for digest, array in sorted(blobs.items()):
+        (folder / digest).write_bytes(np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes())

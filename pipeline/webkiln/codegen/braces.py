@@ -1,0 +1,51 @@
+"""What C, JavaScript, WGSL and GLSL share: loops, variables that change, and how an accumulator takes a value."""
+
+from abc import ABC, abstractmethod
+
+from webkiln.nest.expr import BOOL, INT, REAL
+from webkiln.nest.nest import Accumulator
+
+
+class Braces(ABC):
+    @abstractmethod
+    def keyword(self, type_: str) -> str:
+        """What begins the declaration of a variable that changes."""
+
+    @abstractmethod
+    def literal(self, value: float, type_: str) -> str: ...
+
+    @abstractmethod
+    def word(self, op: str, type_: str) -> str:
+        """The text of an operation on operands of a type, with places for them."""
+
+    def variable(self, type_: str, name: str, value: float = 0) -> str:
+        return f"{self.keyword(type_)} {name} = {self.literal(value, type_)};"
+
+    def loop(self, name: str, extent: str) -> str:
+        return f"for ({self.keyword(INT)} {name} = 0; {name} < {extent}; {name}++) {{"
+
+    def counter(self, name: str) -> str:
+        return self.variable(INT, name)
+
+    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
+        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
+
+    def start(self, item: Accumulator, name: str) -> list[str]:
+        first = [self.variable(item.body.type, name, item.identity.value)]
+        return [*first, self.variable(INT, f"{name}_at"), self.variable(BOOL, f"{name}_any")] if item.combiner.startswith("arg") else first
+
+    def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
+        return [f"{name} += {a} * {b};"]
+
+    def combine(self, item: Accumulator, name: str, value: str, position: str) -> list[str]:
+        type_ = item.body.type
+        if item.combiner in ("sum", "prod"):
+            return [f"{name} {'+' if item.combiner == 'sum' else '*'}= {value};"]
+        if item.combiner in ("max", "min"):
+            return [f"{name} = {self.word(item.combiner, type_).format(name, value)};"]
+        better = f"{value} {'>' if item.combiner == 'argmax' else '<'} {name}"
+        if type_ in REAL:
+            unordered, known = (self.word("isnan", type_).format(text) for text in (value, name))
+            better = f"({better} || {unordered}) && !({known})"
+        found = f"{name} = {value}; {name}_at = {position}; {name}_any = {self.literal(1, BOOL)};"
+        return [f"if (!{name}_any || ({better})) {{ {found} }}"]
