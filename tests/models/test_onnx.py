@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -11,6 +12,7 @@ from onnx import helper
 from tests.frontends.onnx.models import classifier, dynamic, floats, model, weight
 from tests.frontends.onnx.running import onnxruntime_outputs
 from tests.models.conftest import Model
+from webkiln.backends import chromium, frame
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
@@ -62,6 +64,28 @@ def test_outputs_may_be_inputs_constants_and_each_other(built):
         (result,) = run_bundle(bundle, backend, [{"x": x}], host="chromium", worker=worker)
         for name, value in expected.items():
             np.testing.assert_array_equal(result.outputs[name], value)
+
+
+def pairs():
+    """Every row of x by every row, as large as x is long, twice."""
+    node = helper.make_node
+    nodes = [
+        node("Transpose", ["x"], ["t"]),
+        node("MatMul", ["x", "t"], ["a"]),
+        node("Softmax", ["a"], ["p"], axis=0),
+        node("MatMul", ["p", "x"], ["y"]),
+    ]
+    return model(nodes, [floats("x", "N", 2)], [floats("y", "N", 2)])
+
+
+@pytest.mark.parametrize("built", [(pairs, ALL_BACKENDS, {})], indirect=True)
+def test_inputs_that_are_too_large_spoil_nothing(built):
+    bundle = built.bundle()
+    for backend in BACKENDS:
+        request = {"script": "/models/large_inputs.mjs", "bundle": "/bundle/index.js", "backend": backend}
+        (answer,) = chromium.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
+        found = json.loads(frame.decode(answer).outputs["found"].tobytes())
+        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], backend
 
 
 @pytest.mark.parametrize("built", [(dynamic, "", {})], indirect=True)
