@@ -35,6 +35,8 @@ TRIED = {
     "GRU before reset": ("GRU", 14, (real(4, 2, 3), real(1, 15, 3), real(1, 15, 5), real(1, 30)), {"hidden_size": 5, "linear_before_reset": 1, "direction": "reverse"}),
     "RNN activations": ("RNN", 14, (real(4, 2, 3), real(1, 5, 3), real(1, 5, 5)), {"hidden_size": 5, "activations": ["LeakyRelu"], "activation_alpha": [0.2]}),
     "Resize cubic": ("Resize", 19, (real(1, 2, 5, 6), None, np.array([1, 1, 1.6, 0.5], np.float32)), {"mode": "cubic", "coordinate_transformation_mode": "half_pixel"}),
+    "Asinh": ("Asinh", 21, (np.float32([-1e-3, 0.5, -127.0, 129.0, 1e9, -1e20, 3e38, np.inf, -np.inf, np.nan]),), {}),
+    "Acosh": ("Acosh", 21, (np.float32([1.0, 1.5, 300.0, 1e20, 1e38, np.inf]),), {}),
     "LpPool": ("LpPool", 18, (real(1, 2, 6, 6),), {"kernel_shape": [3, 3], "p": 3}),
 }  # fmt: skip
 WANTED = {"LSTM": 3, "GRU": 2, "RNN": 2}
