@@ -274,19 +274,43 @@ class Textures {
     return made;
   }
 
-  /** @param {Layout} layout */
+  /**
+   * Allocates the textures whose sizes are others than before. Where one of them cannot be had, none is kept.
+   * @param {Layout} layout
+   */
   arrange({ buffers = [] }) {
     const { gl } = this;
-    buffers.forEach((elements, number) => {
-      const [format] = /** @type {[string, number]} */ (this.generated.buffers[number]);
-      const old = this.buffers[number];
-      if (old?.elements === elements) return;
-      if (old) gl.deleteTexture(old.texture);
-      this.buffers[number] = this.allocate(format, elements);
-      for (const framebuffer of this.targets.values()) gl.deleteFramebuffer(framebuffer);
-      this.targets.clear();
-    });
     this.settle();
+    /** @type {number[]} */
+    const made = [];
+    try {
+      buffers.forEach((elements, number) => {
+        const [format] = /** @type {[string, number]} */ (this.generated.buffers[number]);
+        if (this.buffers[number]?.elements === elements) return;
+        this.release(number);
+        made.push(number);
+        this.buffers[number] = this.allocate(format, elements);
+      });
+      const error = gl.getError();
+      this.check();
+      // Sizes beyond what GPUs count to are another error than those beyond their memory.
+      if (error) throw failure('OutOfMemory', 'textures for inputs of this size could not be had');
+    } catch (error) {
+      for (const number of made) this.release(number);
+      while (!gl.isContextLost() && gl.getError());
+      throw error;
+    }
+  }
+
+  /** @param {number} number */
+  release(number) {
+    const { gl } = this;
+    const buffer = this.buffers[number];
+    if (!buffer) return;
+    gl.deleteTexture(buffer.texture);
+    this.buffers[number] = undefined;
+    for (const framebuffer of this.targets.values()) gl.deleteFramebuffer(framebuffer);
+    this.targets.clear();
   }
 
   /**

@@ -131,7 +131,7 @@ static inline double wk_tanh_64(double x) {
 }
 
 static inline double wk_sine(double x, int quarter) {
-  if (!(__builtin_fabs(x) < 1e9)) return __builtin_nan("");
+  if (!(__builtin_fabs(x) < 1e9)) x -= x;
   const double n = __builtin_rint(x * 0.6366197723675814);
   const double r = x - n * 1.5707963267341256142 - n * 6.0771005063039e-11 - n * 2.0222662487959506e-21, z = r * r;
   double sine = 1, cosine = 1;

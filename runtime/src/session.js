@@ -50,6 +50,7 @@ export class Session {
       const given = this.program.placeholders.map((name, index) => `${name} = ${placeholders[index]}`).join(', ');
       throw new WebkilnError('WrongSize', `layer '${layer}' has the size ${text}, which is ${size} for ${given}; give larger inputs`);
     }
+    this.layout = null;
     this.engine.arrange(layout, placeholders);
     this.layout = layout;
     this.ran = null;

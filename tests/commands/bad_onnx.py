@@ -29,6 +29,19 @@ def missing() -> onnx.ModelProto:
     return model([node("Add", ["x", "w"], ["y"], "sum")], [X], [Y])
 
 
+def one_name() -> onnx.ModelProto:
+    return model([node("Relu", ["x"], ["y"])], [X], [Y, Y])
+
+
+def gigantic() -> onnx.ModelProto:
+    return model([node("Relu", ["x"], ["y"], "large")], [floats("x", 1 << 30, 1 << 30)], [floats("y", None, None)])
+
+
+def expanded() -> onnx.ModelProto:
+    shape = numpy_helper.from_array(np.array([1 << 40, 1 << 40, 2, 3]), "shape")
+    return model([node("Expand", ["x", "shape"], ["y"], "large")], [X], [floats("y", None)], [shape])
+
+
 def no_output() -> onnx.ModelProto:
     return model([node("Relu", ["x"], ["z"])], [X], [Y])
 
@@ -105,6 +118,9 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "cyclic": (cyclic, "the nodes first, second wait for each other"),
     "twice": (twice, "the tensor y is made twice"),
     "missing": (missing, "sum (Add) reads w, which is no input, initialiser or output of a node"),
+    "one_name": (one_name, "has two outputs that are called y"),
+    "gigantic": (gigantic, "x is float32[1073741824,1073741824], which has 4611686018427387904 bytes"),
+    "expanded": (expanded, "large (Expand): a result is float32[1099511627776,1099511627776,2,3], which has"),
     "no_output": (no_output, "its output y is made by no node"),
     "negative": (negative, "initialiser w: its shape is [-2, 3]"),
     "overflowing": (overflowing, "initialiser w: its shape is [1099511627776, 1099511627776]"),
@@ -119,6 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "above": (external("../secret.bin"), "'../secret.bin', outside the model's folder; refused"),
     "absolute": (external("/etc/passwd"), "'/etc/passwd', outside the model's folder; refused"),
     "absent": (external("weights.bin"), "'weights.bin', which is not beside the model"),
+    "linked": (external("link.bin"), "'link.bin', which is not beside the model"),
     "past_end": (external("short.bin", offset=100), "24 bytes at 100 of short.bin, which has 64"),
     "too_long": (external("short.bin", length=1 << 40), "its data is said to be 1099511627776 bytes"),
 }  # fmt: skip
@@ -131,6 +148,8 @@ BYTES = {
 
 def write(folder: Path) -> None:
     (folder / "short.bin").write_bytes(bytes(64))
+    (folder.parent / "elsewhere.bin").write_bytes(bytes(24))
+    (folder / "link.bin").symlink_to(folder.parent / "elsewhere.bin")
     for name, (make, _) in REFUSED.items():
         (folder / f"{name}.onnx").write_bytes(make().SerializeToString())
     for name, (data, _) in BYTES.items():

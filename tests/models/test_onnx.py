@@ -1,11 +1,19 @@
 """ONNX files from a recipe to verified bundles."""
 
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
 import onnx
 import pytest
+from onnx import helper
 
-from tests.frontends.onnx.models import classifier, dynamic
+from tests.frontends.onnx.models import classifier, dynamic, floats, model, weight
+from tests.frontends.onnx.running import onnxruntime_outputs
 from tests.models.conftest import Model
-from webkiln.backends.host import read_manifest
+from webkiln.backends import chromium, frame
+from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.recipe import BACKENDS, read_recipe
@@ -36,6 +44,48 @@ def test_bundles_agree_with_onnxruntime(built):
     results = built.verify("float32", "chromium")
     assert {result["backend"] for result in results} == set(BACKENDS)
     assert all(row["passed"] for result in results for row in result["outputs"])
+
+
+def same_output_twice():
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Identity", ["y"], ["z"]), helper.make_node("Identity", ["k"], ["l"])]
+    shapes = {"x": 6, "y": 6, "z": 6, "k": 3, "l": 3}
+    return model(nodes, [floats("x", 6)], [floats(name, size) for name, size in shapes.items()], [weight("k", 3)])
+
+
+ALL_BACKENDS = f"backends = {json.dumps(BACKENDS)}\n"
+
+
+@pytest.mark.parametrize("built", [(same_output_twice, ALL_BACKENDS, {})], indirect=True)
+def test_outputs_may_be_inputs_constants_and_each_other(built):
+    x = np.linspace(-1, 1, 6, dtype=np.float32)
+    expected = onnxruntime_outputs(same_output_twice(), {"x": x})
+    bundle = built.bundle()
+    for backend, worker in itertools.product(BACKENDS, (True, False)):
+        (result,) = run_bundle(bundle, backend, [{"x": x}], host="chromium", worker=worker)
+        for name, value in expected.items():
+            np.testing.assert_array_equal(result.outputs[name], value)
+
+
+def pairs():
+    """Every row of x by every row, as large as x is long, twice."""
+    node = helper.make_node
+    nodes = [
+        node("Transpose", ["x"], ["t"]),
+        node("MatMul", ["x", "t"], ["a"]),
+        node("Softmax", ["a"], ["p"], axis=0),
+        node("MatMul", ["p", "x"], ["y"]),
+    ]
+    return model(nodes, [floats("x", "N", 2)], [floats("y", "N", 2)])
+
+
+@pytest.mark.parametrize("built", [(pairs, ALL_BACKENDS, {})], indirect=True)
+def test_inputs_that_are_too_large_spoil_nothing(built):
+    bundle = built.bundle()
+    for backend in BACKENDS:
+        request = {"script": "/models/large_inputs.mjs", "bundle": "/bundle/index.js", "backend": backend}
+        (answer,) = chromium.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
+        found = json.loads(frame.decode(answer).outputs["found"].tobytes())
+        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], backend
 
 
 @pytest.mark.parametrize("built", [(dynamic, "", {})], indirect=True)

@@ -10,6 +10,7 @@ from webkiln.ir.types import Type
 from webkiln.nest.build import Copy, Repeat, View
 from webkiln.plan.memory import Range, check, live_ranges, place
 
+S = dim.placeholder("S")
 T = dim.placeholder("T")
 
 
@@ -43,6 +44,16 @@ def test_memory_of_dead_buffers_is_used_again():
     assert place(chain, 64)[1] == 2 * 1024
     chain = [Range(f"v{n}", 16 * T, n, n + 1) for n in range(10)]
     assert place(chain, 64)[1] == 2 * 64 * T
+
+
+def test_offsets_stay_short_where_sizes_cannot_be_compared():
+    sizes = [64 * T, 64 * T + 64 * S, 128 * S, 64 * S, 128 * T + 64]
+    buffers = [Range(f"v{n}", sizes[n % 5] * (1 + n % 3), n, n + 4) for n in range(14)]
+    offsets, total = place(buffers, 64)
+    assert all(len(str(size)) < 100 for size in (*offsets.values(), total))
+    for values in ({"S": 9, "T": 80}, {"S": 50, "T": 50}):
+        needed = max(sum(dim.at(item.bytes, values) for item in buffers if item.first <= n <= item.last) for n in range(18))
+        assert dim.at(total, values) < 1.5 * needed
 
 
 def copy(source, target):

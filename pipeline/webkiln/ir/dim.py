@@ -9,7 +9,7 @@ difference. What would need a number (`range`, an allocation) fails, and a compa
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -245,6 +245,18 @@ def greatest(sizes: Iterable[int]) -> int:
     for size in rest:
         result = _atom("max", result, size)
     return result
+
+
+def above(sizes: Sequence[int]) -> int:
+    """A size that reaches all of these: of each term the largest factor. Unlike the maximum it can be compared with others, and what is
+    made of it stays short."""
+    kept: dict[Monomial, int] = {}
+    for size in sizes:
+        for monomial, factor in _terms(size).items():
+            if any(atom.low is None or atom.low < 0 for atom in monomial):
+                return greatest(sizes)
+            kept[monomial] = max(kept.get(monomial, 0), factor)
+    return _made(kept)
 
 
 def _maximum_of(size: int) -> tuple[int, ...]:

@@ -73,7 +73,8 @@ def aligned(size: int, alignment: int) -> int:
 
 def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:
     """Offsets and total bytes: largest first, each at the lowest gap left by those live at the same time (Pisarchyk & Lee 2020, greedy by
-    size). With symbolic sizes a gap must be wide enough for every value of the placeholders, and large and low are meant at typical ones.
+    size). With symbolic sizes a gap must be wide enough for every value of the placeholders, and large and low are meant at typical ones;
+    what finds no gap lies above all others.
     """
     placed: list[tuple[int, Range]] = []
     for item in sorted(ranges, key=lambda r: (-dim.sampled(r.bytes), r.first, r.name)):
@@ -81,7 +82,7 @@ def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]
         starts = sorted({0, *(end for _, end in taken)}, key=lambda start: (dim.sampled(start), str(start)))
         free = (start for start in starts if all(dim.reaches(start, end) or dim.reaches(begin, start + item.bytes) for begin, end in taken))
         lowest = next(free, None)
-        placed.append((dim.greatest(end for _, end in taken) if lowest is None else lowest, item))
+        placed.append((dim.above([end for _, end in taken]) if lowest is None else lowest, item))
     total = dim.greatest(offset + aligned(item.bytes, alignment) for offset, item in placed)
     return {item.name: offset for offset, item in placed}, total
 

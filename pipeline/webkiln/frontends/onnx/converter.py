@@ -6,7 +6,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
-from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
+from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
 from webkiln.frontends.onnx.fold import FOLDS, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
 from webkiln.frontends.onnx.sizes import input_shapes
@@ -63,6 +63,7 @@ class OnnxConverter:
         if item.name in self.values:
             return known(np.asarray(self.values[item.name], item.dtype), item.dtype)
         tensor = self.builder.input(item.name, item.dtype, shape)
+        _check_size(tensor.type, item.name)
         return Operand(tensor.type, tensor)
 
     def _run(
@@ -100,8 +101,12 @@ class OnnxConverter:
         call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
         try:
             results = fold(call) or self._evaluated(call) or self._handled(call)
+            for result in results:
+                _check_size(result.type, f"{node.name} ({node.op}): a result")
         except (WebkilnError, RecursionError) as error:
             raise self._named(error, node) from error
+        except MemoryError as error:
+            raise ShapeError(f"{node.name} ({node.op}): its results are larger than the memory of this machine") from error
         except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise SourceError(f"{node.name} ({node.op}): its attributes or operands are not those of the operator ({what})") from error
@@ -130,6 +135,12 @@ class OnnxConverter:
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
         outputs, _ = run_graph(scratch.graph(tensors), {})
         return [known(outputs[str(position)], item.type.dtype) for position, item in enumerate(results)]
+
+
+def _check_size(type_: Type, what: str) -> None:
+    size = type_.size * np.dtype(type_.dtype).itemsize
+    if not is_symbolic(size) and size > MAX_BYTES:
+        raise ShapeError(f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than {MAX_BYTES}")
 
 
 def as_operands(result: Result) -> list[Operand]:

@@ -8,8 +8,8 @@ MARK = b"\x0a\x08location\x12"
 
 
 def external_files(model: Path) -> list[tuple[str, Path]]:
-    """The files beside or below a model that it may name, by their names in it. What is named but not there, or lies elsewhere, is told
-    when the model is read."""
+    """The files beside or below a model that it may name, by their names in it; a link must not lead elsewhere, unless the model is one to
+    the same folder. What is named but not there, or lies elsewhere, is told when the model is read."""
     if not model.is_file() or not model.stat().st_size:
         return []
     found: dict[str, Path] = {}
@@ -19,8 +19,14 @@ def external_files(model: Path) -> list[tuple[str, Path]]:
             start = at + len(MARK) + 1
             length = data[start - 1] if start <= len(data) else 0
             name = data[start : start + length].decode(errors="replace")
-            place = PurePosixPath(name)
-            if name and not place.is_absolute() and ".." not in place.parts and "\0" not in name and (model.parent / name).is_file():
-                found[name] = model.parent / name
+            if path := _beside(model, name):
+                found[name] = path
             at = data.find(MARK, start)
     return sorted(found.items())
+
+
+def _beside(model: Path, name: str) -> Path | None:
+    place, path = PurePosixPath(name), model.parent / name
+    if not name or place.is_absolute() or ".." in place.parts or "\0" in name or not path.is_file():
+        return None
+    return path if {model.parent.resolve(), model.resolve().parent} & set(path.resolve().parents) else None

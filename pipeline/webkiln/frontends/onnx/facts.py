@@ -12,6 +12,8 @@ from typing import Any
 from webkiln.errors import InternalError
 
 SCHEMA = "webkiln.onnx/1"
+MAX_BYTES = 8 << 30
+"""The most that one array may have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,9 @@ class _Reader:
             array = read_array(arrays[name], self.folder, f"{self.name}: initialiser {name}")
             tensors[scope[name]] = self.tensor(array, uses.get(name, []), COUNTER.sub("", name))
         made = [self.node(node, label, scope, own, where, tensors, uses) for node, label in zip(nodes, labels, strict=True)]
+        repeated = [name for name, count in Counter(item.name for item in graph.output).items() if count > 1]
+        if repeated and not outer:
+            raise SourceError(f"{where}: has two outputs that are called {repeated[0]}; give each a name of its own")
         for item in graph.output:
             if item.name not in scope:
                 raise SourceError(f"{where}: its output {item.name} is made by no node")

@@ -8,13 +8,13 @@ import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
+from webkiln.frontends.onnx.facts import MAX_BYTES
 from webkiln.ir.types import Array
 
 DTYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
     10: "float16", 11: "float64", 12: "uint32", 13: "uint64",
 }  # fmt: skip
-MAX_BYTES = 8 << 30
 
 
 def dtype_name(code: int) -> str:

@@ -244,15 +244,17 @@ def _cosh(call: Call, x: Tensor) -> Tensor:
 
 
 def _asinh(call: Call, x: Tensor) -> Tensor:
-    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1)))."""
-    a = call.op("Abs", [x])
+    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1))), for a up to 128, whose square has any dtype; plus how many times more it is."""
+    size = call.op("Abs", [x])
+    a = call.op("Min", [size, call.like(128.0, x)])
     square = a * a
-    return call.op("Sign", [x]) * call.op("Log1p", [a + square / (call.op("Sqrt", [square + 1.0]) + 1.0)])
+    near = call.op("Log1p", [a + square / (call.op("Sqrt", [square + 1.0]) + 1.0)])
+    return call.op("Sign", [x]) * (near + call.op("Log", [call.op("Max", [size * 0.0078125, call.like(1.0, x)])]))
 
 
 def _acosh(call: Call, x: Tensor) -> Tensor:
     less = x - 1.0
-    return call.op("Log1p", [less + call.op("Sqrt", [less * (x + 1.0)])])
+    return call.op("Log1p", [less + call.op("Sqrt", [less]) * call.op("Sqrt", [x + 1.0])])
 
 
 def _atanh(call: Call, x: Tensor) -> Tensor:
