@@ -11,7 +11,7 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float, is_integer, itemsize
 from webkiln.nest.build import Lowering, NestBuilder, View
-from webkiln.nest.expr import INT, Expr, apply, cast, const
+from webkiln.nest.expr import INT, REAL, Expr, apply, cast, const
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
@@ -50,7 +50,7 @@ def _lower(combiner: str, mean: bool) -> Callable[[Lowering, Attributes], None]:
             count = const(1, INT)
             for axis in axes:
                 count = count * nest.number(x[axis])
-            value = value / cast(count, value.type)
+            value = value / cast(count, value.type) if value.type in REAL else apply("idiv", value, cast(count, value.type))
         kept = [size for axis, size in enumerate(x.shape) if axis not in axes]
         nest.store(low.outputs[0].reshaped(kept), value)
         nest.done()
@@ -65,8 +65,9 @@ def _cases() -> Iterable[Case]:
             yield Case((x,), {"axes": axes, "keepdims": keepdims})
 
 
-def _extreme_cases() -> Iterable[Case]:
+def _whole_cases() -> Iterable[Case]:
     yield from _cases()
+    yield Case((np.array([[-7, 2, 1], [5, 6, 9]], np.int32),), {"axes": (1,)}, name="whole numbers")
     yield from (Case((np.zeros((2, 0), dtype),), {"axes": (1,)}, name=f"nothing of {dtype}") for dtype in ("int8", "uint16", "int32"))
 
 
@@ -88,8 +89,11 @@ def of_nothing(function: Callable[..., Array], dtype: str) -> float:
 
 
 def mean(x: Array, axis: tuple[int, ...], *, keepdims: bool) -> Array:
-    """Of nothing, NaN."""
-    return np.asarray(np.sum(x, axis=axis, keepdims=keepdims) / prod(x.shape[a] for a in axis))
+    """Of nothing, NaN; of whole numbers truncated, of none of them 0."""
+    total, count = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype), prod(x.shape[a] for a in axis)
+    if x.dtype.kind == "f":
+        return np.asarray(total / count)
+    return np.asarray(np.trunc(total / count) if count else np.zeros_like(total))
 
 
 for _name, _combiner, _function in (
@@ -98,7 +102,7 @@ for _name, _combiner, _function in (
 ):  # fmt: skip
     define(Operator(
         _name, _types, _reference(_function), _lower(_combiner, _name == "ReduceMean"),
-        {"axes": REQUIRED, "keepdims": False}, cases=_extreme_cases if _combiner in ("max", "min") else _cases,
+        {"axes": REQUIRED, "keepdims": False}, cases=_cases if _name == "ReduceProd" else _whole_cases,
     ))  # fmt: skip
 
 

@@ -37,6 +37,10 @@ TRIED = {
     "Resize cubic": ("Resize", 19, (real(1, 2, 5, 6), None, np.array([1, 1, 1.6, 0.5], np.float32)), {"mode": "cubic", "coordinate_transformation_mode": "half_pixel"}),
     "Asinh": ("Asinh", 21, (np.float32([-1e-3, 0.5, -127.0, 129.0, 1e9, -1e20, 3e38, np.inf, -np.inf, np.nan]),), {}),
     "Acosh": ("Acosh", 21, (np.float32([1.0, 1.5, 300.0, 1e20, 1e38, np.inf]),), {}),
+    **{
+        f"{op} of whole numbers": (op, 17, (np.array([[7, 2, 1], [5, 6, 9]], np.int32),), {"axes": [1], "keepdims": 0})
+        for op in ("ReduceMean", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "ReduceProd", "ReduceMax")
+    },
     "LpPool": ("LpPool", 18, (real(1, 2, 6, 6),), {"kernel_shape": [3, 3], "p": 3}),
 }  # fmt: skip
 WANTED = {"LSTM": 3, "GRU": 2, "RNN": 2}

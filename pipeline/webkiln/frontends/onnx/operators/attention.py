@@ -101,7 +101,7 @@ def attention(call: Call) -> list[Tensor]:
     capped = call.op("Tanh", [raw * (1 / cap)]) * cap if cap else raw
     scores = call.op("Add", [capped, bias]) if bias is not None else capped
     weights = weights_of(call, scores, bias)
-    y = call.op("MatMul", [weights, repeated(call, values, heads)])
+    y = call.op("MatMul", [cast(call, weights, values.dtype), repeated(call, values, heads)])
     shown = {0: raw, 1: capped, 2: scores, 3: weights}
     return [together(call, y) if flat else y, keys, values, shown[call.attr("qk_matmul_output_mode", 0)]]
 

@@ -86,6 +86,8 @@ def tensor_scatter(call: Call) -> Tensor:
 def col2im(call: Call) -> Tensor:
     """Blocks [N, C * taps, L] added where they were taken: a transposed convolution whose kernel has one 1 for each tap."""
     x, image, block = call.tensor(0), call.sizes(1), call.sizes(2)
+    if x.dtype == "bool":
+        raise call.unsupported("adds truths", "Cast them to numbers")
     count, taps = len(image), prod(block)
     strides, dilation = call.attr("strides") or (1,) * count, call.attr("dilations") or (1,) * count
     pads = call.attr("pads") or (0,) * 2 * count

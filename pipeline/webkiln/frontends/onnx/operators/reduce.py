@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import Call, Handler, Operand, Result
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
 from webkiln.frontends.onnx.operators.pool import raised
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
@@ -175,7 +175,7 @@ def rms_norm(call: Call) -> Tensor:
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
     inverse = call.op("Rsqrt", [reduced(call, "ReduceMean", wide * wide, axes) + call.attr("epsilon", 1e-5)])
-    return cast(call, wide * inverse, x.dtype) * scale
+    return cast(call, cast(call, wide * inverse, x.dtype), scale.dtype) * scale
 
 
 def lp_norm(call: Call) -> Tensor:
@@ -233,11 +233,27 @@ def _size(call: Call, x: Tensor) -> Tensor:
     return call.op("Abs", [x])
 
 
+def on_floats(handler: Handler) -> Handler:
+    """Of whole numbers, the logarithm is computed on floats and truncated."""
+
+    def convert(call: Call) -> Result:
+        x = call.operand(0)
+        if is_float(x.type.dtype):
+            return handler(call)
+        wide = cast(call, call.tensor(0), "float32")
+        inner = Call(call.facts, call.version, call.builder, [Operand(wide.type, wide), *call.operands[1:]], call.subgraph)
+        result = handler(inner)
+        assert isinstance(result, Tensor)
+        return cast(call, result, x.type.dtype)
+
+    return convert
+
+
 REDUCE: dict[str, Handler] = {
     "ReduceSum": reduction("ReduceSum"), "ReduceMean": reduction("ReduceMean"), "ReduceProd": reduction("ReduceProd"),
     "ReduceMax": _extreme("ReduceMax"), "ReduceMin": _extreme("ReduceMin"), "ReduceL1": reduction("ReduceSum", _size),
     "ReduceL2": reduction("ReduceSum", _square, _root), "ReduceSumSquare": reduction("ReduceSum", _square),
-    "ReduceLogSum": reduction("ReduceSum", None, _logarithm), "ReduceLogSumExp": _log_sum_exp,
+    "ReduceLogSum": on_floats(reduction("ReduceSum", None, _logarithm)), "ReduceLogSumExp": on_floats(_log_sum_exp),
     "ArgMax": found("ArgMax"), "ArgMin": found("ArgMin"), "Softmax": softmax("Softmax"), "LogSoftmax": softmax("LogSoftmax"),
     "Hardmax": hardmax, "BatchNormalization": batch_norm, "InstanceNormalization": instance_norm, "GroupNormalization": group_norm,
     "LayerNormalization": layer_norm, "RMSNormalization": rms_norm, "SimplifiedLayerNormalization": rms_norm, "LpNormalization": lp_norm,

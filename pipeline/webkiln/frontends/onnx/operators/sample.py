@@ -6,6 +6,7 @@ from webkiln.frontends.onnx.call import Call, Handler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.reduce import reduced, reversed_
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
 MODES = {"bilinear": "linear", "linear": "linear", "nearest": "nearest", "bicubic": "cubic", "cubic": "cubic"}
@@ -19,13 +20,15 @@ def lasting(call: Call, sizes: tuple[int, ...], dtype: str) -> Tensor:
 def grid_sample(call: Call) -> Tensor:
     """The grid has places from -1 to 1, the last axis first."""
     x, grid = call.tensor(0), call.tensor(1)
+    working = x.dtype if is_float(x.dtype) else "float32"
+    grid = cast(call, grid, working)
     corners = bool(call.attr("align_corners", 0))
     turned = reversed_(call, grid, grid.type.rank - 1)
-    sizes = lasting(call, x.shape[2:], x.dtype)
+    sizes = lasting(call, x.shape[2:], working)
     places = call.op("Mul", [(turned + 1.0) * 0.5, sizes - 1.0]) if corners else (call.op("Mul", [turned + 1.0, sizes]) - 1.0) * 0.5
     wide = reshaped(call, places, (grid.shape[0], 1, *grid.shape[1:]))
     attrs = {"mode": MODES[call.attr("mode", "bilinear")], "padding": call.attr("padding_mode", "zeros"), "corners": corners}
-    return call.op("Sample", [x, wide], attrs)
+    return cast(call, call.op("Sample", [cast(call, x, working), wide], attrs), x.dtype)
 
 
 def affine_grid(call: Call) -> Tensor:

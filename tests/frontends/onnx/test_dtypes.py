@@ -1,0 +1,85 @@
+"""Every operator converts and lowers on every dtype that the standard allows it, where the other operands stay as they are."""
+
+from collections.abc import Iterator
+
+import onnx
+import pytest
+from onnx import defs
+
+from tests.conformance.cases import Conformance, kept
+from webkiln.errors import WebkilnError
+from webkiln.frontends.onnx.call import OpenValueError
+from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
+from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.operators.elementwise import DTYPES
+from webkiln.ir.graph import Graph
+from webkiln.lower.lower import lower
+
+NAMES = {"float": 1, "double": 11} | {name: number for number, name in DTYPES.items()}
+OWN = {"Loop", "Scan", "BitCast"}
+"""Cases of these have types of their own inside, or a result of a certain width."""
+BOOLS = {"Col2Im": "sums of truths"}
+"""Allowed by the standard, refused here."""
+
+
+def first_cases() -> dict[str, Conformance]:
+    """The first case with one node of each operator."""
+    found: dict[str, Conformance] = {}
+    for case in kept():
+        if case.kind == "node" and "expanded" not in case.name and len(case.model.graph.node) == 1:
+            found.setdefault(case.model.graph.node[0].op_type, case)
+    return {op: case for op, case in found.items() if defs.has(op) and op not in OWN}
+
+
+def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """The case in each other dtype of each of its type parameters."""
+    node = case.model.graph.node[0]
+    schema = defs.get_schema(node.op_type)
+
+    def of(names: list[str], formals: list[defs.OpSchema.FormalParameter], parameter: str) -> set[str]:
+        return {name for n, name in enumerate(names) if formals[min(n, len(formals) - 1)].type_str == parameter}
+
+    for constraint in schema.type_constraints:
+        moved = of(list(node.input), list(schema.inputs), constraint.type_param_str)
+        if not moved:
+            continue
+        moved |= of(list(node.output), list(schema.outputs), constraint.type_param_str)
+        for text in constraint.allowed_type_strs:
+            name = text.removeprefix("tensor(").removesuffix(")")
+            if name in NAMES:
+                changed = onnx.ModelProto()
+                changed.CopyFrom(case.model)
+                for value in (*changed.graph.input, *changed.graph.output):
+                    if value.name in moved:
+                        value.type.tensor_type.elem_type = NAMES[name]
+                yield name, changed
+
+
+def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
+    given, _ = case.data[0]
+    values = {item.name: value for item, value in zip(model.graph.input, given, strict=True)}
+    facts, blobs = model_facts(model, case.name, None)
+    fixed = {}
+    while True:
+        try:
+            return OnnxConverter(input_shapes={name: value.shape for name, value in values.items()}, values=fixed).convert(facts, blobs)
+        except OpenValueError as error:
+            behind = [name for name in inputs_behind(facts.graph, error.tensor) if name not in fixed]
+            if not behind:
+                raise
+            fixed |= {name: values[name] for name in behind}
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_dtype_of_every_operator(part: int) -> None:
+    refused, tried = [], 0
+    for op, case in list(first_cases().items())[part::4]:
+        for name, model in retyped(case):
+            tried += 1
+            try:
+                lower(converted(case, model))
+            except WebkilnError as error:
+                if not (op in BOOLS and name == "bool"):
+                    refused.append(f"{op} of {name}: {error}")
+    assert not refused
+    assert tried > 200
