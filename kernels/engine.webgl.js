@@ -430,6 +430,7 @@ class Textures {
  * @returns {Promise<Textures>}
  */
 export async function textures(generated) {
+  if (typeof WebGL2RenderingContext === 'undefined') throw failure('NoBackend', 'there is no WebGL 2 here');
   const canvas = typeof document === 'undefined' ? new OffscreenCanvas(1, 1) : document.createElement('canvas');
   const gl = /** @type {WebGL2RenderingContext | null} */ (canvas.getContext('webgl2', { alpha: false, antialias: false, depth: false }));
   if (!gl) throw failure('NoBackend', 'there is no WebGL 2 here');

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.commands import bad_onnx
@@ -14,6 +15,8 @@ OPTIONS = {
     "--dim height=3": "there is no size called height; sizes are batch",
     "--dim batch": "--dim is 'batch', expected NAME=SIZE",
     "--dim batch=0": "--dim is 'batch=0', expected NAME=SIZE",
+    "--dim batch=99999999999": "input x: the size of axis 0 is 99999999999; sizes are at most 2147483647",
+    "--dim batch=1 --dim batch=2": "--dim gives batch twice, as 1 and as 2",
     "--input-shape 2,1,9,9": "input x: its shape is ['batch', 1, 8, 8], got [2, 1, 9, 9]",
     "--input-shape image=2,1,8,8": "there is no input image; inputs are x",
     "--batch-size 4": "the sizes of an ONNX file are set by dims or input_shapes",
@@ -50,3 +53,16 @@ def test_sizes_of_an_onnx_file_are_not_those_of_a_keras_model(webkiln: Command, 
         "dims are the sizes that an ONNX file names",
         tmp_path,
     )
+
+
+def test_a_model_is_no_bundle(webkiln: Command, files: Path, tmp_path: Path) -> None:
+    check(webkiln("explain", files / "good.onnx"), "there is no manifest.json; give the folder of a bundle", tmp_path)
+
+
+@pytest.mark.parametrize("backend", ["webgpu", "webgl"])
+def test_node_has_no_gpu(backend: str, webkiln: Command, files: Path, tmp_path: Path) -> None:
+    assert webkiln("build", files / "good.onnx", "-o", "model", "--backend", backend, "--dim", "batch=1").returncode == 0
+    np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 8, 8), np.float32))
+    done = webkiln("run", "model", "--inputs", "x.npz", "--outputs", "y.npz", "--backend", backend)
+    assert done.returncode == 2
+    assert f"{backend} needs a browser, Node has no GPU; run it with --browser chromium" in done.stderr

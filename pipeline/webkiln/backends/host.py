@@ -10,6 +10,7 @@ from webkiln import canonical
 from webkiln.backends import frame, node
 from webkiln.backends.frame import Result
 from webkiln.errors import RecipeError, SourceError
+from webkiln.recipe import USUAL_BACKENDS
 
 HOSTS = ("node", "chromium")
 
@@ -17,7 +18,7 @@ HOSTS = ("node", "chromium")
 def read_manifest(bundle: Path) -> dict[str, Any]:
     try:
         manifest = canonical.read(bundle / "manifest.json")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise SourceError(f"{bundle}: there is no manifest.json; give the folder of a bundle") from error
     except (OSError, ValueError) as error:
         raise SourceError(f"{bundle}/manifest.json cannot be read ({error}); build the bundle again") from error
@@ -40,6 +41,8 @@ def run_bundle(
     """Run the bundle once on each input set, each from the initial states, in one session of the host."""
     if host not in HOSTS:
         raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
+    if host == "node" and backend not in USUAL_BACKENDS:
+        raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser chromium")
     request = {"backend": backend, "variant": variant, "layers": layers, "worker": worker, "count": len(inputs)}
     frames = [frame.encode(values) for values in inputs]
     if host == "node":

@@ -3,6 +3,7 @@
 import argparse
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         plugins=tuple(path.absolute() for path in options.plugin),
         operators=tuple(path.absolute() for path in options.operators),
         trust_source=options.trust_source,
-        dims=dict(map(_dim, options.dim)),
+        dims=_dims(options.dim),
     )
     return with_parameters(checked(recipe, str(options.source)), parameters_of(options))
 
@@ -125,6 +126,14 @@ def _parameter(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         read = value
     return name, read if isinstance(read, bool | int | float | str) else value
+
+
+def _dims(texts: Sequence[str]) -> dict[str, int | str]:
+    made: dict[str, int | str] = {}
+    for name, size in map(_dim, texts):
+        if made.setdefault(name, size) != size:
+            raise RecipeError(f"--dim gives {name} twice, as {made[name]} and as {size}")
+    return made
 
 
 def _dim(text: str) -> tuple[str, int | str]:

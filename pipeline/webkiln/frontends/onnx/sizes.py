@@ -12,6 +12,7 @@ from webkiln.ops.builder import clean
 
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
+MAX_SIZE = (1 << 31) - 1
 
 
 def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
@@ -41,6 +42,8 @@ def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tu
     for axis, size in enumerate(shape):
         named = size if isinstance(size, int) else _called(item, axis, size)
         chosen = dims.get(named, dims.get(size_name(named), named)) if isinstance(named, str) else named
+        if isinstance(chosen, int) and chosen > MAX_SIZE:
+            raise ShapeError(f"input {item.name}: the size of axis {axis} is {chosen}; sizes are at most {MAX_SIZE}")
         result.append(chosen if isinstance(chosen, int) else placeholder(size_name(chosen)))
     return tuple(result)
 
