@@ -16,7 +16,7 @@ from webkiln.codegen.points import Points
 from webkiln.codegen.values import accumulator
 from webkiln.errors import InternalError
 from webkiln.nest.affine import depends, step
-from webkiln.nest.expr import INT, Expr, axis, const, rebuild
+from webkiln.nest.expr import INT, Expr, const, rebuild, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.plan.kernel import Kernel
 
@@ -100,7 +100,7 @@ class Fragments(Points):
     def solve(self, item: Expr, place: str, loop: Loop) -> None:
         """Find the axis from the index `start + axis * step` that it gives rise to."""
         name, along = loop.axis, step(item, loop.axis)
-        start = rebuild(item, lambda e: const(0, INT) if e is axis(name) else None)
+        start = self.beginning(item, name)
         first = start.op == "const" and start.value == 0
         distance = place if first else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
         if along == 1:
@@ -113,10 +113,17 @@ class Fragments(Points):
         self.levels[name] = 0
         self.leave(f"uint({name}) >= uint({self.scalar(loop.extent, 0, 0)})")
 
+    def beginning(self, item: Expr, *names: str) -> Expr:
+        """An index where these axes, which are all that it moves with, are 0."""
+        start = rebuild(item, lambda e: const(0, INT) if e.op == "axis" and e.value in names else None)
+        for expr in walk([start]):
+            self.depends.setdefault(expr, frozenset())
+        return start
+
     def solve_pair(self, item: Expr, place: str, pair: list[Loop]) -> None:
         """Find two axes from the index `start + first * step + second`: no two points share an element, so `second` stays below the step."""
         first, second = (loop.axis for loop in pair)
-        start = rebuild(item, lambda e: const(0, INT) if e in (axis(first), axis(second)) else None)
+        start = self.beginning(item, first, second)
         distance = place if start is const(0, INT) else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
         along = step(item, first)
         assert isinstance(along, Expr)

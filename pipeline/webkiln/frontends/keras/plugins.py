@@ -18,6 +18,8 @@ from webkiln.plugins import PREFIX
 def isolated(modules: Path | None = None) -> Iterator[None]:
     """What plugins register inside is forgotten at the end, and nothing registered or named before is seen: a stage depends on its inputs
     alone. Modules below the folder `modules` can be imported inside."""
+    # By name, so that the keys of stages that convert nothing do not hold the operators; without it a plugin's own import would define them here.
+    importlib.import_module("webkiln.ops.table")
     handlers, operators = dict(REGISTERED), dict(DEFINED)
     plugins = {name: module for name, module in sys.modules.items() if name.startswith(PREFIX)}
     keras = sys.modules.get("keras")
