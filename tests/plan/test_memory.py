@@ -31,7 +31,7 @@ def test_live_buffers_are_disjoint_and_aligned(items, sample):
     values = {"T": sample}
     start = {name: dim.at(offset, values) for name, offset in offsets.items()}
     size = {item.name: dim.at(item.bytes, values) for item in items}
-    assert all(offset % 64 == 0 for offset in start.values())
+    assert all(offset % 16 == 0 for offset in start.values())
     for a in items:
         assert start[a.name] + size[a.name] <= dim.at(total, values)
         for b in items:
@@ -43,7 +43,7 @@ def test_memory_of_dead_buffers_is_used_again():
     chain = [Range(f"v{n}", 1000, n, n + 1) for n in range(10)]
     assert place(chain, 64)[1] == 2 * 1024
     chain = [Range(f"v{n}", 16 * T, n, n + 1) for n in range(10)]
-    assert place(chain, 64)[1] == 2 * 64 * T
+    assert place(chain, 64)[1] == 2 * 16 * T
 
 
 def test_offsets_stay_short_where_sizes_cannot_be_compared():

@@ -388,9 +388,11 @@ def sampled(size: int) -> int:
     return at(size, dict.fromkeys(names([size]), SAMPLE))
 
 
-def rounded_up(size: int, alignment: int) -> int:
-    """A size at least as large whose every coefficient is a multiple of `alignment`; for non-negative coefficients."""
-    return _made({monomial: -(-factor // alignment) * alignment for monomial, factor in _terms(size).items()})
+def rounded_up(size: int, alignment: int, coefficient: int | None = None) -> int:
+    """A size at least as large that is a multiple of `alignment` where it is a number, and whose every coefficient of names is one of
+    `coefficient` (or of `alignment`); for non-negative coefficients."""
+    units = {monomial: coefficient or alignment if monomial else alignment for monomial, _ in _terms(size).items()}
+    return _made({monomial: -(-factor // units[monomial]) * units[monomial] for monomial, factor in _terms(size).items()})
 
 
 def rendered(size: int, prefix: str = "", functions: Mapping[str, str] | None = None) -> str:

@@ -8,6 +8,8 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.nest.build import Loop, Repeat, Step, inside, reads, writes
 
+OPEN_ALIGNMENT = 16
+"""Bytes: of what is multiplied by an open size. A vector begins there; more would take several times the memory of small elements."""
 SAMPLES = (1, 2, 3, 17, 64, 1000)
 """Values of placeholders at which a symbolic plan is checked."""
 
@@ -68,7 +70,7 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
 
 
 def aligned(size: int, alignment: int) -> int:
-    return dim.rounded_up(size, alignment)
+    return dim.rounded_up(size, alignment, OPEN_ALIGNMENT)
 
 
 def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]:

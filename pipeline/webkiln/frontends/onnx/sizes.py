@@ -28,7 +28,23 @@ def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tup
     open_sizes = {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
     if unknown := sorted(set(dims) - open_sizes - set(map(size_name, open_sizes))):
         raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(open_sizes)) or 'all known'}")
-    return {item.name: _shape(item, dims, given.get(item.name, given.get(clean(item.name), given.get("")))) for item in inputs}
+    whole = {item.name: given.get(item.name, given.get(clean(item.name), given.get(""))) for item in inputs}
+    _check_apart([item for item in inputs if whole[item.name] is None], dims)
+    return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
+
+
+def _check_apart(inputs: Sequence[Declared], dims: Sizes) -> None:
+    """Refuse sizes that the model keeps apart and that would get one name."""
+    owners: dict[str, str] = {}
+    for item in inputs:
+        for axis, size in enumerate(item.shape or ()):
+            called = _called(item, axis, size)
+            if isinstance(size, int) or called in dims or size_name(called) in dims:
+                continue
+            owner = called if size is not None else f"axis {axis} of {item.name}"
+            if owners.setdefault(size_name(called), owner) != owner:
+                other = owners[size_name(called)]
+                raise ShapeError(f"{other} and {owner} would both be called {size_name(called)}; name one with --dim '{called}=...'")
 
 
 def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tuple[int, ...]:
