@@ -103,10 +103,12 @@ def test_dims_rename_sizes_and_set_them():
 
 @pytest.mark.parametrize(("first", "second", "told"), [("a.b", "a_b", "a.b and a_b"), ("x_1", None, "x_1 and axis 1 of x")])
 def test_sizes_that_would_get_one_name_are_kept_apart(first, second, told):
-    made = model(
-        [helper.make_node("Add", ["y", "x"], ["z"])], [floats("y", 1, first), floats("x", 1, second)], [floats("z", 1, None)]
-    )
+    made = model([helper.make_node("Add", ["y", "x"], ["z"])], [floats("y", 1, first), floats("x", 1, second)], [floats("z", 1, None)])
     with pytest.raises(ShapeError, match=told):
         converted(made)
-    graph = converted(made, dims={first: 4, **({second: 4} if second else {})}) if second else converted(made, input_shapes={"x": (1, 4), "y": (1, 4)})
+    graph = (
+        converted(made, dims={first: 4, **({second: 4} if second else {})})
+        if second
+        else converted(made, input_shapes={"x": (1, 4), "y": (1, 4)})
+    )
     assert graph.type(graph.inputs[0]).shape == (1, 4)
