@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from webkiln import npz
 from webkiln.build import stage
 from webkiln.frontends.onnx.load import read_model
 from webkiln.frontends.onnx.reference import compute_reference
@@ -20,8 +19,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     table = input_table(model, params["dims"], params["input_shapes"], params.get("sample_sizes") or {})
     reference, layers = compute_reference(inputs["source"], table, folder)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
-        with outputs[role].open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **dict(sorted(arrays.items())))
+        npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from webkiln.frontends.onnx.load import model_facts
 from webkiln.frontends.onnx.tensors import dtype_name
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import DTYPES
-from webkiln.ops.builder import clean
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 LOSSES = frozenset({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})
@@ -168,8 +167,8 @@ def prepare(case: Conformance) -> list[Prepared]:
                 if not behind:
                     raise
                 fixed |= {name: values[name] for name in behind}
-        inputs = {clean(name): value for name, value in values.items() if clean(name) in graph.inputs}
-        outputs = {clean(name): value for name, value in zip(results, expected, strict=True)}
+        inputs = {name: value for name, value in values.items() if name in graph.inputs}
+        outputs = dict(zip(results, expected, strict=True))
         made.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
     return made
 

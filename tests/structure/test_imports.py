@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
 LAYERS = (
-    {"errors", "canonical"},
+    {"errors", "canonical", "npz"},
     {"recipe", "plugins"},
     {"ir"},
     {"inputs"},

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -85,11 +84,6 @@ def _layer_error(layer: str, got: Array, reference: Array, bound: float) -> Laye
     index = np.unravel_index(int(np.where(np.isnan(off), np.inf, off).argmax()), got.shape)
     place = tuple(int(i) for i in index)
     return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(a[place]), float(b[place]))
-
-
-def read_archive(path: Path) -> dict[str, Array]:
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Array]]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webkiln import canonical
+from webkiln import canonical, npz
 from webkiln.backends import host
-from webkiln.backends.compare import bound_of, layer_errors, layers_of, read_archive, sets_of
+from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
 from webkiln.backends.frame import Layer, Result
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         if against == REFERENCE:
             action = _actions(options, manifest, engine, "the framework's outputs are needed").reference()
             found = engine.run(action).outputs
-            reference, layers = (read_archive(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
+            reference, layers = (npz.read(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
             inputs, outputs, bounds = _reference_sets(reference, options.bound or TOLERANCES[manifest["encoding"]])
         else:
             inputs = make_inputs(*_tables(manifest))

@@ -4,7 +4,6 @@ A `Tensor` is a handle on a Variable of a graph under construction. Its arithmet
 and resolves them into explicit Reshape and Transpose nodes; anonymous axes follow numpy's broadcasting.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,7 +86,7 @@ class GraphBuilder:
     """
 
     def __init__(self, name: str, rules: Rules, outer: "GraphBuilder | None" = None) -> None:
-        self.name = clean(name)
+        self.name = name
         self._rules = rules
         self._outer = outer
         self._captured: dict[str, Tensor] = {}
@@ -96,6 +95,7 @@ class GraphBuilder:
         self._variables: dict[str, Variable] = {}
         self._inputs: list[str] = []
         self._slots: dict[str, Array | None] = {}
+        self._slot_names: dict[str, str] = {}
         self._constants: dict[str, Constant] = {}
         self._states: dict[str, tuple[str, str, str]] = {}
         self._counts: dict[str, int] = {}
@@ -117,16 +117,20 @@ class GraphBuilder:
         """The place of a trained weight, given as an array or by its type alone; the same name is the same slot."""
         if self._outer is not None:
             return self.inside(self._outer.slot(name, value, order))
-        name = clean(name)
         type_ = value if isinstance(value, Type) else Type(str(value.dtype), value.shape)
-        if name in self._slots:
-            if self._variables[name].type != type_:
-                raise InternalError(f"slot {name} is {self._variables[name].type} and {type_}")
-            return Tensor(self, self._variables[name])
-        if name in self._variables:
-            name = self._fresh(name)
+        if name in self._slot_names:
+            known = self._variables[self._slot_names[name]]
+            if known.type != type_:
+                raise InternalError(f"slot {name} is {known.type} and {type_}")
+            return Tensor(self, known)
+        asked, name = name, self._fresh(name)
+        self._slot_names[asked] = name
         self._slots[name] = None if isinstance(value, Type) else np.ascontiguousarray(value).reshape(value.shape)
         return self._declare(name, type_, order)
+
+    def by_variable(self, slots: Mapping[str, Any]) -> dict[str, Any]:
+        """What belongs to slots, by their Variables, which are called otherwise where a name was taken."""
+        return {self._slot_names[name]: item for name, item in slots.items()}
 
     def is_slot(self, tensor: Tensor) -> bool:
         """Whether a tensor is a trained weight as it is."""
@@ -157,7 +161,6 @@ class GraphBuilder:
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
         layer = self.layer if layer is None else layer
-        layer = clean(layer) if layer else ""
         inputs = [self.inside(tensor) for tensor in inputs]
         read = tuple(tensor.name for tensor in inputs)
         types = self._rules.infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
@@ -249,14 +252,13 @@ class GraphBuilder:
 
     def state(self, name: str, initial: Tensor) -> Tensor:
         """The value that `name` has when a run starts; its first is `initial`, a slot or what is computed from slots and constants. `set_state` gives the next one."""
-        name = clean(name)
         tensor = self._declare(self._fresh(f"{name}.state"), initial.type, initial.order)
         self._states[name] = (initial.name, tensor.name, tensor.name)
         return tensor
 
     def set_state(self, name: str, value: Tensor) -> None:
-        initial, start, _ = self._states[clean(name)]
-        self._states[clean(name)] = (initial, start, value.name)
+        initial, start, _ = self._states[name]
+        self._states[name] = (initial, start, value.name)
 
     def graph(self, outputs: Mapping[str, Tensor]) -> Graph:
         return Graph(
@@ -264,7 +266,7 @@ class GraphBuilder:
             nodes=tuple(self._nodes),
             variables=dict(self._variables),
             inputs=tuple(self._inputs),
-            outputs={clean(name): tensor.name for name, tensor in outputs.items()},
+            outputs={name: tensor.name for name, tensor in outputs.items()},
             slots=frozenset(self._slots),
             constants=dict(self._constants),
             states=tuple(State(name, *parts) for name, parts in self._states.items()),
@@ -289,17 +291,11 @@ class GraphBuilder:
         return Tensor(self, self._variables[name])
 
     def _fresh(self, stem: str) -> str:
-        stem = clean(stem)
         count = self._counts.get(stem, 0) + 1
         while (name := stem if count == 1 else f"{stem}.{count}") in self._variables:
             count += 1
         self._counts[stem] = count
         return name
-
-
-def clean(name: str) -> str:
-    """`name` without the characters that the text form of a graph reserves."""
-    return re.sub(r"[\s,:;()=@{}]+", "_", name) or "_"
 
 
 def _default_dtype(value: Any) -> str:

@@ -82,6 +82,7 @@ class KerasConverter:
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         outputs = self._run(source, "", inputs)
+        self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:

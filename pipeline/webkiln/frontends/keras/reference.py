@@ -11,7 +11,6 @@ from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
-from webkiln.ops.builder import clean
 
 
 def input_table(
@@ -100,7 +99,7 @@ class _Runner:
             results = list(results.values())
         arrays = [self.convert(result) for result in (results if isinstance(results, list | tuple) else [results])]
         count = len(self.outputs)
-        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(map(clean, self.layers), arrays[count:], strict=True))
+        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(self.layers, arrays[count:], strict=True))
 
 
 def _tensors(model: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from webkiln.frontends.onnx.sizes import input_shapes
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
-from webkiln.ops.builder import GraphBuilder, Tensor, clean
+from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
 
@@ -55,6 +55,7 @@ class OnnxConverter:
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)
             named[item.name] = tensor if tensor.name not in self.builder.inputs else self.builder.op("Identity", [tensor])
+        self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(named)
 
     def _input(self, item: Declared, shape: Sequence[int]) -> Operand:
@@ -86,7 +87,7 @@ class OnnxConverter:
         if isinstance(tensor, Literal):
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
         type_ = Type(tensor.dtype, tensor.shape)
-        self.digests[clean(tensor.slot)] = tensor
+        self.digests[tensor.slot] = tensor
         return Operand(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
 
     def _node(

@@ -69,7 +69,7 @@ class _Reader:
         self.name, self.folder, self.opsets = name, folder, opsets
         self.blobs: Blobs = {}
         self.unsupported: list[tuple[str, str, str]] = []
-        self.labels: Counter[str] = Counter()
+        self.labels, self.slots = _Names(), _Names()
         self.count = 0
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphFacts:
@@ -129,9 +129,7 @@ class _Reader:
 
     def label(self, node: onnx.NodeProto) -> str:
         """What messages and slots call a node: its name without the counters of exporters, or its operator; each once."""
-        stem = COUNTER.sub("", node.name) or node.op_type.lower()
-        self.labels[stem] += 1
-        return stem if self.labels[stem] == 1 else f"{stem}.{self.labels[stem]}"
+        return self.labels.distinct(COUNTER.sub("", node.name) or node.op_type.lower())
 
     def formal(self, node: onnx.NodeProto, position: int) -> str:
         """What the operator calls an operand."""
@@ -148,7 +146,7 @@ class _Reader:
         data = np.ascontiguousarray(array).reshape(array.shape)
         key = digest(data.tobytes())
         self.blobs[key] = data
-        return Weight(uses[0][2] if uses else name, key, str(array.dtype), array.shape)
+        return Weight(self.slots.distinct(uses[0][2] if uses else name), key, str(array.dtype), array.shape)
 
     def node(
         self, node: onnx.NodeProto, label: str, scope: dict[str, str], own: set[str], where: str,
@@ -202,6 +200,22 @@ class _Reader:
         if kind == types.STRING:
             return _text(item.s, where)
         raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
+
+
+class _Names:
+    """Names that were given."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def distinct(self, stem: str) -> str:
+        """The stem where it is free, else with the first number that makes it a new name."""
+        name = stem
+        while self.counts[name]:
+            self.counts[stem] += 1
+            name = f"{stem}.{self.counts[stem]}"
+        self.counts[name] = 1
+        return name
 
 
 def _literal(array: Array) -> Literal:

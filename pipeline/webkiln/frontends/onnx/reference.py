@@ -12,7 +12,6 @@ from webkiln.frontends.onnx.load import layer_tensors
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.inputs import Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
-from webkiln.ops.builder import clean
 
 
 def compute_reference(path: Path, table: Inputs, folder: Path | None = None) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -24,13 +23,13 @@ def compute_reference(path: Path, table: Inputs, folder: Path | None = None) -> 
     sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
     for name, values in sets.items():
         outputs, inside = run(values)
-        reference |= {f"{name}/in/{clean(key)}": value for key, value in values.items()}
-        reference |= {f"{name}/out/{clean(key)}": value for key, value in outputs.items()}
+        reference |= {f"{name}/in/{key}": value for key, value in values.items()}
+        reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
         layers |= {f"{name}/{key}": value for key, value in inside.items()}
         others = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
         others.append(optimised(values)[0])
         for key, value in outputs.items():
-            reference[f"{name}/noise/{clean(key)}"] = np.array(max(difference(value, other[key]) for other in others))
+            reference[f"{name}/noise/{key}"] = np.array(max(difference(value, other[key]) for other in others))
     return reference, layers
 
 
@@ -63,5 +62,5 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
         results = dict(zip(names, self.session.run(names, dict(values)), strict=True))
-        inside = {clean(label): results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
+        inside = {label: results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
         return {name: results[name] for name in self.outputs}, inside

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.onnx.facts import Declared, ModelFacts
 from webkiln.inputs import SAMPLE_SIZE, Inputs
 from webkiln.ir import dim
-from webkiln.ir.dim import NAME, placeholder
-from webkiln.ops.builder import clean
+from webkiln.ir.dim import placeholder
 
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
@@ -17,18 +17,17 @@ MAX_SIZE = (1 << 31) - 1
 
 def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
     """The shape of every input: its own, with the names in `dims` replaced; or the whole one that is `given` (under its name
-    or the bundle's name for it, or '' where the model has one input). A size without a name is called after its input and axis."""
+    or '' where the model has one input). A size without a name is called after its input and axis."""
     inputs = model.graph.inputs
     names = [item.name for item in inputs]
-    given = {name if name in names or not name else clean(name): shape for name, shape in given.items()}
-    if unknown := sorted(set(given) - {*names, *map(clean, names), ""}):
+    if unknown := sorted(set(given) - {*names, ""}):
         raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
     if "" in given and len(names) != 1:
         raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,3,224,224")
     open_sizes = {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
     if unknown := sorted(set(dims) - open_sizes - set(map(size_name, open_sizes))):
         raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(open_sizes)) or 'all known'}")
-    whole = {item.name: given.get(item.name, given.get(clean(item.name), given.get(""))) for item in inputs}
+    whole = {item.name: given.get(item.name, given.get("")) for item in inputs}
     _check_apart([item for item in inputs if whole[item.name] is None], dims)
     return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
 
@@ -56,12 +55,16 @@ def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tu
         raise ShapeError(f"input {item.name}: its shape is {list(declared)}, got {list(shape)}")
     result: list[int] = []
     for axis, size in enumerate(shape):
-        named = size if isinstance(size, int) else _called(item, axis, size)
-        chosen = dims.get(named, dims.get(size_name(named), named)) if isinstance(named, str) else named
+        chosen = size if isinstance(size, int) else _chosen(_called(item, axis, size), dims)
         if isinstance(chosen, int) and chosen > MAX_SIZE:
             raise ShapeError(f"input {item.name}: the size of axis {axis} is {chosen}; sizes are at most {MAX_SIZE}")
-        result.append(chosen if isinstance(chosen, int) else placeholder(size_name(chosen)))
+        result.append(chosen if isinstance(chosen, int) else placeholder(chosen))
     return tuple(result)
+
+
+def _chosen(called: str, dims: Sizes) -> int | str:
+    own = size_name(called)
+    return dims.get(called, dims.get(own, own))
 
 
 def _called(item: Declared, axis: int, size: int | str | None) -> str:
@@ -69,9 +72,12 @@ def _called(item: Declared, axis: int, size: int | str | None) -> str:
 
 
 def size_name(name: str) -> str:
-    """The name without what only some languages have in names."""
+    """The name without what only some languages have in names, and set apart from what a size cannot be called."""
     cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return cleaned if NAME.match(cleaned) else f"d{cleaned}"
+    with suppress(ShapeError):
+        placeholder(cleaned)
+        return cleaned
+    return f"d{cleaned}"
 
 
 def input_table(model: ModelFacts, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
