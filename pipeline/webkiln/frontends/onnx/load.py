@@ -3,17 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.inliner
-from google.protobuf.message import DecodeError
 
 from webkiln.canonical import digest
 from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
 from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
+from webkiln.frontends.onnx.probe import check_file
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
@@ -24,16 +25,13 @@ STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 
 """Operands that are structure whatever their dtype."""
 COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
-NEWEST = onnx.defs.onnx_opset_version()
 
 
 def read_model(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
     """The facts and weight blobs of a file; external data lies in `folder`, by default the file's own."""
-    try:
-        model = onnx.ModelProto.FromString(path.read_bytes())
-    except DecodeError:
-        raise SourceError(f"{path.name}: is no ONNX model: its bytes are not those of a protobuf message") from None
-    return model_facts(model, path.name, folder or path.parent)
+    folder = folder or path.parent
+    check_file(path, folder)
+    return _facts(parse_model(path), path.name, folder)
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
@@ -45,16 +43,24 @@ def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
 
 def model_facts(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
     """The facts and weight blobs of a model in memory, which messages call `name`."""
-    if not model.HasField("graph") or not model.graph.output or not model.opset_import:
-        raise SourceError(f"{name}: is no ONNX model: it has no graph with outputs, or does not say its opset")
-    if model.functions:
-        try:
-            model = onnx.inliner.inline_local_functions(model)
-        except Exception as error:
-            raise SourceError(f"{name}: its functions cannot be written out: {error}") from error
-    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
-    if not 1 <= opsets.get("", 1) <= NEWEST:
-        raise SourceError(f"{name}: is of opset {opsets['']}; opsets 1 to {NEWEST} are known")
+    check_whole(model, name, folder)
+    return _facts(model, name, folder)
+
+
+def check_whole(model: onnx.ModelProto, name: str, folder: Path | None) -> None:
+    """Raise SourceError for a model that does not keep to the standard; where it cannot be read either, that is what it says."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    try:
+        check_model(copy, name, folder)
+    except SourceError:
+        with suppress(UnsupportedError):
+            _facts(model, name, folder)
+        raise
+
+
+def _facts(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[ModelFacts, Blobs]:
+    model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
     if reader.unsupported:
@@ -78,6 +84,8 @@ class _Reader:
         if graph.sparse_initializer:
             self.unsupported.append((where, "has sparse initialisers", "Save it with dense ones"))
         arrays = {item.name: item for item in graph.initializer}
+        if repeated := [name for name, count in Counter(item.name for item in graph.initializer).items() if count > 1]:
+            raise SourceError(f"{where}: the tensor {repeated[0]} is made twice")
         own: set[str] = set()
         for item in graph.input:
             if item.name not in arrays:

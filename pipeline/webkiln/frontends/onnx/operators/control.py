@@ -7,6 +7,7 @@ from webkiln.frontends.onnx.facts import GraphFacts
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
+from webkiln.ir.types import Type
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
 
 WRITTEN_OUT = 64
@@ -49,6 +50,7 @@ def written_out(call: Call, limit: int) -> list[Operand] | None:
     piles: list[list[Operand]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
     while going and step < limit:
         condition, *results = call.subgraph(call.builder, body, [known(step, "int64"), known(1, "bool"), *state])
+        _check_condition(call, condition.type)
         if not condition.is_constant or condition.value is None:
             return None
         going = bool(condition.value.reshape(()))
@@ -71,6 +73,7 @@ def repeated(call: Call, bound: int | None) -> list[Tensor]:
 
     def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
         more, *results = (as_tensor(builder, item) for item in call.subgraph(builder, body, list(given)))
+        _check_condition(call, more.type)
         more = builder.op("Reshape", [more], {"shape": ()})
         if limit is not None:
             following = builder.op("Add", [given[0], builder.constant(1, "int64")])
@@ -79,6 +82,11 @@ def repeated(call: Call, bound: int | None) -> list[Tensor]:
 
     lasts, piles = call.builder.loop(begin, states, step, bound=bound)
     return [*lasts, *piles]
+
+
+def _check_condition(call: Call, type_: Type) -> None:
+    if type_.dtype != "bool" or type_.size != 1:
+        raise call.error(f"the condition that its body gives is {type_}, expected one bool")
 
 
 def stacked(call: Call, pile: Sequence[Operand]) -> Operand:
