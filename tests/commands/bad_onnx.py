@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "above": (external("../secret.bin"), "'../secret.bin', outside the model's folder; refused"),
     "absolute": (external("/etc/passwd"), "'/etc/passwd', outside the model's folder; refused"),
     "absent": (external("weights.bin"), "'weights.bin', which is not beside the model"),
-    "linked": (external("link.bin"), "'link.bin', which is not beside the model"),
+    "linked": (external("link.bin"), "'link.bin', a symbolic link to a file outside the model's folder; refused, copy"),
     "past_end": (external("short.bin", offset=100), "24 bytes at 100 of short.bin, which has 64"),
     "too_long": (external("short.bin", length=1 << 40), "its data is said to be 1099511627776 bytes"),
 }  # fmt: skip

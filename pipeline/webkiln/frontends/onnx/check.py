@@ -15,7 +15,8 @@ import onnx
 import onnx.checker
 import onnx.inliner
 import onnx.shape_inference
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 
 from webkiln.errors import SourceError
 from webkiln.frontends.onnx.signatures import Signature, find_signature
@@ -46,6 +47,7 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
     """Raise SourceError for a model that does not keep to the standard, and spoil it. `folder` has its external data; `name` is for messages."""
     if not model.HasField("graph") or not model.graph.output or not model.opset_import:
         raise SourceError(f"{name}: is no ONNX model: it has no graph with outputs, or does not say its opset")
+    _check_texts(model, name)
     opsets = opsets_of(model)
     if not 1 <= opsets.get("", 1) <= NEWEST_OPSET:
         raise SourceError(f"{name}: is of opset {opsets['']}; opsets 1 to {NEWEST_OPSET} are known")
@@ -59,7 +61,7 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
     _relax(model, opsets, name, folder)
     graph, inputs, outputs = model.graph, *(deepcopy(list(items)) for items in (model.graph.input, model.graph.output))
     try:
-        _complete(graph)
+        complete(graph)
         onnx.checker.check_model(model, skip_opset_compatibility_check=True)
         del graph.input[:], graph.output[:]
         graph.input.extend(inputs)
@@ -85,13 +87,25 @@ def inlined(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
         raise SourceError(f"{name}: its functions cannot be written out: {error}") from error
 
 
-def graphs_of(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+def graphs_of(part: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """A graph and those inside its nodes."""
-    yield graph
-    for node in graph.node:
-        for item in node.attribute:
-            for inner in (*([item.g] if item.HasField("g") else []), *item.graphs):
-                yield from graphs_of(inner)
+    yield part
+    for node in part.node:
+        for inner in _inside(node):
+            yield from graphs_of(inner)
+
+
+def nodes_of(part: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph or a function, and those of the graphs inside them."""
+    for node in part.node:
+        yield node
+        for inner in _inside(node):
+            yield from nodes_of(inner)
+
+
+def _inside(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for item in node.attribute:
+        yield from (*([item.g] if item.HasField("g") else []), *item.graphs)
 
 
 def called(node: onnx.NodeProto) -> str:
@@ -100,6 +114,17 @@ def called(node: onnx.NodeProto) -> str:
 
 def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
+
+
+def _check_texts(message: Message, name: str) -> None:
+    """The parser gives bytes for what is no UTF-8."""
+    for field, value in message.ListFields():
+        items = value if field.is_repeated else [value]
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            for item in items:
+                _check_texts(item, name)
+        elif field.type == FieldDescriptor.TYPE_STRING and (odd := [item for item in items if not isinstance(item, str)]):
+            raise SourceError(f"{name}: the {field.name} {odd[0]!r} of a {message.DESCRIPTOR.name} is no text; the file is damaged")
 
 
 def _check_tensors(graph: onnx.GraphProto, name: str) -> None:
@@ -120,6 +145,8 @@ def _check_node(node: onnx.NodeProto, opsets: Mapping[str, int], name: str) -> N
     domain = _domain(node.domain)
     signature = find_signature(node.op_type, domain, opsets.get(domain, 1))
     if signature is None:
+        if domain in CHECKED and onnx.defs.has(node.op_type, domain):
+            raise SourceError(f"{where}: the operator is not yet part of opset {opsets.get(domain, 1)}; export the model again")
         return
     if signature.deprecated:
         raise SourceError(f"{where}: the operator is not part of opset {opsets.get(domain, 1)} any more; export the model again")
@@ -164,7 +191,7 @@ def _relax(model: onnx.ModelProto, opsets: Mapping[str, int], name: str, folder:
         _load_external(graph, name, folder)
         for node in graph.node:
             _rename(node, opsets)
-    _sort(model.graph, set(), name)
+    sort_nodes(model.graph, set(), name)
     for item in model.graph.input:
         for size in item.type.tensor_type.shape.dim:
             if size.dim_value < 0:
@@ -201,7 +228,7 @@ def _is_composed(node: onnx.NodeProto, opsets: Mapping[str, int]) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def _complete(graph: onnx.GraphProto) -> None:
+def complete(graph: onnx.GraphProto) -> None:
     """Give inputs and outputs the types and ranks that the checker wants to see, and that need not be known."""
     for item in (*graph.input, *graph.output):
         if item in graph.output and not item.HasField("type"):
@@ -242,7 +269,7 @@ def _rename(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
         node.domain = STRANGE
 
 
-def _sort(graph: onnx.GraphProto, outer: set[str], where: str) -> None:
+def sort_nodes(graph: onnx.GraphProto, outer: set[str], where: str) -> None:
     nodes = sorted_nodes(graph, outer, where)
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
@@ -252,4 +279,4 @@ def _sort(graph: onnx.GraphProto, outer: set[str], where: str) -> None:
     for node in graph.node:
         for item in node.attribute:
             if item.type == onnx.AttributeProto.GRAPH:
-                _sort(item.g, visible, where)
+                sort_nodes(item.g, visible, where)

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,13 @@ COUNTER = re.compile(r"__\d+\b")
 
 def read_model(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
     """The facts and weight blobs of a file; external data lies in `folder`, by default the file's own."""
-    folder = folder or path.parent
-    check_file(path, folder)
-    return _facts(parse_model(path), path.name, folder)
+    check_file(path, folder or path.parent)
+    return read_checked(path, folder)
+
+
+def read_checked(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
+    """The same of a file that was checked."""
+    return _facts(parse_model(path), path.name, folder or path.parent)
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
@@ -53,9 +56,13 @@ def check_whole(model: onnx.ModelProto, name: str, folder: Path | None) -> None:
     copy.CopyFrom(model)
     try:
         check_model(copy, name, folder)
-    except SourceError:
-        with suppress(UnsupportedError):
+    except SourceError as refused:
+        try:
             _facts(model, name, folder)
+        except SourceError:
+            raise
+        except Exception:  # noqa: BLE001 - the reader is only made for files that keep to the standard
+            raise refused from None
         raise
 
 

@@ -1,6 +1,7 @@
 """Reference outputs: what onnxruntime computes for made-up inputs, how noisy its float32 is, and what each node gives."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.inputs import Inputs, difference, make_inputs, moved, natural_sets
@@ -54,13 +56,47 @@ class _Runner:
         options.intra_op_num_threads = 1
         level = ort.GraphOptimizationLevel
         options.graph_optimization_level = level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
-        try:
-            self.session: Any = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            raise SourceError(f"{path.name}: onnxruntime cannot load it: {error}") from error
+        self.session: Any = _load(lambda data: ort.InferenceSession(data, options, providers=["CPUExecutionProvider"]), model, path.name)
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
         results = dict(zip(names, self.session.run(names, dict(values)), strict=True))
         inside = {label: results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
         return {name: results[name] for name in self.outputs}, inside
+
+
+def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> Any:
+    """A session of a model; of a copy of an older version, where onnxruntime does not know its own yet and the operators are the same."""
+    while True:
+        try:
+            return start(model.SerializeToString())
+        except Exception as error:
+            if not (_lower_format(model, str(error)) or _lower_opset(model, str(error), name)):
+                raise SourceError(f"{name}: onnxruntime cannot load it: {error}") from error
+
+
+def _lower_format(model: onnx.ModelProto, told: str) -> bool:
+    found = re.search(r"max supported IR version: (\d+)", told)
+    if not found or model.ir_version <= int(found[1]):
+        return False
+    model.ir_version = int(found[1])
+    return True
+
+
+def _lower_opset(model: onnx.ModelProto, told: str, name: str) -> bool:
+    """SourceError where an operator is another one in the newest opset that onnxruntime says it knows."""
+    found = re.search(r"domain ai\.onnx is till opset (\d+)", told)
+    imported = [item for part in (model, *model.functions) for item in part.opset_import if item.domain in ("", "ai.onnx")]
+    if not found or all(entry.version <= int(found[1]) for entry in imported):
+        return False
+    newest = int(found[1])
+    used = sorted({node.op_type for part in (model.graph, *model.functions) for node in nodes_of(part) if node.domain in ("", "ai.onnx")})
+    for entry in imported:
+        others = [
+            op for op in used if onnx.defs.has(op, entry.version, "") and onnx.defs.get_schema(op, entry.version, "").since_version > newest
+        ]
+        if others:
+            what = f"onnxruntime knows opsets up to {newest}, and {', '.join(others)} changed in {newest + 1} or later"
+            raise SourceError(f"{name}: there is no reference to verify with: {what}; export the model with opset {newest}")
+        entry.version = min(entry.version, newest)
+    return True
