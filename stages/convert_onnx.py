@@ -19,7 +19,7 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    converter = OnnxConverter(params["dims"], params["input_shapes"])
+    converter = OnnxConverter(params["dims"], params["input_shapes"], params.get("values"))
     with isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
         graph = converter.convert(from_json(canonical.read(inputs["facts.json"])), name=params["name"])

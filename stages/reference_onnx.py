@@ -8,7 +8,7 @@ from webkiln import npz
 from webkiln.build import stage
 from webkiln.frontends.onnx.load import read_model
 from webkiln.frontends.onnx.reference import compute_reference
-from webkiln.frontends.onnx.sizes import input_table
+from webkiln.frontends.onnx.sizes import given_values, input_table
 
 DATA = ()
 
@@ -17,7 +17,8 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     folder = inputs.get("external/")
     model, _ = read_model(inputs["source"], folder)
     table = input_table(model, params["dims"], params["input_shapes"], params.get("sample_sizes") or {})
-    reference, layers = compute_reference(inputs["source"], table, folder)
+    given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
+    reference, layers = compute_reference(inputs["source"], table, folder, given)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)
 

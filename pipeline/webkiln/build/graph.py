@@ -208,7 +208,8 @@ class ModelGraph:
 
     def _sizes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
-        return {"dims": dict(self.recipe.dims), "input_shapes": shapes}
+        values = {"values": dict(self.recipe.values)} if self.recipe.values else {}
+        return {"dims": dict(self.recipe.dims), "input_shapes": shapes, **values}
 
     def _source_name(self) -> str:
         match self.recipe.source:

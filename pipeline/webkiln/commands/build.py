@@ -4,6 +4,7 @@ import argparse
 import re
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
+    KEYS,
     MODULE,
     SIZE_NAME,
     USUAL_BACKENDS,
@@ -51,6 +53,13 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
     parser.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="a size that an ONNX file names; or another name for it"
+    )
+    parser.add_argument(
+        "--value",
+        action="append",
+        default=[],
+        metavar="INPUT=VALUE",
+        help="an input of an ONNX file that is always this: a number or a list",
     )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
@@ -102,6 +111,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         operators=tuple(path.absolute() for path in options.operators),
         trust_source=options.trust_source,
         dims=_dims(options.dim),
+        values=dict(map(_value, options.value)),
     )
     return with_parameters(checked(recipe, str(options.source)), parameters_of(options))
 
@@ -126,6 +136,16 @@ def _parameter(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         read = value
     return name, read if isinstance(read, bool | int | float | str) else value
+
+
+def _value(text: str) -> tuple[str, Any]:
+    """An input and its value, as TOML writes numbers, truth values and lists."""
+    name, _, value = text.rpartition("=")
+    with suppress(tomllib.TOMLDecodeError):
+        read = tomllib.loads(f"value = {value}")["value"]
+        if name and KEYS["values"][1]({name: read}):
+            return name, read
+    raise RecipeError(f"--value is {text!r}, expected INPUT=VALUE, such as sr=16000 or scales=[1,1,2,2]")
 
 
 def _dims(texts: Sequence[str]) -> dict[str, int | str]:

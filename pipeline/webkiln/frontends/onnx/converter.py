@@ -1,6 +1,7 @@
 """OnnxConverter: facts of an ONNX model -> Graph, by handlers of operators."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
 from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
 from webkiln.frontends.onnx.fold import FOLDS, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
-from webkiln.frontends.onnx.sizes import input_shapes
+from webkiln.frontends.onnx.sizes import fixed_beside_open, given_values, input_shapes
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
@@ -29,7 +30,7 @@ class OnnxConverter:
 
     def __init__(
         self, dims: Mapping[str, int | str] | None = None, input_shapes: Mapping[str, Sequence[int | str]] | None = None,
-        values: Mapping[str, Array] | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.dims = dict(dims or {})
         self.input_shapes = dict(input_shapes or {})
@@ -44,13 +45,16 @@ class OnnxConverter:
 
         UnsupportedError lists every node without a handler, before anything is converted.
         """
-        if unsupported := list(find_unsupported(source.graph, source.opsets)):
-            raise UnsupportedError(name or source.name, unsupported)
+        self._check_supported(source.graph, source.opsets, name or source.name)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
         shapes = input_shapes(source, self.dims, self.input_shapes)
-        inputs = [self._input(item, shapes[item.name]) for item in source.graph.inputs]
-        outputs = self._run(self.builder, source.graph, inputs, {})
+        given = given_values(source, shapes, self.values)
+        inputs = [self._input(item, shapes[item.name], given.get(item.name)) for item in source.graph.inputs]
+        try:
+            outputs = self._run(self.builder, source.graph, inputs, {})
+        except ShapeError as error:
+            raise ShapeError(f"{error}{fixed_beside_open(source, shapes, str(error))}") from error
         named: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)
@@ -58,11 +62,16 @@ class OnnxConverter:
         self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(named)
 
-    def _input(self, item: Declared, shape: Sequence[int]) -> Operand:
+    def _check_supported(self, graph: GraphFacts, opsets: Mapping[str, int], name: str) -> None:
+        """Branches may not be taken where inputs have values: they are looked at when they are."""
+        if unsupported := list(find_unsupported(graph, opsets, branches=not self.values)):
+            raise UnsupportedError(name, unsupported)
+
+    def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> Operand:
         if item.dtype not in DTYPES:
             raise UnsupportedError(item.name, [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")])
-        if item.name in self.values:
-            return known(np.asarray(self.values[item.name], item.dtype), item.dtype)
+        if value is not None:
+            return known(value, item.dtype)
         tensor = self.builder.input(item.name, item.dtype, shape)
         _check_size(tensor.type, item.name)
         return Operand(tensor.type, tensor)
@@ -96,6 +105,7 @@ class OnnxConverter:
         before, builder.layer = builder.layer, node.name
 
         def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Operand]:
+            self._check_supported(graph, self._opsets, self.builder.name)
             given = [Operand(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
 
@@ -149,8 +159,8 @@ def as_operands(result: Result) -> list[Operand]:
     return [Operand(item.type, item) if isinstance(item, Tensor) else item for item in items]
 
 
-def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[Item]:
-    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too."""
+def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int], *, branches: bool = True) -> Iterator[Item]:
+    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too, except `branches` of an If."""
     for node in graph.nodes:
         where = f"{node.name} ({node.op})"
         if node.domain not in domains():
@@ -165,8 +175,8 @@ def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[I
         elif find_handler(node.domain, node.op) is None and (node.domain or node.op not in FOLDS):
             yield where, "no handler", "Export the model without it, or with another opset, or register a handler"
         for value in node.attrs.values():
-            if isinstance(value, GraphFacts):
-                yield from find_unsupported(value, opsets)
+            if isinstance(value, GraphFacts) and (branches or node.op != "If"):
+                yield from find_unsupported(value, opsets, branches=branches)
 
 
 def inputs_behind(graph: GraphFacts, tensor: str) -> list[str]:

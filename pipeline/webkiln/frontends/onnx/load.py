@@ -22,6 +22,8 @@ from webkiln.ir.types import Array
 Blobs = dict[str, Array]
 STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
 """Operands that are structure whatever their dtype."""
+OPEN = -1
+"""How PaddlePaddle writes a size that is not known."""
 COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 
@@ -136,7 +138,7 @@ class _Reader:
         shape: tuple[int | str | None, ...] | None = None
         if type_.HasField("shape"):
             shape = tuple(
-                size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in type_.shape.dim
+                size.dim_value if size.HasField("dim_value") and size.dim_value != OPEN else size.dim_param or None for size in type_.shape.dim
             )  # fmt: skip
             if any(isinstance(size, int) and not 0 <= size < 1 << 31 for size in shape):
                 raise SourceError(f"{self.name}: {item.name} has shape {list(shape)}; sizes are from 0 to {(1 << 31) - 1}")

@@ -16,10 +16,13 @@ from webkiln.inputs import Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 
 
-def compute_reference(path: Path, table: Inputs, folder: Path | None = None) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz. Noise is the difference to inputs that are moved by one unit in the last place, and
+def compute_reference(
+    path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise is the difference to inputs that are moved by one unit in the last place, and
     to onnxruntime's own optimised form of the model."""
-    run, optimised = _Runner(path, folder), _Runner(path, folder, optimised=True)
+    run, optimised = _Runner(path, folder, fixed or {}), _Runner(path, folder, fixed or {}, optimised=True)
+    table = {name: item for name, item in table.items() if name not in (fixed or {})}
     reference: dict[str, Array] = {}
     layers: dict[str, Array] = {}
     sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
@@ -38,7 +41,7 @@ def compute_reference(path: Path, table: Inputs, folder: Path | None = None) -> 
 class _Runner:
     """A model as a function of named inputs, that also gives the first output of every node."""
 
-    def __init__(self, path: Path, folder: Path | None, *, optimised: bool = False) -> None:
+    def __init__(self, path: Path, folder: Path | None, fixed: Mapping[str, Array], *, optimised: bool = False) -> None:
         try:
             import onnxruntime as ort
         except ImportError:
@@ -47,6 +50,7 @@ class _Runner:
         model = onnx.load_model(path, load_external_data=False)
         if folder is not None:
             load_external(model, folder, path.name)
+        self.fixed = fixed
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)
         for name in sorted(set(self.layers.values()) - set(self.outputs)):
@@ -60,7 +64,7 @@ class _Runner:
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
-        results = dict(zip(names, self.session.run(names, dict(values)), strict=True))
+        results = dict(zip(names, self.session.run(names, {**values, **self.fixed}), strict=True))
         inside = {label: results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
         return {name: results[name] for name in self.outputs}, inside
 

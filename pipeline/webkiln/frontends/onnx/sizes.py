@@ -3,12 +3,17 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.onnx.facts import Declared, ModelFacts
 from webkiln.inputs import SAMPLE_SIZE, Inputs
 from webkiln.ir import dim
 from webkiln.ir.dim import placeholder
+from webkiln.ir.types import Array
 
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
@@ -30,6 +35,39 @@ def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tup
     whole = {item.name: given.get(item.name, given.get("")) for item in inputs}
     _check_apart([item for item in inputs if whole[item.name] is None], dims)
     return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
+
+
+def given_values(model: ModelFacts, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> dict[str, Array]:
+    """The values of inputs that a build fixes, in their dtypes; one number is one of every element."""
+    inputs = {item.name: item for item in model.graph.inputs}
+    if unknown := sorted(set(values) - set(inputs)):
+        raise ShapeError(f"there is no input {', '.join(unknown)} to give a value; inputs are {', '.join(inputs)}")
+    return {name: _value(inputs[name], shapes[name], value) for name, value in values.items()}
+
+
+def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
+    if any(map(dim.is_symbolic, shape)):
+        raise ShapeError(
+            f"input {item.name}: its shape is {list(map(str, shape))}; what is given a value has no open sizes, set them with --dim"
+        )
+    array = np.asarray(value)
+    fits = array.size == 1 or array.size == prod(shape)
+    kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
+    if not fits or array.dtype.kind not in kinds[np.dtype(item.dtype).kind]:
+        raise ShapeError(f"input {item.name}: its value is {value!r}, expected {item.dtype}{list(shape)}")
+    cast = array.astype(item.dtype)
+    if array.dtype.kind in "iu" and not np.array_equal(cast, array):
+        raise ShapeError(f"input {item.name}: its value {value!r} does not fit {item.dtype}")
+    return np.array(np.broadcast_to(cast.reshape(shape if array.size == prod(shape) else ()), shape))
+
+
+def fixed_beside_open(model: ModelFacts, shapes: Mapping[str, Sequence[int]], told: str) -> str:
+    """What to do where an error names a size that other inputs have fixed at 1."""
+    single = [item.name for item in model.graph.inputs if any(not dim.is_symbolic(size) and size == 1 for size in shapes[item.name])]
+    named = [name for name in dim.names(size for shape in shapes.values() for size in shape) if re.search(rf"\b{name}\b", told)]
+    if not single or not named:
+        return ""
+    return f"; {', '.join(single)} has a size that is fixed at 1: --dim {named[0]}=1 fixes {named[0]}, too"
 
 
 def _check_apart(inputs: Sequence[Declared], dims: Sizes) -> None:

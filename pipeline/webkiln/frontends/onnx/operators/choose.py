@@ -5,6 +5,7 @@ import itertools
 from webkiln.frontends.onnx.call import Call, Handler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 
 
@@ -62,7 +63,7 @@ def ngrams(call: Call) -> Tensor:
         entries = (last - first) // length
         total = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], entries)})
         if call.attr("min_gram_length") <= length <= call.attr("max_gram_length") and entries:
-            for skip in range(call.attr("max_skip_count") + 1 if length > 1 else 1):
+            for skip in range(_skips(call, rows.shape[1], length)):
                 total = call.op("Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)])
         counts.append(total)
     whole = call.op("Concat", counts, {"axis": 1})
@@ -70,6 +71,12 @@ def ngrams(call: Call) -> Tensor:
     where = call.op("Broadcast", [call.constant(list(places), "int64")], {"shape": whole.shape})
     y = cast(call, call.op("ScatterElements", [found, where, whole], {"axis": 1}), "float32")
     return reshaped(call, _weighed(call, y), (*x.shape[:-1], width))
+
+
+def _skips(call: Call, columns: int, length: int) -> int:
+    """How many distances between elements there are: those at which a sequence fits into a row."""
+    allowed = int(call.attr("max_skip_count")) + 1
+    return 1 if length == 1 else allowed if is_symbolic(columns) else min(allowed, max((columns - 1) // (length - 1), 1))
 
 
 def _matches(call: Call, rows: Tensor, entries: tuple[int, ...], length: int, step: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from webkiln.errors import ShapeError
 from webkiln.frontends.onnx.call import Call, Handler, OpenValueError, Operand, as_tensor, known
 from webkiln.frontends.onnx.facts import GraphFacts
 from webkiln.frontends.onnx.operators.elementwise import part
@@ -23,7 +24,11 @@ def if_(call: Call) -> Sequence[Tensor | Operand]:
     def block(graph: GraphFacts) -> Block:
         return lambda builder, inputs: [as_tensor(builder, item) for item in call.subgraph(builder, graph, [])]
 
-    return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+    try:
+        return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+    except ShapeError as error:
+        hint = "where its condition depends on a size or on an input that is always the same, set it with --dim or --value"
+        raise ShapeError(f"{error}; {hint}") from error
 
 
 def loop(call: Call) -> Sequence[Tensor | Operand]:

@@ -102,8 +102,8 @@ def slice_(call: Call) -> Tensor:
     return call.op("Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)})
 
 
-FAR = 1 << 30
-"""Ends beyond any size, as exporters write them."""
+FAR = 10**9
+"""Ends from here on are beyond any size, as exporters write them."""
 
 
 def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
