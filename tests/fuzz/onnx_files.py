@@ -260,7 +260,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     """What a build does up to the printed program of js; the probe's part in this process."""
     path = folder / "net.onnx"
     phase("checking")
-    load.check_whole(parse_model(path), path.name, folder)
+    load.check_whole(lambda: parse_model(path), path.name, folder)
     phase("loading")
     facts, blobs = load.read_checked(path, folder)
     phase("converting")

@@ -4,12 +4,14 @@ import time
 
 import pytest
 
-from tests.fuzz import files, onnx_files
+from tests.fuzz import files, keras_files, onnx_files
 from webkiln.errors import InternalError, SourceError
 
 
-def test_mutated_onnx_files():
-    found = list(files.outcomes(onnx_files.FORMAT, range(100)))
+@pytest.mark.parametrize("form", [onnx_files, keras_files])
+def test_mutated_files(form):
+    form.originals()
+    found = list(files.outcomes(form.FORMAT, range(100)))
     assert not [item for item in found if item.is_finding]
     assert {item.kind for item in found} == {"accepted", "refused"}
 

@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +49,17 @@ def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
 
 def model_facts(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
     """The facts and weight blobs of a model in memory, which messages call `name`."""
-    check_whole(model, name, folder)
+    check_whole(lambda: deepcopy(model), name, folder)
     return _facts(model, name, folder)
 
 
-def check_whole(model: onnx.ModelProto, name: str, folder: Path | None) -> None:
+def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
     """Raise SourceError for a model that does not keep to the standard; where it cannot be read either, that is what it says."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
     try:
-        check_model(copy, name, folder)
+        check_model(make(), name, folder)
     except SourceError as refused:
         try:
-            _facts(model, name, folder)
+            _facts(make(), name, folder)
         except SourceError:
             raise
         except Exception:  # noqa: BLE001 - the reader is only made for files that keep to the standard

@@ -29,7 +29,7 @@ def main() -> int:
     path, folder = map(Path, sys.argv[1:])
     limit_memory(path)
     try:
-        check_whole(parse_model(path), path.name, folder)
+        check_whole(lambda: parse_model(path), path.name, folder)
     except SourceError as error:
         sys.stdout.buffer.write(str(error).encode(errors="replace"))
         return REFUSED

@@ -3,6 +3,7 @@ which has none of the operators of com.microsoft."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import onnx
 
@@ -21,6 +22,7 @@ class Signature:
     deprecated: bool = False
 
 
+@cache
 def find_signature(op: str, domain: str, version: int) -> Signature | None:
     """The signature of an operator, if anybody knows it."""
     if domain == "com.microsoft":
