@@ -51,13 +51,10 @@ def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
             f"input {item.name}: its shape is {list(map(str, shape))}; what is given a value has no open sizes, set them with --dim"
         )
     array = np.asarray(value)
-    fits = array.size == 1 or array.size == prod(shape)
-    kinds = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
-    if not fits or array.dtype.kind not in kinds[np.dtype(item.dtype).kind]:
-        raise ShapeError(f"input {item.name}: its value is {value!r}, expected {item.dtype}{list(shape)}")
     cast = array.astype(item.dtype)
-    if array.dtype.kind in "iu" and not np.array_equal(cast, array):
-        raise ShapeError(f"input {item.name}: its value {value!r} does not fit {item.dtype}")
+    is_same = cast.dtype.kind == "f" or np.array_equal(cast, array)
+    if not is_same or array.size not in (1, prod(shape)):
+        raise ShapeError(f"input {item.name}: its value is {value!r}, expected {item.dtype}{list(shape)}")
     return np.array(np.broadcast_to(cast.reshape(shape if array.size == prod(shape) else ()), shape))
 
 
