@@ -135,10 +135,21 @@ def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
     return data
 
 
+def _name_layers(config: Any) -> None:
+    """Write every Sequential whose config is the bare list of its layers, as Keras before 2.2.3 has it, as later versions do."""
+    pending = [config]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict) and item.get("class_name") == "Sequential" and isinstance(item.get("config"), list):
+            item["config"] = {"name": item.get("name", "sequential"), "layers": item["config"]}
+        pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+
+
 def _json(source: str, text: str | bytes) -> dict[str, Any]:
     if len(text) > MAX_JSON_BYTES:
         raise SourceError(f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused")
     config = json.loads(text)
+    _name_layers(config)
     if not isinstance(config, dict) or not isinstance(config.get("config"), dict) or "class_name" not in config:
         raise SourceError(f"{source}: its config is not that of a Keras model; save it again with model.save()")
     return config
