@@ -185,7 +185,7 @@ def test_a_sequential_that_is_a_bare_list_and_cells_without_a_name(tmp_path, nes
     """What Keras before 2.2.3 wrote: the config of a Sequential is the list of its layers, and weights of an LSTM know no cell."""
     reference = built(L.Bidirectional(L.LSTM(**GATED, return_sequences=True)))
     half = built(L.Dense(2), 6)
-    wrapped = {"class_name": "LSTM", "config": {"name": "lstm_4", **GATED, "return_sequences": True}}
+    wrapped = {"class_name": "LSTM", "config": {"name": "lstm_4", "trainable": True, **GATED, "return_sequences": True}}
     chain = [
         {
             "class_name": "Bidirectional",
