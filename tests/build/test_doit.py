@@ -20,7 +20,7 @@ from webkiln.recipe import parse_recipe
         ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
-        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights"),
+        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights, force"),
         ("backend=", "no backend given; valid: webgpu, wasm, webgl, js"),
     ],
 )
@@ -134,12 +134,17 @@ def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
     (toy.bundle / "index.html").write_text("mine")
     (toy.bundle / "pages").mkdir()
     (toy.bundle / "pages" / "about.html").write_text("mine too")
-    (toy.bundle / "js.js").write_text("damaged")
+    (toy.bundle / "js.js").write_text("changed")
     toy.edit("models/toy/model.json", "0.5", "0.75")
-    toy.build()
+    before = len(toy.log())
+    for command in ("build", "verify"):
+        assert "js.js would be overwritten, changed since a build wrote it" in toy.doit(command, "model=toy", status=2)
+    assert len(toy.log()) == before, "refused before anything is built"
+    assert (toy.bundle / "js.js").read_text() == "changed"
+    toy.build("force=yes")
     assert (toy.bundle / "index.html").read_text() == "mine"
     assert (toy.bundle / "pages" / "about.html").read_text() == "mine too"
-    assert (toy.bundle / "js.js").read_text() != "damaged"
+    assert (toy.bundle / "js.js").read_text() != "changed"
     assert len(list(toy.bundle.glob("*.bin"))) == 1
     toy.doit("clean")
     assert {path.name for path in toy.bundle.iterdir()} == {"index.html", "pages"}

@@ -49,6 +49,13 @@ class Closures:
             self._closures[roots] = self._walk(roots)
         return self._closures[roots]
 
+    def first_party(self, script: Path) -> Closure:
+        """The closure of a file that was seen to be imported, without itself: what it imports of the user's was seen as well."""
+        imports, _ = self._imports(script, self._digest(script), relative=True)
+        tops = {module: module.partition(".")[0] for module in imports}
+        files, modules = self.of(tuple(path for module, top in tops.items() if top == self._package for path in self._files(module)))
+        return files, modules | {top for top in tops.values() if top != self._package and top not in sys.stdlib_module_names}
+
     def modules(self, wanted: Modules) -> dict[str, Path]:
         """The files of the user's modules by their places below the root.
 
@@ -130,7 +137,7 @@ class Closures:
             found += filter(Path.is_file, (here / "__init__.py", here.with_suffix(".py")))
         return found
 
-    def _imports(self, path: Path, digest: str) -> tuple[list[str], list[str]]:
+    def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
         key = f"imports:{digest}"
         known = self._digests.derived(key)
         if known is None:
@@ -140,8 +147,9 @@ class Closures:
                 tree = ast.parse(path.read_bytes(), str(path))
             except SyntaxError as error:
                 raise RecipeError(f"{path}:{error.lineno}: {error.msg}") from error
-            known = [sorted(set(_modules(tree, path))), list(literal(tree, "DATA"))]
-            self._digests.remember(key, known)
+            known = [sorted(set(_modules(tree, path, relative=relative))), list(literal(tree, "DATA"))]
+            if not relative:
+                self._digests.remember(key, known)
         return known[0], known[1]
 
 
@@ -158,7 +166,7 @@ def literal(tree: "ast.Module", name: str) -> tuple[str, ...]:
     return ()
 
 
-def _modules(tree: "ast.Module", path: Path) -> Iterable[str]:
+def _modules(tree: "ast.Module", path: Path, *, relative: bool) -> Iterable[str]:
     import ast
 
     for node in ast.walk(tree):
@@ -166,6 +174,8 @@ def _modules(tree: "ast.Module", path: Path) -> Iterable[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level or node.module is None:
+                if relative:
+                    continue
                 raise RecipeError(f"{path}:{node.lineno}: a relative import hides what runs; write the full module name")
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
