@@ -1,12 +1,12 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl]
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000]
 
 PYTHON ?= python3
 BIN := .venv/bin
-VARIABLES := $(foreach name,model encoding browser layers weights,$(if $($(name)),$(name)=$($(name))))
+VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
 # command:package, for Debian and Ubuntu
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools
 
-.PHONY: setup tools build verify report models test check conformance bench
+.PHONY: setup tools build verify report models test check conformance bench fuzz soak
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json
 
@@ -39,19 +39,14 @@ tools:
 		echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be built without them" >&2; \
 	fi
 
-# Without compilers the js backend is still built; an explicit backend=... is taken as it is.
-build: setup
-	@backends="$(backend)"; \
-	[ -n "$$backends" ] || { backends=$$($(BIN)/webkiln tools --backends); [ "$$backends" != wasm,js ] || backends=; }; \
-	$(BIN)/doit build $(VARIABLES) $${backends:+backend=$$backends}
-
-verify report: setup
-	$(BIN)/doit $@ $(VARIABLES) $(if $(backend),backend=$(backend))
+# Which backends a bundle has, its recipe says; without compilers, and where the cache has no result of theirs, wasm is left out.
+build verify report: setup
+	@$(BIN)/doit $@ $(VARIABLES)
 
 # The published networks, on the backends that they are verified on.
 models: setup
-	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(VARIABLES)
-	$(BIN)/doit verify model=mobilenetv2,unet $(VARIABLES)
+	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(if $(weights),weights=$(weights))
+	$(BIN)/doit verify model=mobilenetv2,unet $(if $(weights),weights=$(weights))
 
 test: setup
 	$(BIN)/pytest
@@ -69,6 +64,10 @@ check: setup
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+
+# Random edits, each followed by a build that is compared with one from nothing.
+soak: setup
+	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 
 # Random graphs on every backend against the numpy references.
 fuzz: setup

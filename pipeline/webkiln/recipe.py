@@ -3,7 +3,7 @@
 import re
 import sys
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -97,10 +97,18 @@ def choose(what: str, values: Collection[str], valid: Collection[str], where: st
     """Check names against the valid ones and put them in the order of those; raises RecipeError that lists them."""
     for value in values:
         if value not in valid:
-            raise RecipeError(f"{where + ': ' if where else ''}unknown {what} {value!r}; valid: {', '.join(valid)}")
+            raise RecipeError(f"{where + ': ' if where else ''}unknown {what} {value!r}; valid: {', '.join(valid)}{similar(value, valid)}")
     if not values:
         raise RecipeError(f"{where + ': ' if where else ''}no {what} given; valid: {', '.join(valid)}")
     return tuple(value for value in valid if value in values)
+
+
+def similar(value: str, valid: Iterable[str]) -> str:
+    """`; did you mean wasm?` where a name is nearly a valid one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(value, list(valid), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def read_recipes(folder: Path) -> dict[str, Recipe]:

@@ -23,7 +23,8 @@ def backends_of(recipe: Recipe, asked: Sequence[str] | None, folder: Path) -> tu
 def present(folder: Path) -> list[str]:
     """The backends of the bundle that lies in a folder, if any."""
     try:
-        return [name for name in canonical.read(folder / "manifest.json")["backends"] if name in BACKENDS]
+        listed = canonical.read(folder / "manifest.json")["backends"]
+        return [name for name in BACKENDS if name in listed]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 

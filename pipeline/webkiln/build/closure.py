@@ -138,7 +138,7 @@ class Closures:
         return found
 
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
-        key = f"imports:{digest}"
+        key = f"runs:{digest}"
         known = self._digests.derived(key)
         if known is None:
             import ast
@@ -169,7 +169,13 @@ def literal(tree: "ast.Module", name: str) -> tuple[str, ...]:
 def _modules(tree: "ast.Module", path: Path, *, relative: bool) -> Iterable[str]:
     import ast
 
-    for node in ast.walk(tree):
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            todo += node.orelse  # what only a type checker reads does not run
+            continue
+        todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -52,7 +52,7 @@ class Engine:
         self._executor = executor
         self._owns_executor = executor is None
         self._digests = FileDigests(self.state.root / "digests.json")
-        self._toolchain = Toolchain(self.share.root, self._digests)
+        self._toolchain = Toolchain(self.share.root, self._digests, installed=self.share.installed)
         self._keys = self._fresh_keys()
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}

@@ -170,6 +170,10 @@ def console() -> Progress:
     return Live(sys.stdout) if sys.stdout.isatty() else Lines(sys.stdout)
 
 
+def warn(message: str) -> None:
+    sys.stderr.write(f"warning: {message}\n")
+
+
 def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 

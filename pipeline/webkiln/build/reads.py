@@ -6,18 +6,36 @@ Seen is what goes through Python, and files that h5py opens; what other native c
 import os
 import site
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import source_from_cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from webkiln.errors import RecipeError
 
-MACHINE = ("/proc", "/sys", "/dev", "/etc", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/share", "/bin", "/lib", "/lib64", "/run")
+MACHINE = (
+    "/proc",
+    "/sys",
+    "/dev",
+    "/etc",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/share",
+    "/usr/local/share",
+    "/var/cache",
+    "/var/lib",
+    "/bin",
+    "/lib",
+    "/lib64",
+    "/run",
+)
 """What belongs to the system, as the Python installation and its packages do."""
 WRITING = os.O_WRONLY | os.O_TRUNC
-IMPORTLIB = "<frozen importlib"
+LISTINGS = ("os.listdir", "os.scandir")
 
 Stamp = tuple[int, int, int, int]
 
@@ -37,7 +55,7 @@ class Recorder:
         self._roots = tuple(map(_normal, roots))
         self._machine = tuple(folder for folder in MACHINE if not any(_below(root, (folder,)) for root in self._roots))
         self._written: set[str] = set()
-        self._busy = False
+        self._heard = threading.local()
         self.files: dict[str, Stamp | None] = {}
         self.folders: set[str] = set()
         self.refused: dict[str, None] = {}
@@ -78,10 +96,22 @@ class Recorder:
         real = os.path.realpath(place)
         if _below(real, self._roots) and not _below(real, self._own):
             return real
-        if _below(real, (*self._own, *self._machine)) or not os.path.exists(real) or _below(self._roots[0], (real,)):
+        if _below(real, (*self._own, *self._machine)) or not os.path.exists(real) or _below(self._roots[0], (real,)) or self._importing():
             return None
         self.refused[place] = None
         raise self.refusal()
+
+    def _importing(self) -> bool:
+        """Whether a package that is installed is being imported: what it looks at then is its own business, such as the fonts of the system."""
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001
+        while frame is not None:
+            place = _normal(frame.f_code.co_filename)
+            if _below(place, self._roots) and not _below(place, self._own):
+                return False
+            if frame.f_code.co_name == "<module>" and _below(place, self._own):
+                return True
+            frame = frame.f_back
+        return False
 
     def refusal(self) -> RecipeError:
         """What was read although it is nowhere among the inputs."""
@@ -91,13 +121,15 @@ class Recorder:
         )
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self._busy or (handler := HANDLERS.get(event)) is None:
+        if getattr(self._heard, "busy", False) or (handler := HANDLERS.get(event)) is None:
             return
-        self._busy = True
+        self._heard.busy = True
         try:
-            handler(self, arguments)
+            caller = sys._getframe(2)  # noqa: SLF001
+            if not _removes(caller) and not (event in LISTINGS and _searches(caller)):
+                handler(self, arguments)
         finally:
-            self._busy = False
+            self._heard.busy = False
 
 
 def _import(recorder: Recorder, arguments: tuple[Any, ...]) -> None:
@@ -107,8 +139,17 @@ def _import(recorder: Recorder, arguments: tuple[Any, ...]) -> None:
 
 
 def _listing(recorder: Recorder, arguments: tuple[Any, ...]) -> None:
-    if not sys._getframe(3).f_code.co_filename.startswith(IMPORTLIB):  # noqa: SLF001  # how Python looks for modules; what it finds is opened
-        recorder.lists(arguments[0])
+    recorder.lists(arguments[0])
+
+
+def _searches(caller: FrameType) -> bool:
+    """Whether Python looks for a module or a package; what it finds is opened."""
+    return caller.f_code.co_filename.startswith("<frozen importlib") or "/importlib/" in caller.f_code.co_filename
+
+
+def _removes(caller: FrameType) -> bool:
+    """Whether a folder is removed, whose entries are named from where it lies."""
+    return caller.f_code.co_name.startswith("_rmtree")
 
 
 HANDLERS: dict[str, Callable[[Recorder, tuple[Any, ...]], None]] = {

@@ -185,7 +185,7 @@ def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variabl
     others = tuple(backend for backend in choice.backends if backend != "wasm")
     if not others or "wasm" in (variables.backends or ()) or buildable(engine, graph, choice):
         return choice
-    warnings.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]), stacklevel=2)
+    progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
     return replace(choice, backends=others)
 
 

@@ -15,6 +15,7 @@ from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.reader import Blobs, read_model
+from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
@@ -57,8 +58,8 @@ class KerasConverter:
         self._shapes: Mapping[str, Sequence[int | str]] = {}
         self._batch = batch_size
 
-    handlers = registry.REGISTERED
-    register_handler = staticmethod(registry.register_handler)
+    handlers = REGISTERED
+    register_handler = staticmethod(register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
         """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of facts (then `blobs` gives the slots' values, if any).
