@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-import numpy
+import numpy as np
 import pytest
 
 from webkiln import canonical
@@ -123,7 +123,7 @@ def test_an_installed_package_takes_the_versions_that_it_finds(tmp_path: Path, c
     share.stage("tool").write_text("from webkiln import x\n")
     with Engine(tmp_path / "state", cache=tmp_path / "cache", shared=share) as session:
         document = session._keys.document(Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True)
-    assert document["tools"]["numpy"] == numpy.__version__
+    assert document["tools"]["numpy"] == np.__version__
     assert capsys.readouterr().err == ""
 
 

@@ -39,6 +39,7 @@ class Closures:
         self._package = share.package.name
         self._sources: dict[Path, Source] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
+        self._found: dict[str, list[Path]] = {}
 
     def of(self, roots: tuple[Path, ...]) -> Closure:
         """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
@@ -129,13 +130,13 @@ class Closures:
 
     def _files(self, module: str) -> list[Path]:
         """The files that importing `module` runs: each package's `__init__` on the way and the module itself."""
-        folder = self._share.package
-        found: list[Path] = []
-        parts = module.split(".")[1:]
-        for depth in range(len(parts) + 1):
-            here = folder.joinpath(*parts[:depth])
-            found += filter(Path.is_file, (here / "__init__.py", here.with_suffix(".py")))
-        return found
+        if module not in self._found:
+            above, _, name = module.rpartition(".")
+            found = self._files(above) if above else []
+            here = self._share.package.parent.joinpath(*module.split("."))
+            files = [path for path in (here / "__init__.py", here.with_name(f"{name}.py")) if path.is_file()]
+            self._found[module] = [*found, *files]
+        return self._found[module]
 
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
         key = f"runs:{digest}"
