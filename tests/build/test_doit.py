@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.tree import Tree
+from webkiln import canonical
 from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
 from webkiln.build.tasks import read_variables
@@ -16,7 +17,7 @@ from webkiln.recipe import parse_recipe
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("model=digit", "unknown model 'digit'; valid: toy"),
+        ("model=tox", "unknown model 'tox'; valid: toy; did you mean toy?"),
         ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
@@ -70,7 +71,12 @@ def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
 
 def test_info_forget_and_clean(toy: Tree) -> None:
     toy.build()
-    assert "up-to-date" in toy.doit("info", "lower:toy:wasm")
+    told = toy.doit("info", "lower:toy:wasm")
+    assert "up-to-date" in told
+    assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in told
+    assert "outputs    : \n - program.json\n" in told
+    assert f"source: {toy.root / 'models' / 'toy' / 'model.json'}" in toy.doit("info", "fetch:toy")
+    assert " - dist/toy/manifest.json\n" in toy.doit("info", "bundle:toy")
     toy.doit("forget", "--all")
     assert not toy.build()
     toy.doit("clean")
@@ -157,7 +163,43 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
     output = toy.doit("build", "model=toy", status=2)
     assert output.count("error: ") == 1
     assert "cannot be written" in output
+    assert not toy.log(), "told before anything is built"
     assert "Traceback" not in output
+
+
+def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
+    toy.bundle.mkdir(parents=True)
+    (toy.bundle / "index.js").write_text("mine")
+    output = toy.doit("build", "model=toy", status=2)
+    assert "dist/toy: index.js would be overwritten, which no build wrote" in output
+    assert not toy.log()
+    toy.build("force=yes")
+
+
+def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
+    toy.build()
+    (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
+    (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
+    data = canonical.read(record)
+    canonical.write(record, data | {"temporary": [".webkiln-0123456789abcdef-0", ".webkiln-0123456789abcdef"]})
+    before = toy.bytes()
+    assert not toy.build()
+    assert toy.bytes() == {name: data for name, data in before.items() if not name.startswith(".webkiln-")}
+
+
+def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(toy: Tree, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    (empty / "node").symlink_to(str(shutil.which("node")))
+    for command in (("build",), ("report", "browser=node")):
+        output = toy.doit(*command, "model=toy", PATH=str(empty))
+        assert "warning: dist/toy is built without wasm; emcc is needed and was not found" in output
+        assert "wasm.js" not in toy.bytes()
+    toy.build()
+    assert "wasm.js" in toy.bytes()
+    toy.wipe()
+    assert "without wasm" not in toy.doit("build", "model=toy", PATH=str(empty))
+    assert "wasm.js" in toy.bytes()
 
 
 def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:
