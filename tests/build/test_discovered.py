@@ -286,3 +286,6 @@ def test_an_export_script_its_helper_and_its_data(tmp_path: Path) -> None:
     operator = tree.root / "pipeline" / "webkiln" / "ops" / "conv.py"
     operator.write_text(operator.read_text() + "# a comment\n")
     assert not build() & {"fetch", "load", "reference"}
+    shutil.copyfile(tree.root / "models" / "digits" / "digits.keras", folder / "made.keras")
+    (folder / "recipe.toml").write_text('source = "made.keras"\nbackends = ["js"]\n')
+    assert "fetch" in build(), "the task has the name that it had, and reads nothing of what it read"

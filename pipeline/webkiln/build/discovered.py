@@ -24,25 +24,28 @@ def names_of(action: Action, outcome: Outcome) -> tuple[str, ...]:
     return tuple(sorted(declared | files | folders))
 
 
-def path_of(action: Action, name: str) -> Path:
+def path_of(action: Action, name: str) -> Path | None:
+    """None for a name that an action of other roots gave."""
     index, _, inside = name.partition("/")
-    return Path(os.path.abspath(action.roots[int(index)])) / inside
+    return Path(os.path.abspath(action.roots[int(index)])) / inside if int(index) < len(action.roots) else None
 
 
 def digest_of(action: Action, name: str, digests: FileDigests) -> str:
     """The digest of a file's bytes or of the names in a folder, ABSENT where there is none."""
     path = path_of(action, name)
+    if path is None:
+        return ABSENT
     try:
         if name.endswith("/"):
             return canonical.key(sorted(set(os.listdir(path)) - UNLISTED))
         return digests.digest(path)
-    except (OSError, IndexError):
+    except OSError:
         return ABSENT
 
 
 def scripts_of(action: Action, names: Iterable[str]) -> tuple[Path, ...]:
     """The Python files among what was read."""
-    return tuple(path for name in names if name.endswith(".py") and (path := path_of(action, name)).is_file())
+    return tuple(path for name in names if name.endswith(".py") and (path := path_of(action, name)) is not None and path.is_file())
 
 
 def _name(action: Action, path: str) -> str | None:
