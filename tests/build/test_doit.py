@@ -176,6 +176,17 @@ def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
     toy.build("force=yes")
 
 
+def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> None:
+    toy.build()
+    shutil.rmtree(toy.state)
+    shutil.rmtree(toy.cache)
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    toy.build()
+    assert len(list(toy.bundle.glob("*.bin"))) == 1
+    toy.doit("clean")
+    assert not list(toy.bundle.iterdir())
+
+
 def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
     toy.build()
     (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
