@@ -12,11 +12,11 @@ setup: tools .venv/installed runtime/node_modules/.package-lock.json
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
-	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -q python3-venv; } \
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq python3-venv; } \
 		|| { echo "Python's venv module is missing (on Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip install -qq --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 # TypeScript, which only checks the runtime's types; npm writes the file itself.
@@ -31,9 +31,9 @@ tools:
 	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -q || true; \
+		apt-get update -qq || true; \
 		for package in $$missing; do \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
 		done; \
 	else \
 		echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be built without them" >&2; \

@@ -167,6 +167,11 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
     assert "Traceback" not in output
 
 
+def test_the_end_of_a_build_says_what_became_of_each_bundle(toy: Tree) -> None:
+    assert toy.doit("build", "model=toy").endswith("dist/toy: written\n")
+    assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
+
+
 def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
     toy.bundle.mkdir(parents=True)
     (toy.bundle / "index.js").write_text("mine")

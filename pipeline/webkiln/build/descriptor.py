@@ -46,8 +46,9 @@ class Descriptor:
         self._labels = tuple(labels)
         self._operators = tuple(Path(path).absolute() for path in operators)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph."""
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph. With `force` files that no
+        build wrote are overwritten, which is an OutputError otherwise."""
         folder = Path(folder).absolute()
         backends = choose("backend", [self._backend, *present(folder)], BACKENDS)
         state = cache_folder() / "state" / canonical.digest(str(folder).encode())
@@ -55,8 +56,8 @@ class Descriptor:
             write_graph(self._graph, Path(scratch))
             recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
             action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Choice(backends, self._encoding))
-            engine.check_folder(folder, bundle_files(backends))
-            engine.publish(action, "bundle/", folder)
+            engine.check_folder(folder, bundle_files(backends), force=force)
+            engine.publish(action, "bundle/", folder, force=force)
 
 
 def generate_descriptor(

@@ -52,12 +52,12 @@ def environment(home: Path, pythonpath: Path, given: Mapping[str, str]) -> dict[
     return {**FIXED, **kept, **own, **packages}
 
 
-def furnish(home: Path, given: Mapping[str, str]) -> None:
-    """Make a home with a configuration of Keras, and with what Keras has downloaded for the user."""
+def furnish(home: Path, given: Mapping[str, str], *, downloads: bool) -> None:
+    """Make a home with a configuration of Keras; with `downloads` also with what Keras has downloaded for the user."""
     own, users = home / ".keras", Path(given.get("KERAS_HOME") or Path(given.get("HOME", "/nonexistent")) / ".keras")
     own.mkdir(parents=True)
     canonical.write(own / "keras.json", KERAS)
-    for name in DOWNLOADS:
+    for name in DOWNLOADS if downloads else ():
         folder = users / name
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)

@@ -71,12 +71,12 @@ class Executor(Protocol):
 class Worker:
     """A child process in a group of its own, so that what it started dies with it, with a home of its own."""
 
-    def __init__(self, pythonpath: Path, homes: Path | None = None) -> None:
+    def __init__(self, pythonpath: Path, homes: Path | None = None, *, downloads: bool = False) -> None:
         if homes is not None:
             homes.mkdir(parents=True, exist_ok=True)
         self._home = TemporaryDirectory(prefix="home-", dir=homes, ignore_cleanup_errors=True)
         home = Path(self._home.name)
-        furnish(home, os.environ)
+        furnish(home, os.environ, downloads=downloads)
         self.code: dict[str, str] = {}
         self.log: IO[bytes] = TemporaryFile()  # noqa: SIM115  # lives as long as the worker
         self.process = subprocess.Popen(
@@ -160,7 +160,7 @@ class LocalPool:
 
     def execute(self, job: Job) -> Outcome:
         with self._slots:
-            worker = self._take(job.code) if job.watch is None else Worker(self._pythonpath, self._homes)
+            worker = self._take(job.code) if job.watch is None else Worker(self._pythonpath, self._homes, downloads=True)
             try:
                 answer = worker.ask(_request(job), job.timeout, job.tell)
             except TimeoutError:

@@ -58,6 +58,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
         """Look at everything that will be published before anything is built for it."""
         steps = list(_steps(tasks, selected_tasks))
+        self._ends: list[tuple[Step, str]] = []
         try:
             for step in steps:
                 step.check()
@@ -72,12 +73,24 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
     def skip_uptodate(self, task: Any) -> None:
         if "step" in (task.meta or {}):
             task.meta["step"].engine.progress.skip(task.name)
+            self._tell(task.meta["step"], "up to date")
+
+    def add_success(self, task: Any) -> None:
+        if "step" in (task.meta or {}):
+            self._tell(task.meta["step"], "written")
+
+    def _tell(self, step: "Step", what: str) -> None:
+        if step.folder is not None and step.role:
+            self._ends.append((step, what))
 
     def add_failure(self, task: Any, fail: BaseFail) -> None:
         if not isinstance(fail, UnmetDependency):
             sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
 
     def complete_run(self) -> None:
+        for step, what in self._ends:
+            step.engine.progress.close()
+            self.outstream.write(f"{step.folder}: {what}\n")
         for message in self.runtime_errors:
             sys.stderr.write(f"error: {message}\n")
 
