@@ -57,8 +57,9 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
         """Look at everything that will be published before anything is built for it."""
-        steps = list(_steps(tasks, selected_tasks))
         self._ends: list[tuple[Step, str]] = []
+        self._failed = False
+        steps = list(_steps(tasks, selected_tasks))
         try:
             for step in steps:
                 step.check()
@@ -84,11 +85,12 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             self._ends.append((step, what))
 
     def add_failure(self, task: Any, fail: BaseFail) -> None:
+        self._failed = True
         if not isinstance(fail, UnmetDependency):
             sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
 
     def complete_run(self) -> None:
-        for step, what in self._ends:
+        for step, what in () if self._failed or self.runtime_errors else self._ends:
             step.engine.progress.close()
             self.outstream.write(f"{step.folder}: {what}\n")
         for message in self.runtime_errors:
