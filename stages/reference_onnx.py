@@ -18,6 +18,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     folder = inputs.get("external/")
     model, _ = read_model(inputs["source"], folder)
     table = input_table(model, params["dims"], params["input_shapes"], params.get("sample_sizes") or {})
+    stage.tell("computes onnxruntime's outputs")
     reference, layers = compute_reference(inputs["source"], table, folder)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         with outputs[role].open("wb") as file:

@@ -16,6 +16,7 @@ from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
 from webkiln.frontends.keras.reader import Blobs, read_model
+from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
@@ -62,8 +63,8 @@ class KerasConverter:
         self._batch = batch_size
         self._work = ""
 
-    handlers = registry.REGISTERED
-    register_handler = staticmethod(registry.register_handler)
+    handlers = REGISTERED
+    register_handler = staticmethod(register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
         """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of facts (then `blobs` gives the slots' values, if any).
