@@ -1,22 +1,22 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make fuzz-files [n=5000]
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000]
 
 PYTHON ?= python3
 BIN := .venv/bin
-VARIABLES := $(foreach name,model encoding browser layers weights,$(if $($(name)),$(name)=$($(name))))
+VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
 # command:package, for Debian and Ubuntu
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools
 
-.PHONY: setup tools build verify report models test check conformance bench
+.PHONY: setup tools build verify report models test check conformance bench fuzz soak
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
-	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -q python3-venv; } \
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq python3-venv; } \
 		|| { echo "Python's venv module is missing (on Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip install -qq --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 # TypeScript, which only checks the runtime's types; npm writes the file itself.
@@ -31,27 +31,22 @@ tools:
 	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -q || true; \
+		apt-get update -qq || true; \
 		for package in $$missing; do \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
 		done; \
 	else \
 		echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be built without them" >&2; \
 	fi
 
-# Without compilers the js backend is still built; an explicit backend=... is taken as it is.
-build: setup
-	@backends="$(backend)"; \
-	[ -n "$$backends" ] || { backends=$$($(BIN)/webkiln tools --backends); [ "$$backends" != wasm,js ] || backends=; }; \
-	$(BIN)/doit build $(VARIABLES) $${backends:+backend=$$backends}
-
-verify report: setup
-	$(BIN)/doit $@ $(VARIABLES) $(if $(backend),backend=$(backend))
+# Which backends a bundle has, its recipe says; without compilers, and where the cache has no result of theirs, wasm is left out.
+build verify report: setup
+	@$(BIN)/doit $@ $(VARIABLES)
 
 # The published networks, on the backends that they are verified on.
 models: setup
-	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(VARIABLES)
-	$(BIN)/doit verify model=mobilenetv2,unet $(VARIABLES)
+	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(if $(weights),weights=$(weights))
+	$(BIN)/doit verify model=mobilenetv2,unet $(if $(weights),weights=$(weights))
 
 test: setup
 	$(BIN)/pytest
@@ -69,6 +64,10 @@ check: setup
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+
+# Random edits, each followed by a build that is compared with one from nothing.
+soak: setup
+	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 
 # Random graphs on every backend against the numpy references.
 fuzz: setup

@@ -34,6 +34,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         case "url":
             _download(params["url"], params["sha256"], target)
         case "export":
+            stage.tell("runs the export script")
             with isolated():
                 _export(inputs["script.py"], params["function"], params["parameters"], target)
         case "module":
@@ -54,9 +55,10 @@ def _download(url: str, sha256: str, target: Path) -> None:
         raise RecipeError(f"source: url {url!r} is neither https nor http")
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response, target.open("wb") as file:  # noqa: S310 - the scheme is checked above
-            size = 0
+            size, whole = 0, int(response.headers.get("Content-Length") or 0)
             while chunk := response.read(CHUNK):
                 size += len(chunk)
+                stage.tell(f"{size / 1e6:.0f}{f' of {whole / 1e6:.0f}' if whole else ''} MB")
                 if size > MAX_BYTES:
                     raise SourceError(f"{url}: sends more than {MAX_BYTES} bytes; refused")
                 file.write(chunk)

@@ -17,6 +17,7 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    stage.tell("imports Keras")
     keras = import_keras("reference outputs are what Keras computes")
     trust_source = bool(params.get("trust_source"))
     plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
@@ -28,6 +29,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         else:
             facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
             model = load_with_keras(inputs["source"], trust_source=trust_source)
+    stage.tell("computes Keras's outputs")
     table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {}, params.get("sample_sizes") or {})
     reference, layers = compute_reference(keras, model, facts, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):

@@ -18,6 +18,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     model, _ = read_model(inputs["source"], folder)
     table = input_table(model, params["dims"], params["input_shapes"], params.get("sample_sizes") or {})
     given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
+    stage.tell("computes onnxruntime's outputs")
     reference, layers = compute_reference(inputs["source"], table, folder, given)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)

@@ -239,7 +239,15 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     sizes = {path.name: {"bytes": path.stat().st_size, "brotli": brotli_size(path.read_bytes())} for path in shipped}
     passed = all(row["passed"] for result in results for row in result["outputs"])
     outputs["report.html"].write_text(page(params["name"], passed, results, sizes), "utf-8")
-    summary = {"schema": "webkiln.verification/1", "name": params["name"], "passed": passed, "results": results, "sizes": sizes}
+    files = {"report.html": {"bytes": outputs["report.html"].stat().st_size, "sha256": canonical.file_digest(outputs["report.html"])}}
+    summary = {
+        "schema": "webkiln.verification/1",
+        "name": params["name"],
+        "passed": passed,
+        "results": results,
+        "sizes": sizes,
+        "files": files,
+    }
     canonical.write(outputs["verification.json"], summary)
 
 

@@ -1,13 +1,18 @@
 """The command `webkiln`: a table of subcommands, each a module of `webkiln.commands`."""
 
 import argparse
+import re
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from types import ModuleType
+from typing import Any, NoReturn
 
 from webkiln.errors import UserError
+from webkiln.recipe import similar
 
 COMMANDS = {
     "build": "compile a model file to a bundle",
@@ -19,18 +24,46 @@ COMMANDS = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """Errors that name what was nearly written."""
+
+    def options(self) -> list[str]:
+        return [text for action in self._actions for text in action.option_strings]
+
+    def error(self, message: str) -> NoReturn:
+        if match := re.search(r"argument COMMAND: invalid choice: '([^']*)'", message):
+            message = f"unknown command {match[1]!r}; valid: {', '.join(COMMANDS)}{similar(match[1], COMMANDS)}"
+        self.print_usage(sys.stderr)
+        self.exit(2, f"error: {message}\n")
+
+
+class Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"webkiln {version('webkiln')}")
+        parser.exit()
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns 0, 2 for what the user can mend, 1 for a defect of webkiln."""
+    warnings.showwarning = _show_warning
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(prog="webkiln", description="Compile trained neural networks to web bundles.")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser = Parser(prog="webkiln", description="Compile trained neural networks to web bundles.", allow_abbrev=False)
+    parser.add_argument("--version", action=Version, nargs=0, help="show the version of webkiln")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     modules: dict[str, ModuleType] = {}
     for name, purpose in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=purpose, description=purpose)
+        subparser = subparsers.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
         if given[:1] == [name]:
             modules[name] = import_module(f"webkiln.commands.{name}")
             modules[name].add_arguments(subparser)
-    options = parser.parse_args(given)
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        subparser = subparsers.choices[options.command]
+        subparser.error(f"unknown option {unknown[0]!r}{similar(unknown[0].partition('=')[0], subparser.options())}")
     try:
         return int(modules[options.command].run(options))
     except UserError as error:

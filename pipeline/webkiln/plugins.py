@@ -21,6 +21,7 @@ def import_file(path: Path) -> ModuleType:
     """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails."""
     if not path.is_file():
         raise SourceError(f"plugin {path}: there is no such file")
+    path = path.resolve()
     name = f"{PREFIX}{file_digest(path)[:16]}"
     if name in sys.modules:
         return sys.modules[name]

@@ -3,7 +3,7 @@
 import re
 import sys
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,15 @@ class Recipe:
     on_request: bool = False
     dims: Mapping[str, int | str] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+    project: Path = field(default_factory=Path.cwd)
+    reads: tuple[Path, ...] = ()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """Where the model's own code may read: the project, the folders of its files, and what `reads` lists. Empty where it has no such code."""
+        files = [*self.plugins, *self.operators, *([self.source.script] if isinstance(self.source, ExportSource) else [])]
+        folders = [path.parent for path in files] + ([self.source.root] if isinstance(self.source, ModuleSource) else [])
+        return tuple(dict.fromkeys((self.project, *folders, *self.reads))) if folders or self.trust_source else ()
 
     @property
     def is_onnx(self) -> bool:
@@ -89,10 +98,18 @@ def choose(what: str, values: Collection[str], valid: Collection[str], where: st
     """Check names against the valid ones and put them in the order of those; raises RecipeError that lists them."""
     for value in values:
         if value not in valid:
-            raise RecipeError(f"{where + ': ' if where else ''}unknown {what} {value!r}; valid: {', '.join(valid)}")
+            raise RecipeError(f"{where + ': ' if where else ''}unknown {what} {value!r}; valid: {', '.join(valid)}{similar(value, valid)}")
     if not values:
         raise RecipeError(f"{where + ': ' if where else ''}no {what} given; valid: {', '.join(valid)}")
     return tuple(value for value in valid if value in values)
+
+
+def similar(value: str, valid: Iterable[str]) -> str:
+    """`; did you mean wasm?` where a name is nearly a valid one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(value, list(valid), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def read_recipes(folder: Path) -> dict[str, Recipe]:
@@ -139,6 +156,8 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         on_request=data.get("on_request", False),
         dims=dict(data.get("dims", {})),
         values=dict(data.get("values", {})),
+        project=folder.parents[min(1, len(folder.parents) - 1)],
+        reads=tuple(folder / item for item in data.get("reads", ())),
     )
     return checked(recipe, where)
 
@@ -242,6 +261,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
     "plugins": ("a list of Python files", _strings),
     "operators": ("a list of Python files", _strings),
+    "reads": ("a list of files and folders", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
     "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
     "dims": ("a table: name of a size in the ONNX file = a positive size, or another name", lambda v: _table(v, _size_or_name)),

@@ -25,7 +25,7 @@ def _retrain_toy(tree: Tree) -> None:
 
 
 def _retrain_digits(tree: Tree) -> None:
-    path = tree.root / "models" / "digits" / "digits.keras"
+    (path,) = (tree.root / "models" / "digits").glob("*.keras")
     with zipfile.ZipFile(path) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     weights = io.BytesIO(files["model.weights.h5"])

@@ -1,8 +1,11 @@
 """`webkiln build` and `generate_descriptor` run the same actions without a dodo.py."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.build.tree import Tree
 
@@ -33,7 +36,9 @@ def python(tree: Tree, *arguments: str, status: int = 0) -> str:
 def test_build_shares_its_actions_with_the_dag(toy: Tree) -> None:
     toy.build()
     output = python(toy, "-m", "webkiln.cli", "build", "models/toy/model.json", "--name", "toy", "-o", "public/toy")
-    assert all(line.endswith("  cached") for line in output.splitlines())
+    lines = output.splitlines()
+    told = next(number for number, line in enumerate(lines) if line.startswith("public/toy: "))
+    assert all(line.endswith("  cached") for line in lines[:told])
     found = {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()}
     assert found == toy.bytes()
 
@@ -51,6 +56,63 @@ def test_build_tells_user_errors_in_one_line(toy: Tree) -> None:
         assert message in output
         assert "Traceback" not in output
         assert not (toy.root / "public").exists()
+
+
+def webkiln(tree: Tree, *arguments: str, status: int = 0) -> str:
+    return python(tree, "-m", "webkiln.cli", *arguments, status=status)
+
+
+def test_the_end_of_a_build_says_what_was_made(toy: Tree) -> None:
+    command = ("build", "models/toy/model.json", "-o", "public/toy")
+    told = webkiln(toy, *command)
+    assert re.search(
+        r"^public/toy: written\n  backends  wasm, js\n  encoding  float32\n  code      .*, .* with brotli\n  weights   .*, .* with brotli\n"
+        r"  import \{ load \} from '\./public/toy/index\.js';$",
+        told,
+        re.MULTILINE,
+    )
+    assert re.search(r"^\[ *1/\d\d\] fetch:model  \d+\.\d s", told, re.MULTILINE)
+    assert webkiln(toy, *command).startswith("public/toy: up to date\n")
+    assert "(wasm is no longer in it)" in webkiln(toy, *command, "--backend", "js")
+
+
+def test_encodings_are_a_list(toy: Tree) -> None:
+    told = webkiln(toy, "build", "models/toy/model.json", "-o", "public/toy", "--encoding", "int8,float32", "--backend", "js")
+    assert re.findall(r"^(public/\S+): written\n  backends  js\n  encoding  (\w+)", told, re.MULTILINE) == [
+        ("public/toy", "float32"),
+        ("public/toy-int8", "int8"),
+    ]
+
+
+def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
+    public = toy.root / "public"
+    public.mkdir()
+    (public / "package.json").write_text("{}")
+    told = webkiln(toy, "build", "models/toy/model.json", "-o", "public", "--name", "toy", status=2)
+    assert told.startswith("error: ")
+    assert "package.json would be overwritten, which no build wrote" in told
+    webkiln(toy, "build", "models/toy/model.json", "-o", "public", "--force")
+    assert "error: " in webkiln(toy, "build", "models/toy/model.json", "-o", "dodo.py/x", status=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("biuld",), "unknown command 'biuld'; valid: build, diff, explain, inspect, run, tools; did you mean build?"),
+        (("build", "x.keras", "-o", "p", "--encodin=int8"), "unknown option '--encodin=int8'; did you mean --encoding?"),
+        (("build", "models/toy/model.json", "-o", "p", "--backend", "wsm"), "did you mean wasm?"),
+        (("build", "models/toy/model.json", "-o", "p", "--encoding", "flaot32"), "did you mean float32?"),
+        (("build", "tyo", "-o", "p"), "did you mean toy?"),
+    ],
+)
+def test_what_was_nearly_written_is_named(toy: Tree, arguments: tuple[str, ...], message: str) -> None:
+    told = webkiln(toy, *arguments, status=2)
+    assert message in told
+    assert "Traceback" not in told
+
+
+def test_the_version(toy: Tree) -> None:
+    assert re.fullmatch(r"webkiln \d[\w.]*\n", webkiln(toy, "--version"))
 
 
 def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> None:

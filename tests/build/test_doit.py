@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.tree import Tree
+from webkiln import canonical
 from webkiln.build.graph import ModelGraph
 from webkiln.build.share import share
 from webkiln.build.tasks import read_variables
@@ -16,16 +17,18 @@ from webkiln.recipe import parse_recipe
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("model=digit", "unknown model 'digit'; valid: toy"),
+        ("model=tox", "unknown model 'tox'; valid: toy; did you mean toy?"),
         ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
         ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
-        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights"),
+        ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights, force"),
         ("backend=", "no backend given; valid: webgpu, wasm, webgl, js"),
     ],
 )
 def test_unknown_variables_and_values_list_the_valid_ones(toy: Tree, argument: str, message: str) -> None:
-    assert toy.doit("build", argument, status=2) == f"error: {message}\n"
+    output = toy.doit("build", argument, status=2)
+    assert output.startswith(f"error: {message}")
+    assert output.count("\n") == 1
 
 
 def test_list_shows_groups_and_all_shows_every_task(toy: Tree) -> None:
@@ -68,7 +71,12 @@ def test_a_failed_verification_is_repeated_with_layers(toy: Tree) -> None:
 
 def test_info_forget_and_clean(toy: Tree) -> None:
     toy.build()
-    assert "up-to-date" in toy.doit("info", "lower:toy:wasm")
+    told = toy.doit("info", "lower:toy:wasm")
+    assert "up-to-date" in told
+    assert "inputs     : \n - graph.json: graph.json of optimize:toy:sort_nothing\n" in told
+    assert "outputs    : \n - program.json\n" in told
+    assert f"source: {toy.root / 'models' / 'toy' / 'model.json'}" in toy.doit("info", "fetch:toy")
+    assert " - dist/toy/manifest.json\n" in toy.doit("info", "bundle:toy")
     toy.doit("forget", "--all")
     assert not toy.build()
     toy.doit("clean")
@@ -134,12 +142,17 @@ def test_the_users_own_files_in_a_bundle_folder_stay(toy: Tree) -> None:
     (toy.bundle / "index.html").write_text("mine")
     (toy.bundle / "pages").mkdir()
     (toy.bundle / "pages" / "about.html").write_text("mine too")
-    (toy.bundle / "js.js").write_text("damaged")
+    (toy.bundle / "js.js").write_text("changed")
     toy.edit("models/toy/model.json", "0.5", "0.75")
-    toy.build()
+    before = len(toy.log())
+    for command in ("build", "verify"):
+        assert "js.js would be overwritten, changed since a build wrote it" in toy.doit(command, "model=toy", status=2)
+    assert len(toy.log()) == before, "refused before anything is built"
+    assert (toy.bundle / "js.js").read_text() == "changed"
+    toy.build("force=yes")
     assert (toy.bundle / "index.html").read_text() == "mine"
     assert (toy.bundle / "pages" / "about.html").read_text() == "mine too"
-    assert (toy.bundle / "js.js").read_text() != "damaged"
+    assert (toy.bundle / "js.js").read_text() != "changed"
     assert len(list(toy.bundle.glob("*.bin"))) == 1
     toy.doit("clean")
     assert {path.name for path in toy.bundle.iterdir()} == {"index.html", "pages"}
@@ -150,7 +163,59 @@ def test_an_unwritable_destination_is_one_error(toy: Tree) -> None:
     output = toy.doit("build", "model=toy", status=2)
     assert output.count("error: ") == 1
     assert "cannot be written" in output
+    assert not toy.log(), "told before anything is built"
     assert "Traceback" not in output
+
+
+def test_the_end_of_a_build_says_what_became_of_each_bundle(toy: Tree) -> None:
+    assert toy.doit("build", "model=toy").endswith("dist/toy: written\n")
+    assert toy.doit("build", "model=toy") == "dist/toy: up to date\n"
+
+
+def test_what_no_build_wrote_is_told_before_the_build(toy: Tree) -> None:
+    toy.bundle.mkdir(parents=True)
+    (toy.bundle / "index.js").write_text("mine")
+    output = toy.doit("build", "model=toy", status=2)
+    assert "dist/toy: index.js would be overwritten, which no build wrote" in output
+    assert not toy.log()
+    toy.build("force=yes")
+
+
+def test_a_bundle_says_what_it_consists_of_where_all_else_is_lost(toy: Tree) -> None:
+    toy.build()
+    shutil.rmtree(toy.state)
+    shutil.rmtree(toy.cache)
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    toy.build()
+    assert len(list(toy.bundle.glob("*.bin"))) == 1
+    toy.doit("clean")
+    assert not list(toy.bundle.iterdir())
+
+
+def test_a_publication_that_was_cut_short_is_finished(toy: Tree) -> None:
+    toy.build()
+    (record,) = (path for path in (toy.cache / "published").iterdir() if not path.suffix)
+    (toy.bundle / ".webkiln-0123456789abcdef-0").write_text("half a copy")
+    data = canonical.read(record)
+    canonical.write(record, data | {"temporary": [".webkiln-0123456789abcdef-0", ".webkiln-0123456789abcdef"]})
+    before = toy.bytes()
+    assert not toy.build()
+    assert toy.bytes() == {name: data for name, data in before.items() if not name.startswith(".webkiln-")}
+
+
+def test_without_compilers_wasm_is_left_out_unless_it_was_built_elsewhere(toy: Tree, tmp_path: Path) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    (empty / "node").symlink_to(str(shutil.which("node")))
+    for command in (("build",), ("report", "browser=node")):
+        output = toy.doit(*command, "model=toy", PATH=str(empty))
+        assert "warning: dist/toy is built without wasm; emcc is needed and was not found" in output
+        assert "wasm.js" not in toy.bytes()
+    toy.build()
+    assert "wasm.js" in toy.bytes()
+    toy.wipe()
+    assert "without wasm" not in toy.doit("build", "model=toy", PATH=str(empty))
+    assert "wasm.js" in toy.bytes()
 
 
 def test_a_dodo_of_ones_own_needs_two_lines(toy: Tree, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """The engine on actions of one's own, without doit."""
 
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from webkiln import canonical
@@ -96,17 +98,33 @@ def test_each_file_of_a_batch_is_cached_on_its_own_and_shared(share: Share) -> N
     assert log.count(".c") == 3, "each distinct text was compiled once"
 
 
-def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(share: Share) -> None:
+def test_another_tool_than_the_locked_one_is_keyed_apart_with_a_warning(share: Share, capsys: pytest.CaptureFixture[str]) -> None:
     stage(share, "tool", "outputs['out'].write_text('x')")
     action = Action("tool:m", "tool", ("out",), tools=("node",))
-    with engine(share) as session, pytest.warns(UserWarning, match="node is .* here, 1 in the lock file"):
+    with engine(share) as session:
         session.run(action)
+    assert re.fullmatch(r"warning: node is \d+ here, 1 in the lock file; results are kept apart\n", capsys.readouterr().err)
     assert events(share, "execute") == 1
     with engine(share) as session:
         assert session.current(action) is not None
     (share.root / "toolchain.lock").write_text('[tools]\nnode = "2"\n')
-    with engine(share) as session, pytest.warns(UserWarning, match="2 in the lock file"):
+    with engine(share) as session:
         assert session.current(action) is not None, "what really ran has not changed"
+    assert "2 in the lock file" in capsys.readouterr().err
+
+
+def test_an_installed_package_takes_the_versions_that_it_finds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    package = tmp_path / "webkiln"
+    share = Share(package / "_share", package)
+    (share.root / "stages").mkdir(parents=True)
+    (share.root / "toolchain.lock").write_text('[tools]\nnode = "1"\n')
+    (share.root / "requirements.lock").write_text("numpy==0.1\n")
+    (package / "x.py").write_text("import numpy\n")
+    share.stage("tool").write_text("from webkiln import x\n")
+    with Engine(tmp_path / "state", cache=tmp_path / "cache", shared=share) as session:
+        document = session._keys.document(Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True)
+    assert document["tools"]["numpy"] == np.__version__
+    assert capsys.readouterr().err == ""
 
 
 def test_a_missing_tool_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

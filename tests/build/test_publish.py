@@ -1,12 +1,18 @@
-"""A destination changes as a whole or not at all."""
+"""Publishing changes what builds wrote and nothing else, whatever stops it."""
 
 import errno
+import json
+import os
 import shutil
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.build.system_calls import killed_at
+from webkiln import canonical
 from webkiln.build.action import ActionResult
 from webkiln.build.digests import FileDigests
 from webkiln.build.publish import Publisher
@@ -15,22 +21,30 @@ from webkiln.errors import OutputError
 
 
 class Bench:
+    """A folder and a publisher that has just been started; `publish(index="1")` publishes a file `index.js` that holds `1`."""
+
     def __init__(self, root: Path) -> None:
         self.root = root
         self.store = LocalStore(root / "blobs")
-        self.publisher = Publisher(self.store, FileDigests(root / "digests.json"), root / "state")
         self.folder = root / "public" / "m"
 
-    def publish(self, **texts: str) -> bool:
+    @property
+    def publisher(self) -> Publisher:
+        return Publisher(self.store, FileDigests(self.root / "digests.json"), self.root / "published")
+
+    def result(self, **texts: str) -> ActionResult:
         outputs = {}
         for name, text in texts.items():
             path = self.root / "scratch"
             path.write_text(text)
-            outputs[f"bundle/{name}"] = self.store.put(path)
-        return self.publisher.publish(ActionResult(outputs), "bundle/", self.folder, whole=True)
+            outputs[f"bundle/{name}.js"] = self.store.put(path)
+        return ActionResult(outputs)
+
+    def publish(self, *, force: bool = False, whole: bool = True, **texts: str) -> bool:
+        return self.publisher.publish(self.result(**texts), "bundle/", self.folder, whole=whole, force=force)
 
     def texts(self) -> dict[str, str]:
-        return {path.name: path.read_text() for path in self.folder.iterdir()}
+        return {path.relative_to(self.folder).as_posix(): path.read_text() for path in self.folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -42,7 +56,7 @@ def test_files_of_an_earlier_build_go_and_others_stay(bench: Bench) -> None:
     bench.publish(a="1", b="2")
     (bench.folder / "mine").write_text("mine")
     bench.publish(a="3", c="4")
-    assert bench.texts() == {"a": "3", "c": "4", "mine": "mine"}
+    assert bench.texts() == {"a.js": "3", "c.js": "4", "mine": "mine"}
 
 
 def test_a_full_disk_changes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,25 +72,206 @@ def test_a_full_disk_changes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(shutil, "copyfile", copyfile)
     with pytest.raises(OutputError, match=r"public/m: cannot be written: No space left"):
         bench.publish(a="3", b="4")
-    assert bench.texts() == {"a": "1", "b": "2"}
-    assert [path.name for path in bench.folder.parent.iterdir()] == ["m"]
-
-
-def test_a_swap_that_was_killed_is_tidied_up(bench: Bench) -> None:
-    bench.publish(a="1")
-    (bench.folder / "mine").write_text("mine")
-    bench.folder.rename(bench.folder.with_name(".m.1-abc.old"))
-    bench.folder.with_name(".m.1-abd.new").mkdir()
-    bench.publish(a="2")
-    assert bench.texts() == {"a": "2", "mine": "mine"}
-    assert [path.name for path in bench.folder.parent.iterdir()] == ["m"]
+    assert bench.texts() == {"a.js": "1", "b.js": "2"}
 
 
 def test_a_damaged_blob_changes_nothing(bench: Bench) -> None:
     bench.publish(a="1")
-    path = bench.root / "scratch"
-    path.write_text("2")
-    blob = bench.store.put(path)
-    bench.store.path(blob.sha256).unlink()
-    assert not bench.publisher.publish(ActionResult({"bundle/a": blob}), "bundle/", bench.folder, whole=True)
-    assert bench.texts() == {"a": "1"}
+    result = bench.result(a="2")
+    bench.store.path(result.outputs["bundle/a.js"].sha256).unlink()
+    assert not bench.publisher.publish(result, "bundle/", bench.folder, whole=True)
+    assert bench.texts() == {"a.js": "1"}
+
+
+@pytest.mark.parametrize("kind", ["file", "changed", "link", "folder"])
+def test_what_no_build_wrote_is_not_overwritten(bench: Bench, kind: str) -> None:
+    path = bench.folder / "index.js"
+    bench.folder.mkdir(parents=True)
+    if kind == "file":
+        path.write_text("mine")
+    elif kind == "changed":
+        bench.publish(index="1")
+        path.write_text("mine")
+    elif kind == "link":
+        (bench.root / "mine").write_text("mine")
+        path.symlink_to(bench.root / "mine")
+    else:
+        path.mkdir()
+    for publish in (lambda: bench.publisher.check(bench.folder, ["index.js"]), lambda: bench.publish(index="2", a="3")):
+        with pytest.raises(OutputError, match=r"public/m: index\.js would be overwritten"):
+            publish()
+    if kind != "folder":
+        assert bench.texts() == {"index.js": "mine"}
+        assert bench.publish(force=True, index="2")
+        assert bench.texts() == {"index.js": "2"}
+        assert not path.is_symlink()
+    if kind == "link":
+        assert (bench.root / "mine").read_text() == "mine"
+
+
+def test_what_is_there_already_is_nobodys_loss(bench: Bench) -> None:
+    bench.folder.mkdir(parents=True)
+    (bench.folder / "index.js").write_text("1")
+    assert bench.publish(index="1")
+    assert bench.publish(index="2")
+
+
+def test_links_to_the_folder_its_mode_and_empty_folders_stay(bench: Bench) -> None:
+    real = bench.root / "real"
+    (real / "empty").mkdir(parents=True)
+    real.chmod(0o2750)
+    bench.folder.parent.mkdir()
+    bench.folder.symlink_to(real)
+    inode = real.stat().st_ino
+    bench.publish(index="1", a="1")
+    (real / "a.js").chmod(0o640)
+    bench.publish(index="2", a="2")
+    bench.publisher.remove(bench.folder)
+    bench.publish(index="3", a="3")
+    assert bench.folder.is_symlink()
+    assert real.stat().st_ino == inode
+    assert stat.S_IMODE(real.stat().st_mode) == 0o2750
+    assert (real / "empty").is_dir()
+    bench.publisher.remove(bench.folder)
+    assert [path.name for path in real.iterdir()] == ["empty"]
+
+
+def test_modes_that_the_user_gave_stay(bench: Bench) -> None:
+    bench.publish(a="1")
+    (bench.folder / "a.js").chmod(0o640)
+    bench.publish(a="2")
+    assert stat.S_IMODE((bench.folder / "a.js").stat().st_mode) == 0o640
+
+
+def test_publishing_here_leaves_the_shell_where_it_is(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.folder.mkdir(parents=True)
+    monkeypatch.chdir(bench.folder)
+    bench.folder = Path()
+    bench.publish(a="1")
+    bench.publish(a="2")
+    assert Path.cwd().is_dir()
+    assert Path("a.js").read_text() == "2"
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_removing_takes_what_was_published(bench: Bench, forgotten: bool) -> None:
+    bench.publish(a="1", b="2")
+    (bench.folder / "b.js").write_text("mine")
+    if forgotten:
+        shutil.rmtree(bench.root / "published")
+    assert bench.publisher.remove(bench.folder) == ([] if forgotten else ["b.js"])
+    assert bench.texts() == ({"a.js": "1", "b.js": "mine"} if forgotten else {"b.js": "mine"})
+
+
+HOSTILE = (
+    "../../precious",
+    "/{root}/precious",
+    "x/../../../precious",
+    "link/precious",
+    "precious",
+    ".",
+    "..",
+    "",
+    "a\0b",
+    "CON",
+    "/dev/null",
+    "index.js/..",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("where", ["manifest", "record", "temporary"])
+def test_no_list_of_files_reaches_what_no_build_wrote(bench: Bench, name: str, where: str) -> None:
+    name = name.replace("{root}", str(bench.root))
+    bench.publish(a="1")
+    for folder in (bench.root, bench.folder):
+        (folder / "precious").write_text("precious")
+    (bench.folder / "link").symlink_to(bench.root)
+    digest = canonical.digest(b"precious")
+    if where == "manifest":
+        files = {name: {"sha256": digest, "bytes": 8}}
+        canonical.write(bench.folder / "manifest.json", {"schema": "webkiln.bundle/1", "files": files, "backends": {}})
+    else:
+        (record,) = (path for path in (bench.root / "published").iterdir() if not path.suffix)
+        data = json.loads(record.read_text())
+        record.write_text(
+            json.dumps(data | ({"temporary": [name]} if where == "temporary" else {"files": data["files"] | {name: [digest]}}))
+        )
+    before = {path: path.read_text() for path in bench.root.rglob("precious") if "link" not in path.parts}
+    if (where, name) == ("record", "precious"):
+        return  # a record is webkiln's own: what it says of a plain name with this digest was published
+    bench.publish(a="2")
+    bench.publisher.remove(bench.folder)
+    assert {path: path.read_text() for path in before} == before
+    assert (bench.folder / "link").is_symlink()
+
+
+def _kills(bench: Bench, **texts: str) -> Iterator[int]:
+    """Every system call of a publication, from the same beginning; each time it is killed there."""
+    saved = bench.root.parent / "saved"
+    shutil.copytree(bench.root, saved, symlinks=True)
+    number = 0
+    while True:
+        number += 1
+        ended = not killed_at(number, lambda: bench.publish(**texts))
+        yield number
+        if ended:
+            return
+        shutil.rmtree(bench.root)
+        shutil.copytree(saved, bench.root, symlinks=True)
+
+
+def test_a_kill_at_any_system_call_costs_nothing(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "bench")
+    bench.root.mkdir()
+    old = {"index": "old 1", "runtime": "old 2", "gone": "old 3", "same": "same"}
+    new = {"index": "new 1", "runtime": "new 2", "more": "new 4", "same": "same"}
+    bench.publish(**old)
+    bench.result(**new)
+    mine = {"mine.txt": "mine", ".hidden": "mine", "sub/page.html": "mine", "zebra.js": "mine"}
+    for name, text in mine.items():
+        (bench.folder / name).parent.mkdir(exist_ok=True)
+        (bench.folder / name).write_text(text)
+    before, after = ({f"{name}.js": text for name, text in texts.items()} for texts in (old, new))
+    seen = set()
+    for _ in _kills(bench, **new):
+        texts = bench.texts()
+        assert {name: texts.pop(name) for name in mine} == mine
+        if "index.js" in texts:
+            bundle = {name: text for name, text in texts.items() if not name.startswith(".webkiln-")}
+            assert bundle == before or after.items() <= bundle.items(), "what loads is the old bundle or the new one"
+        seen.add(tuple(sorted(texts.items())))
+        assert bench.publish(**new)
+        assert bench.texts() == after | mine
+        assert bench.publisher.intact(bench.result(**new), "bundle/", bench.folder)
+    assert len(seen) > 8, "the kills hit publishing in many states"
+
+
+def test_a_kill_while_removing_costs_nothing(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "bench")
+    bench.root.mkdir()
+    bench.publish(index="1", a="2", b="3")
+    (bench.folder / "mine").write_text("mine")
+    shutil.copytree(bench.root, tmp_path / "saved")
+    number, ended = 0, False
+    while not ended:
+        number += 1
+        ended = not killed_at(number, lambda: bench.publisher.remove(bench.folder))
+        assert (bench.folder / "mine").read_text() == "mine"
+        bench.publisher.remove(bench.folder)
+        assert bench.texts() == {"mine": "mine"}
+        shutil.rmtree(bench.root)
+        shutil.copytree(tmp_path / "saved", bench.root)
+    assert number > 20
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_the_build(bench: Bench) -> None:
+    bench.folder.parent.mkdir()
+    bench.folder.parent.chmod(0o555)
+    (bench.root / "file").write_text("")
+    with pytest.raises(OutputError, match="is a file"):
+        bench.publisher.check(bench.root / "file" / "m", ["index.js"])
+    if os.geteuid():
+        with pytest.raises(OutputError, match="no permission"):
+            bench.publisher.check(bench.folder, ["index.js"])
+    bench.folder.parent.chmod(0o755)

@@ -99,7 +99,7 @@ def after_compiling(clone: Clone, printed: str) -> None:
     assert re.search(r"^conv +Conv Relu +float32\[1,14,14,8\] +224$", printed, re.MULTILINE)
     manifest = read_manifest(clone.root / "public" / "my")
     assert manifest["encoding"] == "float16"
-    assert set(manifest["backends"]) == {"wasm", "js"}
+    assert set(manifest["backends"]) == {"webgpu", "wasm", "webgl", "js"}
 
 
 def after_running(clone: Clone, printed: str) -> None:
@@ -118,7 +118,7 @@ def after_verifying(clone: Clone, printed: str) -> None:
     assert "js in chromium: natural0/scores" in printed
     report = json.loads((clone.root / "dist" / "digits" / "verification.json").read_text())
     assert report["passed"]
-    assert {result["backend"] for result in report["results"]} == {"wasm", "js"}
+    assert {result["backend"] for result in report["results"]} == {"webgpu", "wasm", "webgl", "js"}
     sizes = {name: size["brotli"] for name, size in report["sizes"].items()}
     shared = sum(sizes[name] for name in ("index.js", "runtime.js", "worker.js", "webdnn.js"))
     wasm, js = map(int, re.findall(r"(\d+) KB(?: in brotli)? for (?:wasm|js)", (ROOT / "README.md").read_text()))

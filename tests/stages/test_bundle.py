@@ -11,6 +11,7 @@ import pytest
 
 from tests.runtime import fake_bundle
 from webkiln import canonical
+from webkiln.build.names import BLOB, bundle_files, may_be_published
 from webkiln.codegen.scripts import compact, strip_comments
 from webkiln.errors import RecipeError
 
@@ -30,6 +31,12 @@ def test_manifest_lists_every_file(bundle: Path) -> None:
     assert set(files) == {path.name for path in bundle.iterdir()} - {"manifest.json"}
     for name, entry in files.items():
         assert entry == {"bytes": (bundle / name).stat().st_size, "sha256": canonical.file_digest(bundle / name)}
+
+
+def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
+    backends = canonical.read(bundle / "manifest.json")["backends"]
+    assert {path.name for path in bundle.iterdir() if not BLOB.fullmatch(path.name)} == set(bundle_files(backends))
+    assert all(may_be_published(path.name) for path in bundle.iterdir())
 
 
 def test_runtime_is_small(bundle: Path) -> None:

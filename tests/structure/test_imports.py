@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from webkiln.build.closure import Closures
+from webkiln.build.digests import FileDigests
+from webkiln.build.share import share
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
@@ -110,8 +114,57 @@ def test_the_no_op_path_imports_nothing_heavy() -> None:
         assert not heavy & {name.partition(".")[0] for name in todo}, module
 
 
-def test_stages_that_run_a_framework_do_not_depend_on_operators() -> None:
-    """An edited operator must not rerun the reference of every model."""
+KERAS = "frontends/keras"
+HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
+OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
+BUILD = {"canonical", "errors", "build"}
+GRAPHS = {"ir", "ops/builder", "ops/operator", "inputs"}
+"""What frontends write graphs with; it knows no operator."""
+REACH: dict[str, set[str]] = {
+    "fetch": {KERAS, "plugins", "ops/operator", "ir"},
+    "load": {KERAS, *HANDLERS, "plugins", *GRAPHS},
+    "load_onnx": {"frontends/onnx", *GRAPHS},
+    "convert": {KERAS, *HANDLERS, *OPERATORS},
+    "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
+    "optimize": OPERATORS,
+    "lower": OPERATORS | {"lower", "plan", "weights", "backends"},
+    "generate": {"ir", "nest", "plan", "codegen"},
+    "compile": {"backends/toolchain"},
+    "link": {"backends/toolchain"},
+    "pack": OPERATORS | {"weights"},
+    "bundle": {"ir", "codegen", "backends/launches"},
+    "reference": {KERAS, *HANDLERS, "plugins", *GRAPHS},
+    "reference_onnx": {"frontends/onnx", *GRAPHS},
+    "verify": {"backends", "recipe", "ir"},
+    "report": set(),
+}
+"""The rooms, and of some rooms the modules, whose edits may run a stage again."""
+
+
+def reached(stage: str) -> set[str]:
+    files, _ = Closures(share(), FileDigests(Path("/nonexistent"))).of((REPOSITORY / "stages" / f"{stage}.py",))
+    modules = {name.removeprefix("webkiln/").removesuffix(".py") for name in files if name.startswith("webkiln/")}
+    return {module for module in modules if module.rpartition("/")[2] != "__init__"}
+
+
+def test_every_stage_says_what_it_may_depend_on() -> None:
+    assert REACH.keys() == {path.stem for path in STAGES}
+
+
+@pytest.mark.parametrize("stage", REACH)
+def test_an_edit_reruns_only_the_stages_that_may_depend_on_it(stage: str) -> None:
+    for module in reached(stage):
+        names = [module, module.rpartition("/")[0]] + ([module.partition("/")[0]] if not module.startswith("frontends") else [])
+        assert set(names) & (REACH[stage] | BUILD), f"{stage} runs again when {module} is edited"
+
+
+@pytest.mark.parametrize("stage", sorted(FRAMEWORK_STAGES))
+def test_no_download_and_no_reference_depends_on_how_operators_are_lowered(stage: str) -> None:
+    assert not {module for module in reached(stage) if module.startswith(("nest/", "lower/", "ops/")) and module not in GRAPHS}
+
+
+def test_what_runs_is_what_the_closure_says() -> None:
+    """Imports that are hidden from the closure would be missing in keys."""
     code = (
         "import sys, webkiln.frontends.keras.load, webkiln.frontends.keras.plugins, webkiln.frontends.keras.reference\n"
         "import webkiln.frontends.onnx.load, webkiln.frontends.onnx.sizes, webkiln.frontends.onnx.reference; print(*sys.modules)"

@@ -79,6 +79,7 @@ class Each:
 class Action:
     """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds.
 
+    `roots`: code of the user's runs in it, which may read below these; what it reads becomes an input when it has run.
     `source` is what the user calls the file of the role `source`; it is for messages and takes no part in the key.
     """
 
@@ -92,6 +93,7 @@ class Action:
     timeout: float = 600.0
     each: Each | None = None
     source: str = ""
+    roots: tuple[Path, ...] = ()
 
     @property
     def producers(self) -> tuple["Action", ...]:

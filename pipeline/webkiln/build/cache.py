@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from webkiln import canonical
 from webkiln.build.action import ActionResult
@@ -14,6 +15,8 @@ from webkiln.build.store import LocalStore
 
 SCHEMA = "webkiln.action/1"
 GRACE_SECONDS = 3600.0
+READS = 8
+"""How many sets of discovered inputs are kept for one action."""
 
 
 def cache_folder() -> Path:
@@ -27,7 +30,7 @@ def cache_folder() -> Path:
 
 
 class ActionCache:
-    """One folder: `actions/`, the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive."""
+    """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -53,6 +56,24 @@ class ActionCache:
         if self.get(key) is None:
             body = {"schema": SCHEMA, "key": key, "result": result.to_json()}
             write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
+
+    def reads(self, key: str) -> list[tuple[str, ...]]:
+        """The sets of names that runs of an action with this key, which knows declared inputs alone, have read; the latest first."""
+        return [tuple(names) for names, _ in self._reads(key)]
+
+    def note_reads(self, key: str, names: Iterable[str], result: str) -> None:
+        """Remember what the run read whose result has the key `result`."""
+        noted = [list(names), result]
+        rows = [noted, *(row for row in self._reads(key) if row[0] != noted[0])][:READS]
+        write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
+
+    def _reads(self, key: str) -> list[Any]:
+        try:
+            entry = canonical.read(self._path(key, "reads"))
+            rows = entry["body"] if entry["sha256"] == canonical.key(entry["body"]) else []
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        return list(rows)
 
     def register(self, state: Path) -> None:
         """Name a tree's state folder, whose manifests `gc` keeps alive."""
@@ -100,11 +121,14 @@ class ActionCache:
                 path.unlink()
                 removed["blobs"] += 1
                 removed["bytes"] += stat.st_size
+        for path in sorted(self.root.glob("reads/??/*")):
+            if path.stat().st_mtime < limit and not any(self._path(result).exists() for _, result in self._reads(path.name)):
+                path.unlink()
         self._sweep(limit)
         return removed
 
-    def _path(self, key: str) -> Path:
-        return self.root / "actions" / key[:2] / key
+    def _path(self, key: str, part: str = "actions") -> Path:
+        return self.root / part / key[:2] / key
 
     def _entries(self) -> Iterable[Path]:
         return (path for path in sorted(self.root.glob("actions/??/*")) if not path.name.startswith("."))

@@ -39,6 +39,7 @@ class Closures:
         self._package = share.package.name
         self._sources: dict[Path, Source] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
+        self._found: dict[str, list[Path]] = {}
 
     def of(self, roots: tuple[Path, ...]) -> Closure:
         """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
@@ -48,6 +49,13 @@ class Closures:
         if roots not in self._closures:
             self._closures[roots] = self._walk(roots)
         return self._closures[roots]
+
+    def first_party(self, script: Path) -> Closure:
+        """The closure of a file that was seen to be imported, without itself: what it imports of the user's was seen as well."""
+        imports, _ = self._imports(script, self._digest(script), relative=True)
+        tops = {module: module.partition(".")[0] for module in imports}
+        files, modules = self.of(tuple(path for module, top in tops.items() if top == self._package for path in self._files(module)))
+        return files, modules | {top for top in tops.values() if top != self._package and top not in sys.stdlib_module_names}
 
     def modules(self, wanted: Modules) -> dict[str, Path]:
         """The files of the user's modules by their places below the root.
@@ -122,16 +130,16 @@ class Closures:
 
     def _files(self, module: str) -> list[Path]:
         """The files that importing `module` runs: each package's `__init__` on the way and the module itself."""
-        folder = self._share.package
-        found: list[Path] = []
-        parts = module.split(".")[1:]
-        for depth in range(len(parts) + 1):
-            here = folder.joinpath(*parts[:depth])
-            found += filter(Path.is_file, (here / "__init__.py", here.with_suffix(".py")))
-        return found
+        if module not in self._found:
+            above, _, name = module.rpartition(".")
+            found = self._files(above) if above else []
+            here = self._share.package.parent.joinpath(*module.split("."))
+            files = [path for path in (here / "__init__.py", here.with_name(f"{name}.py")) if path.is_file()]
+            self._found[module] = [*found, *files]
+        return self._found[module]
 
-    def _imports(self, path: Path, digest: str) -> tuple[list[str], list[str]]:
-        key = f"imports:{digest}"
+    def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
+        key = f"runs:{digest}"
         known = self._digests.derived(key)
         if known is None:
             import ast
@@ -140,8 +148,9 @@ class Closures:
                 tree = ast.parse(path.read_bytes(), str(path))
             except SyntaxError as error:
                 raise RecipeError(f"{path}:{error.lineno}: {error.msg}") from error
-            known = [sorted(set(_modules(tree, path))), list(literal(tree, "DATA"))]
-            self._digests.remember(key, known)
+            known = [sorted(set(_modules(tree, path, relative=relative))), list(literal(tree, "DATA"))]
+            if not relative:
+                self._digests.remember(key, known)
         return known[0], known[1]
 
 
@@ -158,14 +167,22 @@ def literal(tree: "ast.Module", name: str) -> tuple[str, ...]:
     return ()
 
 
-def _modules(tree: "ast.Module", path: Path) -> Iterable[str]:
+def _modules(tree: "ast.Module", path: Path, *, relative: bool) -> Iterable[str]:
     import ast
 
-    for node in ast.walk(tree):
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            todo += node.orelse  # what only a type checker reads does not run
+            continue
+        todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level or node.module is None:
+                if relative:
+                    continue
                 raise RecipeError(f"{path}:{node.lineno}: a relative import hides what runs; write the full module name")
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)

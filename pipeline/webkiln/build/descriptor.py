@@ -10,9 +10,11 @@ import numpy as np
 from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.action import Folder, Input, Local
+from webkiln.build.backends import present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.names import bundle_files
 from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
 from webkiln.ir.graph import Graph
@@ -44,16 +46,18 @@ class Descriptor:
         self._labels = tuple(labels)
         self._operators = tuple(Path(path).absolute() for path in operators)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph."""
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write the bundle into `folder`; the backends of a bundle that is already there are kept, built from this graph. With `force` files that no
+        build wrote are overwritten, which is an OutputError otherwise."""
         folder = Path(folder).absolute()
-        backends = choose("backend", [self._backend, *_present(folder)], BACKENDS)
+        backends = choose("backend", [self._backend, *present(folder)], BACKENDS)
         state = cache_folder() / "state" / canonical.digest(str(folder).encode())
         with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
             write_graph(self._graph, Path(scratch))
             recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
             action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Choice(backends, self._encoding))
-            engine.publish(action, "bundle/", folder)
+            engine.check_folder(folder, bundle_files(backends), force=force)
+            engine.publish(action, "bundle/", folder, force=force)
 
 
 def generate_descriptor(
@@ -82,10 +86,3 @@ def write_graph(graph: Graph, folder: Path) -> None:
         weights[slot], blobs[blob.digest] = blob, array
     write_structure(graph, weights, folder / "graph.json", folder / "weights.json")
     write_blobs(blobs, folder / "weights")
-
-
-def _present(folder: Path) -> list[str]:
-    try:
-        return [name for name in canonical.read(folder / "manifest.json")["backends"] if name in BACKENDS]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []

@@ -1,9 +1,11 @@
 """Running actions: what is up to date is kept, what is cached is taken, the rest is executed."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path, PurePosixPath
 from threading import Lock, RLock
 from typing import Any, Self
@@ -13,10 +15,12 @@ from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Loca
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.digests import FileDigests
-from webkiln.build.executor import Executor, Job, LocalPool
+from webkiln.build.discovered import digest_of, names_of, scripts_of
+from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.progress import Progress, Silent
 from webkiln.build.publish import Publisher
+from webkiln.build.reads import stamp
 from webkiln.build.sandbox import Item, MissingInput, Tree, collect, lay_out, sandbox
 from webkiln.build.share import Share, share
 from webkiln.build.state import State
@@ -48,12 +52,14 @@ class Engine:
         self._executor = executor
         self._owns_executor = executor is None
         self._digests = FileDigests(self.state.root / "digests.json")
-        self._toolchain = Toolchain(self.share.root, self._digests)
+        self._toolchain = Toolchain(self.share.root, self._digests, installed=self.share.installed)
         self._keys = self._fresh_keys()
-        self._publisher = Publisher(self.cache.store, self._digests, self.state.root)
+        self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
+        self._cached_only = False
+        self._seconds: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +72,8 @@ class Engine:
             self._executor.close()
         with suppress(OutputError):  # what is not remembered is digested again
             self._digests.save()
+            if self._seconds:
+                self.state.save_durations(self._seconds)
         self.progress.close()
 
     def run(self, action: Action) -> ActionResult:
@@ -88,9 +96,9 @@ class Engine:
         if any(tree is None for tree in inputs.values()):
             return None
         digests = _digests({role: tree for role, tree in inputs.items() if tree is not None})
-        if canonical.key(self._keys.document(action, digests)) != manifest.key:
+        if canonical.key(self._document(action, digests, manifest.reads)) != manifest.key:
             try:
-                document = self._keys.document(action, digests, actual=True)
+                document = self._document(action, digests, manifest.reads, actual=True)
             except ToolError:
                 return None
             if canonical.key(document) != manifest.key:
@@ -103,27 +111,49 @@ class Engine:
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
         if any(tree is None for tree in inputs.values()):
             return None
-        return self._keys.document(action, _digests({role: tree for role, tree in inputs.items() if tree is not None}))
+        manifest = self.state.manifest(action.task)
+        digests = _digests({role: tree for role, tree in inputs.items() if tree is not None})
+        return self._document(action, digests, manifest.reads if manifest is not None else ())
+
+    def _document(self, action: Action, inputs: Mapping[str, str], reads: Sequence[str], *, actual: bool = False) -> dict[str, Any]:
+        """The key document of an action whose run reads these files besides its declared inputs."""
+        document = self._keys.document(action, inputs, actual=actual, scripts=scripts_of(action, reads))
+        return document | {"reads": {name: digest_of(action, name, self._digests) for name in reads}} if action.roots else document
 
     def published(self, action: Action, role: str, folder: Path) -> bool:
         """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
         result = self.current(action)
         return result is not None and self._publisher.intact(result, role, folder)
 
-    def publish(self, action: Action, role: str, folder: Path, *, whole: bool = True) -> None:
-        """Write an output into `folder`, all or nothing; `whole`: what an earlier build put there goes."""
+    def check_folder(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
+        """OutputError where files of these names could not be published into `folder`; asked before anything is built for it."""
+        self._publisher.check(folder, names, force=force)
+
+    def publish(self, action: Action, role: str, folder: Path, *, whole: bool = True, force: bool = False) -> None:
+        """Write an output into `folder`; `whole`: what an earlier build put there goes. `force` overwrites what no build wrote."""
         for _ in range(ATTEMPTS):
-            if self._publisher.publish(self.run(action), role, folder, whole=whole):
+            if self._publisher.publish(self.run(action), role, folder, whole=whole, force=force):
                 return
             self._again(action)
         raise ToolError(f"{self.cache.root}: blobs of {action.task} are damaged as soon as they are written; check the disk")
 
-    def clean(self, action: Action, folder: Path | None) -> None:
-        """Forget an action's result, and delete what was published of it; the cache keeps its bytes."""
+    def clean(self, action: Action, folder: Path | None) -> list[str]:
+        """Forget an action's result, and delete what was published of it, but for what has changed since, which is returned; the cache keeps its
+        bytes."""
         self._known.pop(action.task, None)
         self.state.forget(action.task)
-        if folder is not None:
-            self._publisher.remove(folder)
+        return [] if folder is None else self._publisher.remove(folder)
+
+    def available(self, action: Action) -> bool:
+        """Whether an action's result can be had without executing anything."""
+        told, self.progress, self._cached_only = self.progress, Silent(), True
+        try:
+            self.run(action)
+        except (_NotCached, UserError):
+            return False
+        finally:
+            self.progress, self._cached_only = told, False
+        return True
 
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
@@ -147,15 +177,24 @@ class Engine:
         return result
 
     def _obtain_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[dict[str, Any], ActionResult]:
+        digests = _digests(trees)
         for actual in (False, True):
-            document = self._keys.document(action, _digests(trees), actual=actual)
-            result = self.cache.get(canonical.key(document))
-            if result is not None:
-                self._hit(action, result)
-                return document, result
-        result = self._execute(action, trees)
-        self._check_unmoved(action, trees, document)
+            declared = self._keys.document(action, digests, actual=actual)
+            for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
+                document = self._document(action, digests, reads, actual=actual)
+                result = self.cache.get(canonical.key(document))
+                if result is not None:
+                    self._hit(action, result)
+                    return document, result
+        result, outcome = self._execute(action, trees)
+        if any(stamp(path) != before for path, before in outcome.files.items()):
+            raise _Moved
+        reads = names_of(action, outcome)
+        document = self._document(action, digests, reads, actual=True)
+        self._check_unmoved(action, trees, declared)
         self.cache.put(canonical.key(document), result)
+        if action.roots:
+            self.cache.note_reads(canonical.key(declared), reads, canonical.key(document))
         return document, result
 
     def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[dict[str, Any], ActionResult]:
@@ -172,7 +211,7 @@ class Engine:
                 break
         else:
             missing = {name: item for name, item in items.items() if name not in objects}
-            made = self._execute(action, {**rest, each.source: missing}, sorted(missing))
+            made, _ = self._execute(action, {**rest, each.source: missing}, sorted(missing))
             self._check_unmoved(action, trees, document)
             for name in missing:
                 objects[name] = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
@@ -184,7 +223,9 @@ class Engine:
         self.state.log(action.task, "hit", stage=action.stage)
         self.progress.hit(action.task, result.printed)
 
-    def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> ActionResult:
+    def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> tuple[ActionResult, Outcome]:
+        if self._cached_only:
+            raise _NotCached
         with sandbox(self.cache.sandboxes) as folder:
             inputs = lay_out(self.cache.store, folder / "in", trees)
             outputs = {role: folder / "out" / role for role in action.outputs}
@@ -193,22 +234,38 @@ class Engine:
             self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
             stage, code = self.share.stage(action.stage), self._keys.code(action)
             self.progress.start(action.task)
+            begun = time.monotonic()
             try:
-                printed = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout))
-                result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), printed)
+                watch = self._watch(action, folder)
+                tell = partial(self.progress.tell, action.task)
+                outcome = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout, watch, tell))
+                result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), outcome.printed)
             except BaseException as error:
                 self.progress.fail(action.task)
                 if isinstance(error, UserError) and action.source:
                     error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
                 raise
+        self._seconds[action.task] = round(time.monotonic() - begun, 3)
         self.progress.done(action.task, result.printed)
-        return result
+        return result, outcome
+
+    def _watch(self, action: Action, folder: Path) -> Watch | None:
+        if not action.roots:
+            return None
+        own = (self.share.package.parent, *(self.share.root / name for name in ("stages", "kernels", "runtime")), folder)
+        (folder / "tmp").mkdir()
+        return Watch(action.roots, own, folder / "tmp")
+
+    def expect(self, tasks: Iterable[str]) -> None:
+        """Say which actions are to come, for the progress display."""
+        seconds = self.state.durations()
+        self.progress.expect({task: seconds.get(task) for task in tasks})
 
     @property
     def executor(self) -> Executor:
         with self._lock:
             if self._executor is None:
-                self._executor = LocalPool(self.share.package.parent)
+                self._executor = LocalPool(self.share.package.parent, homes=self.cache.sandboxes)
             return self._executor
 
     def _check_unmoved(self, action: Action, trees: Mapping[str, Tree], document: Mapping[str, Any]) -> None:
@@ -257,6 +314,10 @@ class Engine:
 
     def _fresh_keys(self) -> Keys:
         return Keys(self.share, Closures(self.share, self._digests), self._toolchain)
+
+
+class _NotCached(Exception):
+    """A result that only an execution would give."""
 
 
 class _Moved(Exception):

@@ -7,18 +7,34 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from threading import BoundedSemaphore, Lock
 from typing import IO, Any, Protocol
 
 from webkiln import errors
+from webkiln.build.environment import environment, furnish
+from webkiln.build.reads import Stamp
 from webkiln.errors import InternalError, ToolError, UserError
 
 LOG_TAIL = 4000
 FAREWELL_SECONDS = 5.0
+TELLING_SECONDS = 1.0
+
+
+def _ignored(text: str) -> None:
+    del text
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Code of the user's runs in a job: `roots` is where it may read, `own` what is webkiln's, `temporary` a folder for what it likes."""
+
+    roots: tuple[Path, ...]
+    own: tuple[Path, ...]
+    temporary: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +48,35 @@ class Job:
     params: Mapping[str, Any]
     code: Mapping[str, str]
     timeout: float
+    watch: Watch | None = None
+    tell: Callable[[str], None] = _ignored
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job printed, and what its user's code read: the files with the state they were in, and the folders it listed."""
+
+    printed: str
+    files: Mapping[str, Stamp | None] = field(default_factory=dict)
+    folders: Sequence[str] = ()
 
 
 class Executor(Protocol):
-    def execute(self, job: Job) -> str:
-        """Run a job and return what it printed. Raises the stage's UserError, ToolError on a timeout or a dead worker."""
+    def execute(self, job: Job) -> Outcome:
+        """Run a job. Raises the stage's UserError, ToolError on a timeout or a dead worker."""
 
     def close(self) -> None: ...
 
 
 class Worker:
-    """A child process in a group of its own, so that what it started dies with it."""
+    """A child process in a group of its own, so that what it started dies with it, with a home of its own."""
 
-    def __init__(self, pythonpath: Path) -> None:
-        path = os.pathsep.join(filter(None, (str(pythonpath), os.environ.get("PYTHONPATH"))))
+    def __init__(self, pythonpath: Path, homes: Path | None = None, *, downloads: bool = False) -> None:
+        if homes is not None:
+            homes.mkdir(parents=True, exist_ok=True)
+        self._home = TemporaryDirectory(prefix="home-", dir=homes, ignore_cleanup_errors=True)
+        home = Path(self._home.name)
+        furnish(home, os.environ, downloads=downloads)
         self.code: dict[str, str] = {}
         self.log: IO[bytes] = TemporaryFile()  # noqa: SIM115  # lives as long as the worker
         self.process = subprocess.Popen(
@@ -53,12 +84,12 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=os.environ | {"PYTHONPATH": path},
+            env=environment(home, pythonpath, os.environ),
             start_new_session=True,
         )
 
-    def ask(self, request: dict[str, Any], timeout: float) -> dict[str, Any] | None:
-        """Send one job and wait for its answer; None when the worker died. Raises TimeoutError."""
+    def ask(self, request: dict[str, Any], timeout: float, tell: Callable[[str], None]) -> dict[str, Any] | None:
+        """Send one job and wait for its answer, telling what it says meanwhile; None when the worker died. Raises TimeoutError."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -67,18 +98,25 @@ class Worker:
         except BrokenPipeError:
             return None
         deadline = time.monotonic() + timeout
-        received = b""
+        received, said = b"", ""
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
-            while not received.endswith(b"\n"):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError
+            while True:
+                left = deadline - time.monotonic()
+                if not selector.select(max(0.0, min(left, TELLING_SECONDS))):
+                    if left <= 0:
+                        raise TimeoutError
+                    tell(said)
+                    continue
                 chunk = os.read(self.process.stdout.fileno(), 65536)
                 if not chunk:
                     return None
-                received += chunk
-        answer: dict[str, Any] = json.loads(received)
-        return answer
+                *lines, received = (received + chunk).split(b"\n")
+                for message in map(json.loads, lines):
+                    if message["status"] != "runs":
+                        return dict(message)
+                    said = message["text"]
+                    tell(said)
 
     def fits(self, code: Mapping[str, str]) -> bool:
         alive = self.process.poll() is None
@@ -101,6 +139,7 @@ class Worker:
                     stream.close()
                 except BrokenPipeError:
                     pass
+        self._home.cleanup()
 
     def log_tail(self) -> str:
         size = self.log.seek(0, os.SEEK_END)
@@ -109,19 +148,21 @@ class Worker:
 
 
 class LocalPool:
-    """At most `size` workers, started when needed and kept warm; one whose imported code has changed is replaced."""
+    """At most `size` workers, started when needed and kept warm; one whose imported code has changed is replaced. Code of the user's has a
+    worker of its own."""
 
-    def __init__(self, pythonpath: Path, size: int | None = None) -> None:
+    def __init__(self, pythonpath: Path, size: int | None = None, homes: Path | None = None) -> None:
         self._pythonpath = pythonpath
+        self._homes = homes
         self._slots = BoundedSemaphore(size or os.cpu_count() or 1)
         self._lock = Lock()
         self._idle: list[Worker] = []
 
-    def execute(self, job: Job) -> str:
+    def execute(self, job: Job) -> Outcome:
         with self._slots:
-            worker = self._take(job.code)
+            worker = self._take(job.code) if job.watch is None else Worker(self._pythonpath, self._homes, downloads=True)
             try:
-                answer = worker.ask(_request(job), job.timeout)
+                answer = worker.ask(_request(job), job.timeout, job.tell)
             except TimeoutError:
                 worker.kill()
                 raise ToolError(f"{job.task}: stopped after {job.timeout:g} seconds without a result") from None
@@ -133,8 +174,11 @@ class LocalPool:
                 tail = worker.log_tail()
                 worker.kill()
                 raise ToolError(f"{job.task}: its process ended with status {code}" + (f"\n{tail}" if tail else ""))
-            with self._lock:
-                self._idle.append(worker)
+            if job.watch is not None:
+                worker.kill()
+            else:
+                with self._lock:
+                    self._idle.append(worker)
         return _conclude(job, answer)
 
     def close(self) -> None:
@@ -155,13 +199,15 @@ class LocalPool:
         if worker is not None and not worker.fits(code):
             worker.kill()
             worker = None
-        worker = worker or Worker(self._pythonpath)
+        worker = worker or Worker(self._pythonpath, self._homes)
         worker.code.update(code)
         return worker
 
 
 def _request(job: Job) -> dict[str, Any]:
-    return {
+    watch = job.watch
+    watched = {} if watch is None else {"roots": [*map(str, watch.roots)], "own": [*map(str, watch.own)], "temporary": str(watch.temporary)}
+    return ({"watch": watched} if watched else {}) | {
         "stage": str(job.stage),
         "inputs": {role: str(path) for role, path in job.inputs.items()},
         "outputs": {role: str(path) for role, path in job.outputs.items()},
@@ -169,9 +215,10 @@ def _request(job: Job) -> dict[str, Any]:
     }
 
 
-def _conclude(job: Job, answer: dict[str, Any]) -> str:
+def _conclude(job: Job, answer: dict[str, Any]) -> Outcome:
     if answer["status"] == "done":
-        return str(answer["printed"])
+        files = {path: stamp and tuple(stamp) for path, stamp in answer["reads"].get("files", {}).items()}
+        return Outcome(str(answer["printed"]), files, answer["reads"].get("folders", ()))
     if answer["status"] == "internal":
         raise InternalError(f"{job.task}: the stage {job.stage.stem} failed; please report this\n{answer['text']}")
     kind = getattr(errors, answer["type"], UserError)

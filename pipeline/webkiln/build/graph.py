@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
+from webkiln.build.names import VARIANTS
 from webkiln.build.share import Share
 from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
-VARIANTS = ("relaxed", "simd")
 BROWSERS = ("chromium", "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
@@ -167,8 +167,8 @@ class ModelGraph:
         }
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
-    def verify(self, choice: Choice, browser: str) -> Sequence[Action]:
-        """One action per backend and variant."""
+    def verify(self, choice: Choice, browser: str, backends: Sequence[str] = ()) -> Sequence[Action]:
+        """One action per backend and variant, of `backends` where they are given, else of all that the bundle has."""
         reference, bundle = self.reference(), self.bundle(choice)
         inputs = {
             "bundle/": Product(bundle, "bundle/"),
@@ -177,7 +177,7 @@ class ModelGraph:
         }
         tolerance = self.recipe.tolerances[choice.encoding]
         found = []
-        for backend in choice.backends:
+        for backend in backends or choice.backends:
             for variant in VARIANTS if backend == "wasm" else ("",):
                 params = {"backend": backend, "variant": variant, "browser": browser, "tolerance": tolerance, "layers": choice.layers}
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
@@ -185,8 +185,8 @@ class ModelGraph:
                 found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=tools, timeout=1800))
         return found
 
-    def report(self, choice: Choice, browsers: Sequence[str]) -> Action:
-        results = [action for browser in browsers for action in self.verify(choice, browser)]
+    def report(self, choice: Choice, browsers: Sequence[str], backends: Sequence[str] = ()) -> Action:
+        results = [action for browser in browsers for action in self.verify(choice, browser, backends)]
         inputs: dict[str, Input] = {f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)}
         inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
         outputs = ("report.html", "verification.json")
@@ -198,9 +198,20 @@ class ModelGraph:
     ) -> Action:  # fmt: skip
         """The action of a stage, whose program has a name of its own where frontends differ."""
         task = f"{stage}:{self.recipe.name}{detail}"
+        if stage in self._user_stages():
+            more["roots"] = self.recipe.roots
         if task not in self._actions:
             self._actions[task] = Action(task, program or stage, outputs, inputs, params, **more)
         return self._actions[task]
+
+    def _user_stages(self) -> set[str]:
+        """The stages that run code of the user's."""
+        recipe = self.recipe
+        module = isinstance(recipe.source, ModuleSource)
+        found = {"fetch"} if module or isinstance(recipe.source, ExportSource) else set()
+        if module or recipe.plugins or recipe.trust_source:
+            found |= {"load", "convert", "reference"}
+        return found | ({"convert", "optimize", "lower", "pack"} if recipe.operators else set())
 
     def _model(self) -> dict[str, Input]:
         """An ONNX file and those of its external data."""

@@ -1,6 +1,6 @@
 """Action keys: the SHA-256 of a canonical document that names everything an execution depends on, and nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ class Keys:
         """The files of an input of the user's modules by their places in it."""
         return self._closures.modules(wanted)
 
-    def document(self, action: Action, inputs: Mapping[str, str], *, actual: bool = False) -> dict[str, Any]:
-        """The document of an action with these input digests; with `actual`, for the tools that this machine has."""
-        files, modules = self._closure(action)
+    def document(self, action: Action, inputs: Mapping[str, str], *, actual: bool = False, scripts: Sequence[Path] = ()) -> dict[str, Any]:
+        """The document of an action with these input digests; with `actual`, for the tools that this machine has. `scripts` are Python files that it is
+        known to import."""
+        files, modules = self._closure(action, scripts)
         names = (*action.tools, *self._toolchain.distributions(modules))
         return {
             "schema": SCHEMA,
@@ -42,9 +43,13 @@ class Keys:
             "tools": self._toolchain.actual(names) if actual else self._toolchain.locked(names),
         }
 
-    def _closure(self, action: Action) -> tuple[dict[str, str], frozenset[str]]:
+    def _closure(self, action: Action, scripts: Sequence[Path] = ()) -> tuple[dict[str, str], frozenset[str]]:
         modules = [path for value in action.inputs.values() if isinstance(value, Modules) for path in self.modules(value).values()]
-        return self._closures.of((self._share.stage(action.stage), *action.code, *modules))
+        files, imported = self._closures.of((self._share.stage(action.stage), *action.code, *modules))
+        for script in scripts:
+            more, others = self._closures.first_party(script)
+            files, imported = files | more, imported | others
+        return files, imported
 
 
 def tree_digest(files: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -9,11 +10,22 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+QUIET_SECONDS = 10.0
+"""How often a step that runs says so where there is no display."""
+WORTH_TELLING_SECONDS = 3.0
+
 
 class Progress(Protocol):
+    def expect(self, tasks: Mapping[str, float | None]) -> None:
+        """The tasks to come, with the seconds that each took the last time it ran."""
+
     def start(self, task: str) -> None: ...
+    def tell(self, task: str, text: str) -> None:
+        """Called about once a second while a task runs: what it says of how far it is, or nothing."""
+
     def done(self, task: str, printed: str) -> None: ...
     def hit(self, task: str, printed: str) -> None: ...
+    def skip(self, task: str) -> None: ...
     def fail(self, task: str) -> None: ...
     def close(self) -> None: ...
 
@@ -21,14 +33,23 @@ class Progress(Protocol):
 class Silent:
     """Says nothing."""
 
+    def expect(self, tasks: Mapping[str, float | None]) -> None:
+        del tasks
+
     def start(self, task: str) -> None:
         del task
+
+    def tell(self, task: str, text: str) -> None:
+        del task, text
 
     def done(self, task: str, printed: str) -> None:
         del task, printed
 
     def hit(self, task: str, printed: str) -> None:
         del task, printed
+
+    def skip(self, task: str) -> None:
+        del task
 
     def fail(self, task: str) -> None:
         del task
@@ -38,41 +59,73 @@ class Silent:
 
 
 class Lines:
-    """One line per action, and what it printed."""
+    """One line per action with its place among those to come, and what it printed; a long one says now and then that it runs."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lock = Lock()
         self._started: dict[str, float] = {}
+        self._told: dict[str, float] = {}
+        self._left: dict[str, float | None] = {}
+        self._finished = 0
+
+    def expect(self, tasks: Mapping[str, float | None]) -> None:
+        self._left.update(tasks)
 
     def start(self, task: str) -> None:
-        self._started[task] = time.monotonic()
+        self._started[task] = self._told[task] = time.monotonic()
+
+    def tell(self, task: str, text: str) -> None:
+        now = time.monotonic()
+        if now - self._told.get(task, now) >= QUIET_SECONDS:
+            self._told[task] = now
+            self._say(f"{task}  {text or 'runs'}, {now - self._started[task]:.0f} s so far", "")
 
     def done(self, task: str, printed: str) -> None:
-        self._say(f"{task}  {time.monotonic() - self._started.pop(task, time.monotonic()):.1f} s", printed)
+        seconds = time.monotonic() - self._started.pop(task, time.monotonic())
+        self._say(f"{self._count(task)}{task}  {seconds:.1f} s{self._remaining()}", printed, task)
 
     def hit(self, task: str, printed: str) -> None:
-        self._say(f"{task}  cached", printed)
+        self._say(f"{self._count(task)}{task}  cached", printed, task)
+
+    def skip(self, task: str) -> None:
+        self._count(task)
 
     def fail(self, task: str) -> None:
-        self._say(f"{task}  failed", "")
+        self._say(f"{task}  failed", "", task)
 
     def close(self) -> None:
         self._stream.flush()
 
-    def _say(self, line: str, printed: str) -> None:
+    def _count(self, task: str) -> str:
+        """`[3/40] ` for the third of forty expected tasks."""
+        with self._lock:
+            self._finished += 1
+            self._left.pop(task, None)
+            total = self._finished + len(self._left)
+            return f"[{self._finished:{len(str(total))}}/{total}] " if total > 1 else ""
+
+    def _remaining(self) -> str:
+        """How long the rest takes, if it takes as long as the last time."""
+        seconds = [seconds for seconds in self._left.values() if seconds is not None]
+        left = sum(seconds)
+        return f", about {duration(left)} left" if left > WORTH_TELLING_SECONDS and 2 * len(seconds) >= len(self._left) else ""
+
+    def _say(self, line: str, printed: str, task: str = "") -> None:
+        del task
         with self._lock:
             self._stream.write(line + "\n" + printed + ("\n" if printed and not printed.endswith("\n") else ""))
             self._stream.flush()
 
 
 class Live(Lines):
-    """Lines for what is done, and below them a spinner and a clock for each action that runs."""
+    """Lines for what is done, and below them how much there is to do, and a spinner and a clock for each action that runs."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
         self._display: RichProgress | None = None
         self._rows: dict[str, TaskID] = {}
+        self._whole: TaskID | None = None
 
     def start(self, task: str) -> None:
         super().start(task)
@@ -81,25 +134,53 @@ class Live(Lines):
                 from rich.progress import Progress as RichProgress
                 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-                columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+                columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
                 self._display = RichProgress(*columns, transient=True)
                 self._display.start()
+                self._whole = self._display.add_task("", total=None)
             self._rows[task] = self._display.add_task(task, total=None)
+        self._sum_up()
+
+    def tell(self, task: str, text: str) -> None:
+        if text and self._display is not None and task in self._rows:
+            self._display.update(self._rows[task], description=f"{task}  {text}")
 
     def close(self) -> None:
         if self._display is not None:
             self._display.stop()
         super().close()
 
-    def _say(self, line: str, printed: str) -> None:
+    def _say(self, line: str, printed: str, task: str = "") -> None:
         if self._display is None:
             super()._say(line, printed)
             return
-        row = self._rows.pop(line.partition("  ")[0], None)
+        row = self._rows.pop(task, None)
         if row is not None:
             self._display.remove_task(row)
         self._display.console.print(line, *([printed.rstrip()] if printed else []), sep="\n", markup=False, highlight=False)
+        self._sum_up()
+
+    def _sum_up(self) -> None:
+        if self._display is not None and self._whole is not None:
+            total = self._finished + len(self._left)
+            self._display.update(self._whole, description=f"{self._finished} of {total} done{self._remaining()}")
 
 
 def console() -> Progress:
     return Live(sys.stdout) if sys.stdout.isatty() else Lines(sys.stdout)
+
+
+def warn(message: str) -> None:
+    sys.stderr.write(f"warning: {message}\n")
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def size(count: int) -> str:
+    """A number of bytes as people read it."""
+    return next(
+        (f"{count / unit:.1f} {name}" for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "KB")) if count >= unit),
+        f"{count} bytes",
+    )

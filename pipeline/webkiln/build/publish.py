@@ -1,130 +1,201 @@
-"""Bundles and reports in the user's folders: written whole or not at all, and never at the cost of the user's own files."""
+"""Bundles and reports in the user's folders, file by file: what no build wrote is never moved, changed or removed.
+
+A publication is a record of what it is about to write, copies beside their places, and renames. While files change, what a bundle is loaded by is
+not there: one that a kill left half-published does not load, and the next build finishes it.
+"""
 
 import fcntl
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 
-from webkiln import canonical
 from webkiln.build.action import ActionResult, Blob
 from webkiln.build.digests import FileDigests
-from webkiln.build.files import beside, writing
+from webkiln.build.files import writing
+from webkiln.build.names import LAST, is_plain
+from webkiln.build.published import OTHER, Known, Record, Records, claimed, content, united
 from webkiln.build.store import Store
-from webkiln.errors import OutputError
+from webkiln.errors import InternalError, OutputError
 
-RECORD = "published.json"
+NAMED = 5
 
 
 class Publisher:
-    """Knows which files of a folder it wrote, from a record in the state folder."""
+    """Owns in a folder what its last publication wrote there, as long as the bytes are the same, and nothing else."""
 
-    def __init__(self, store: Store, digests: FileDigests, state: Path) -> None:
+    def __init__(self, store: Store, digests: FileDigests, records: Path) -> None:
         self._store = store
         self._digests = digests
-        self._state = state
+        self._records = Records(records)
 
     def intact(self, result: ActionResult, role: str, folder: Path) -> bool:
-        """Whether every file of the output lies in `folder` with its digest."""
+        """Whether every file of the output lies in `folder` with its digest, and no publication there was cut short."""
+        place = Path(os.path.realpath(folder))
         try:
-            return all(self._digests.digest(folder / name) == blob.sha256 for name, blob in _files(result, role).items())
+            same = all(content(place / name, self._digests) == blob.sha256 for name, blob in _files(result, role).items())
         except OSError:
             return False
+        return same and not self._records.read(place).temporary
 
-    def publish(self, result: ActionResult, role: str, folder: Path, *, whole: bool) -> bool:
-        """Swap in a folder with the output's files; False, and nothing changed, where a blob is missing.
+    def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
+        """OutputError where `folder` cannot be written, or a file of one of these names is there that no build wrote."""
+        folder = folder.absolute()
+        place = Path(os.path.realpath(folder))
+        existing = next(path for path in (place, *place.parents) if os.path.lexists(path))
+        if not existing.is_dir():
+            raise OutputError(f"{folder}: cannot be written: {existing} is a file, and a bundle is a folder; choose another name")
+        if not os.access(existing, os.W_OK | os.X_OK):
+            raise OutputError(f"{folder}: cannot be written: no permission to write into {existing}; choose another folder")
+        present = {name: found for name in names if (found := content(place / name, self._digests)) is not None}
+        _refuse(folder, present, self._known(place, self._records.read(place)) if present else {}, force=force)
 
-        With `whole` the files of earlier builds go; files that no build wrote always stay.
+    def publish(self, result: ActionResult, role: str, folder: Path, *, whole: bool, force: bool = False) -> bool:
+        """Write an output into `folder`; False, and nothing changed, where a blob is missing.
+
+        With `whole` the files of earlier publications go. Raises OutputError where a file would be overwritten that no build wrote; `force` overwrites it.
         """
         folder = folder.absolute()
         files = _files(result, role)
-        with self._exclusive(), writing(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            if folder.exists() and not folder.is_dir():
-                raise OutputError(f"{folder}: is a file, and a bundle is a folder; choose another name")
-            self._recover(folder)
-            fresh, aside = beside(folder, ".new"), beside(folder, ".old")
-            try:
-                fresh.mkdir()
-                for name, blob in files.items():
-                    if not self._store.materialise(blob, fresh / name, own=True):
-                        return False
-                ours = self._recorded(folder)
-                self._record(folder, sorted(set(files) | (set() if whole else ours)))
-                if folder.exists():
-                    folder.rename(aside)
-                try:
-                    fresh.rename(folder)
-                except OSError:
-                    if aside.exists():
-                        aside.rename(folder)
-                    raise
-                if aside.exists():
-                    _keep(aside, folder, set(files) | (ours if whole else set()))
-            finally:
-                shutil.rmtree(fresh, ignore_errors=True)
+        with self._exclusive(folder) as place, writing(folder):
+            record = self._recovered(place)
+            known = self._known(place, record)
+            found = {name: content(place / name, self._digests) for name in {*files, *known}}
+            fresh = [name for name, blob in files.items() if found[name] != blob.sha256]
+            _refuse(folder, {name: text for name in fresh if (text := found[name]) is not None}, known, force=force)
+            stale = [name for name in known if whole and name not in files and found[name] in known[name]]
+            changes = [*stale, *(name for name in fresh if found[name] is not None)]
+            held = [name for name in LAST if name in files and found[name] is not None] if changes else []
+            fresh = _ordered({*fresh, *held})
+            token = token_hex(8)
+            temporary = {name: f".webkiln-{token}-{number}" for number, name in enumerate(fresh)}
+            ours = {name: frozenset({blob.sha256}) for name, blob in files.items()}
+            begun = Record(united(known, ours), (*temporary.values(), f".webkiln-{token}"), record.made or not place.exists())
+            self._records.write(place, begun)
+            if not self._copied(place, {temporary[name]: (files[name], place / name) for name in fresh}):
+                self._records.write(place, record)
+                return False
+            with _half_done(folder):
+                for name in held:
+                    (place / name).unlink()
+                for name in fresh:
+                    (place / temporary[name]).replace(place / name)
+                for name in stale:
+                    (place / name).unlink()
+            kept = {} if whole else {name: digests for name, digests in known.items() if found[name] in digests}
+            self._records.write(place, Record({**kept, **ours}, (), begun.made))
         return True
 
-    def remove(self, folder: Path) -> None:
-        """Delete what was published into `folder`, and the folder if nothing else is in it."""
+    def remove(self, folder: Path) -> list[str]:
+        """Delete what was published into `folder`, and the folder if a build made it and nothing else is in it. Returns what has changed since,
+        which stays."""
         folder = folder.absolute()
-        with self._exclusive(), writing(folder):
-            for name in self._recorded(folder):
-                (folder / name).unlink(missing_ok=True)
-            self._record(folder, [])
-            for path in sorted((folder, *folder.rglob("*")), reverse=True):
-                if path.is_dir() and not any(path.iterdir()):
-                    path.rmdir()
+        with self._exclusive(folder) as place, writing(folder):
+            record = self._recovered(place)
+            known = self._known(place, record)
+            found = {name: content(place / name, self._digests) for name in known}
+            self._records.write(place, replace(record, files=known))
+            for name in reversed(_ordered(name for name in known if found[name] in known[name])):
+                (place / name).unlink()
+            if record.made:
+                with suppress(OSError):
+                    place.rmdir()
+            self._records.forget(place)
+        return sorted(name for name, text in found.items() if text is not None and text not in known[name])
 
-    def _recover(self, folder: Path) -> None:
-        """Tidy up after a build that was killed in the middle of a swap."""
-        for stale in folder.parent.glob(f".{folder.name}.*.new"):
-            shutil.rmtree(stale, ignore_errors=True)
-        for stale in folder.parent.glob(f".{folder.name}.*.old"):
-            if not folder.exists():
-                stale.rename(folder)
+    def _copied(self, place: Path, copies: Mapping[str, tuple[Blob, Path]]) -> bool:
+        """Write blobs beside the files that they will replace, with the modes of these; where one cannot be written, none is left."""
+        made = not place.exists()
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            for name, (blob, target) in copies.items():
+                if not self._store.materialise(blob, place / name, own=True):
+                    break
+                with suppress(FileNotFoundError):
+                    mode = os.lstat(target).st_mode
+                    if stat.S_ISREG(mode):
+                        (place / name).chmod(stat.S_IMODE(mode))
+            else:
+                return True
+        except OSError:
+            self._drop(place, copies, made=made)
+            raise
+        self._drop(place, copies, made=made)
+        return False
 
-    def _recorded(self, folder: Path) -> set[str]:
-        try:
-            return set(canonical.read(self._state / RECORD)[str(folder)])
-        except (OSError, ValueError, KeyError):
-            pass
-        try:
-            return {*canonical.read(folder / "manifest.json")["files"], "manifest.json"}
-        except (OSError, ValueError, KeyError):
-            return set()
+    @staticmethod
+    def _drop(place: Path, names: Iterable[str], *, made: bool) -> None:
+        for name in names:
+            (place / name).unlink(missing_ok=True)
+        if made:
+            with suppress(OSError):
+                place.rmdir()
 
-    def _record(self, folder: Path, names: list[str]) -> None:
-        path = self._state / RECORD
-        try:
-            records = canonical.read(path)
-        except (OSError, ValueError):
-            records = {}
-        temporary = beside(path)
-        temporary.write_bytes(canonical.dumps(records | {str(folder): names}))
-        temporary.replace(path)
+    def _recovered(self, place: Path) -> Record:
+        """The record of a folder, without what a publication that was killed left."""
+        record = self._records.read(place)
+        for name in record.temporary:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                (place / name).unlink()
+        return record
+
+    @staticmethod
+    def _known(place: Path, record: Record) -> Known:
+        return united(record.files, claimed(place))
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        with writing(self._state):
-            self._state.mkdir(parents=True, exist_ok=True)
-            lock = (self._state / "publish.lock").open("w")
+    def _exclusive(self, folder: Path) -> Iterator[Path]:
+        """The folder itself, whatever links lead to it, for one publication at a time."""
+        place = Path(os.path.realpath(folder))
+        path = self._records.path(place).with_suffix(".lock")
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("w")
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+            yield place
+
+
+@contextmanager
+def _half_done(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{folder}: is half written: {error.strerror}; mend that and build again, which finishes it") from error
 
 
 def _files(result: ActionResult, role: str) -> dict[str, Blob]:
-    if not role.endswith("/"):
-        return {role: result.outputs[role]} if role else dict(result.outputs)
-    return {path.removeprefix(role): blob for path, blob in result.outputs.items() if path.startswith(role)}
+    files = {path.removeprefix(role): blob for path, blob in result.outputs.items() if path.startswith(role)}
+    if odd := sorted(name for name in files if not is_plain(name)):
+        raise InternalError(f"a bundle is one folder of files, and its stage wrote {', '.join(odd)}")
+    return files
 
 
-def _keep(aside: Path, folder: Path, drop: set[str]) -> None:
-    """Move what the build did not write from the old folder to the new one."""
-    for path in sorted(aside.rglob("*")):
-        name = path.relative_to(aside)
-        if (path.is_symlink() or not path.is_dir()) and name.as_posix() not in drop:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            path.rename(folder / name)
-    shutil.rmtree(aside, ignore_errors=True)
+def _ordered(names: Iterable[str]) -> list[str]:
+    """Data before code, and last what the rest is loaded by."""
+    return sorted(names, key=lambda name: (name in LAST, LAST.index(name) if name in LAST else 0, name.endswith(".js"), name))
+
+
+def _refuse(folder: Path, present: Mapping[str, str], known: Known, *, force: bool) -> None:
+    """OutputError where what is there was not written by a build."""
+    if folders := [
+        name for name, text in present.items() if text == OTHER and (folder / name).is_dir() and not (folder / name).is_symlink()
+    ]:
+        raise OutputError(f"{folder}: {_listed(folders)} would be overwritten, which is a folder; move it away, or choose another folder")
+    foreign = [name for name, text in present.items() if text not in known.get(name, ())]
+    if not foreign or force:
+        return
+    changed = [name for name in foreign if name in known]
+    what = "changed since a build wrote it" if foreign == changed else "which no build wrote"
+    raise OutputError(
+        f"{folder}: {_listed(foreign)} would be overwritten, {what}; choose another folder, move what you want to keep, or go on with --force (doit: force=yes)"
+    )
+
+
+def _listed(names: Sequence[str] | Collection[str]) -> str:
+    ordered = sorted(names)
+    more = f" and {len(ordered) - NAMED} more" if len(ordered) > NAMED else ""
+    return ", ".join(ordered[:NAMED]) + more

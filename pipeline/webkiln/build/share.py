@@ -13,6 +13,11 @@ class Share:
     root: Path
     package: Path
 
+    @property
+    def installed(self) -> bool:
+        """Whether these are files of a wheel, and no checkout's."""
+        return self.root.parent == self.package
+
     def stage(self, name: str) -> Path:
         return self.root / "stages" / f"{name}.py"
 

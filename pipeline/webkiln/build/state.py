@@ -11,11 +11,14 @@ from webkiln import canonical
 from webkiln.build.action import ActionResult
 from webkiln.build.files import write_atomic, writing
 
+DURATIONS = "durations.json"
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     key: str
     result: ActionResult
+    reads: tuple[str, ...] = ()
 
 
 class State:
@@ -31,7 +34,7 @@ class State:
     def manifest(self, task: str) -> Manifest | None:
         try:
             data = canonical.read(self.manifest_path(task))
-            return Manifest(data["key"], ActionResult.from_json(data["result"]))
+            return Manifest(data["key"], ActionResult.from_json(data["result"]), tuple(data.get("reads", ())))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -40,7 +43,7 @@ class State:
         key = canonical.key(document)
         latest = [document, *(old for old in self.keys(task) if canonical.key(old) != key)]
         write_atomic(path.with_suffix(".keys"), canonical.dumps(latest[:2]))
-        write_atomic(path, canonical.dumps({"key": key, "result": result.to_json()}))
+        write_atomic(path, canonical.dumps({"key": key, "result": result.to_json(), "reads": sorted(document.get("reads", ()))}))
 
     def keys(self, task: str) -> list[dict[str, Any]]:
         """The key documents of the latest runs, newest first, at most two."""
@@ -51,6 +54,16 @@ class State:
 
     def forget(self, task: str) -> None:
         self.manifest_path(task).unlink(missing_ok=True)
+
+    def durations(self) -> dict[str, float]:
+        """How long each task took the last time that it ran here, in seconds."""
+        try:
+            return {str(task): float(seconds) for task, seconds in canonical.read(self.root / DURATIONS).items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def save_durations(self, seconds: Mapping[str, float]) -> None:
+        write_atomic(self.root / DURATIONS, canonical.dumps({**self.durations(), **seconds}))
 
     def log(self, task: str, event: str, **more: Any) -> None:
         """Append one line; a line is one write, so that concurrent builds do not mix theirs."""

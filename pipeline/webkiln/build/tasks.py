@@ -17,19 +17,22 @@ from typing import Any
 
 from doit import doit_cmd
 from doit.cmd_base import Command, DoitCmdBase
-from doit.exceptions import BaseFail, TaskError, TaskFailed, UnmetDependency
+from doit.cmd_info import Info as DoitInfo
+from doit.exceptions import BaseFail, InvalidTask, TaskError, TaskFailed, UnmetDependency
 from doit.reporter import ConsoleReporter
 
 from webkiln.build import progress
-from webkiln.build.action import Action
+from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
+from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import BROWSERS, Choice, ModelGraph
+from webkiln.build.names import REPORT, bundle_files
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError, VerificationError, WebkilnError
 from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, read_recipes, with_parameters
 
-VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights")
+VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights", "force")
 STAGES = {
     "fetch": "get the source of each model",
     "load": "read sources into canonical facts and weights",
@@ -52,17 +55,44 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     desc = "failures only"
 
+    def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
+        """Look at everything that will be published before anything is built for it."""
+        self._ends: list[tuple[Step, str]] = []
+        self._failed = False
+        steps = list(_steps(tasks, selected_tasks))
+        try:
+            for step in steps:
+                step.check()
+        except UserError as error:
+            raise InvalidTask(str(error)) from error
+        for step in steps[:1]:
+            step.engine.expect([each.action.task for each in steps])
+
     def execute_task(self, task: Any) -> None:
         del task
 
     def skip_uptodate(self, task: Any) -> None:
-        del task
+        if "step" in (task.meta or {}):
+            task.meta["step"].engine.progress.skip(task.name)
+            self._tell(task.meta["step"], "up to date")
+
+    def add_success(self, task: Any) -> None:
+        if "step" in (task.meta or {}):
+            self._tell(task.meta["step"], "written")
+
+    def _tell(self, step: "Step", what: str) -> None:
+        if step.folder is not None and step.role:
+            self._ends.append((step, what))
 
     def add_failure(self, task: Any, fail: BaseFail) -> None:
+        self._failed = True
         if not isinstance(fail, UnmetDependency):
             sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
 
     def complete_run(self) -> None:
+        for step, what in () if self._failed or self.runtime_errors else self._ends:
+            step.engine.progress.close()
+            self.outstream.write(f"{step.folder}: {what}\n")
         for message in self.runtime_errors:
             sys.stderr.write(f"error: {message}\n")
 
@@ -86,6 +116,7 @@ class Variables:
     encodings: tuple[str, ...] | None
     browsers: tuple[str, ...]
     layers: bool
+    force: bool = False
 
 
 def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
@@ -110,13 +141,14 @@ def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> V
     models = choose("model", lists["model"], recipes.keys()) if "model" in lists else unasked
     if not models:
         raise RecipeError("no models: a model is a folder with a recipe.toml")
-    layers = choose("value of layers", lists.get("layers", ("no",)), ("no", "yes"))
+    layers, force = (choose(f"value of {name}", lists.get(name, ("no",)), ("no", "yes")) for name in ("layers", "force"))
     return Variables(
         models={name: _weighted(recipes[name], given.get("weights")) for name in models},
         backends=choose("backend", lists["backend"], BACKENDS) if "backend" in lists else None,
         encodings=choose("encoding", lists["encoding"], ENCODINGS) if "encoding" in lists else None,
         browsers=choose("browser", lists["browser"], BROWSERS) if "browser" in lists else BROWSERS[:1],
         layers="yes" in layers,
+        force="yes" in force,
     )
 
 
@@ -142,21 +174,46 @@ def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
         layered: dict[str, Action] = {}
         groups: dict[str, list[str]] = {}
         for encoding in variables.encodings or recipe.encodings:
-            choice = Choice(variables.backends or recipe.backends, encoding, variables.layers)
+            choice = _choice(engine, graph, encoding, variables)
+            asked = variables.backends or choice.backends
             if not choice.layers:
-                again = [action for browser in variables.browsers for action in kept.verify(replace(choice, layers=True), browser)]
+                again = [action for browser in variables.browsers for action in kept.verify(replace(choice, layers=True), browser, asked)]
                 layered |= {action.task.removesuffix(":layers"): action for action in again}
             bundle = graph.bundle(choice)
             bundles.append(bundle.task)
-            places[bundle.task] = places[graph.report(choice, variables.browsers).task] = destination(model, choice)
+            places[bundle.task] = places[graph.report(choice, variables.browsers, asked).task] = destination(model, choice)
         for action in graph.actions():
             if action.stage == "verify" and action.params["variant"]:
                 groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
-            yield Step(engine, action, places.get(action.task), layered.get(action.task)).task()
+            yield Step(engine, action, places.get(action.task), layered.get(action.task), variables.force).task()
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
     yield {"basename": "build", "doc": "build the bundles of all models, or of model=NAME", "actions": None, "task_dep": bundles}
+
+
+def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Choice:
+    """What is built in one encoding. Where compilers are missing, and the cache has no result of theirs, wasm is left out unless it was asked for."""
+    recipe = graph.recipe
+    folder = destination(recipe.name, Choice((), encoding, variables.layers))
+    choice = Choice(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
+    others = tuple(backend for backend in choice.backends if backend != "wasm")
+    if not others or "wasm" in (variables.backends or ()) or buildable(engine, graph, choice):
+        return choice
+    progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
+    return replace(choice, backends=others)
+
+
+def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["Step"]:
+    """The steps that the selected tasks need."""
+    todo, seen = list(selected), set()
+    while todo:
+        task = tasks[todo.pop()]
+        if task.name not in seen:
+            seen.add(task.name)
+            todo += task.task_dep
+            if "step" in (task.meta or {}):
+                yield task.meta["step"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -168,16 +225,27 @@ class Step:
     action: Action
     folder: Path | None
     layered: Action | None
+    force: bool = False
 
     def __repr__(self) -> str:
         return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
 
+    @property
+    def role(self) -> str:
+        """The output that is published."""
+        return "bundle/" if self.action.stage == "bundle" else ""
+
+    def check(self) -> None:
+        """OutputError where what this step publishes would overwrite what no build wrote."""
+        if self.folder is not None:
+            names = bundle_files(self.action.params["backends"]) if self.role else REPORT
+            self.engine.check_folder(self.folder, names, force=self.force)
+
     def execute(self) -> Any:
-        whole = self.action.stage == "bundle"
         try:
             self.engine.run(self.action)
             if self.folder is not None:
-                self.engine.publish(self.action, "bundle/" if whole else "", self.folder, whole=whole)
+                self.engine.publish(self.action, self.role, self.folder, whole=bool(self.role), force=self.force)
         except VerificationError as error:
             return TaskError(self._located(str(error)))
         except UserError as error:
@@ -200,10 +268,18 @@ class Step:
         del task
         if not values or self.engine.current(self.action) is None:
             return False
-        return self.folder is None or self.engine.published(self.action, "bundle/" if self.action.stage == "bundle" else "", self.folder)
+        return self.folder is None or self.engine.published(self.action, self.role, self.folder)
 
     def clean(self) -> None:
-        self.engine.clean(self.action, self.folder)
+        for name in self.engine.clean(self.action, self.folder):
+            sys.stderr.write(f"warning: {self.folder}/{name} has changed since a build wrote it, and stays\n")
+
+    def files(self) -> tuple[list[str], list[str]]:
+        """What the action reads, and what it writes with the place of what is published."""
+        reads = [line for role, value in self.action.inputs.items() for line in _described(role, value)]
+        result = self.engine.current(self.action)
+        writes = sorted(result.outputs) if result is not None else list(self.action.outputs)
+        return reads, [str(self.folder / name.removeprefix(self.role)) if self.folder else name for name in writes]
 
     def task(self) -> dict[str, Any]:
         stage, _, name = self.action.task.partition(":")
@@ -218,6 +294,34 @@ class Step:
             "io": {"capture": False},
             "meta": {"step": self},
         }
+
+
+def _described(role: str, value: Input) -> Iterator[str]:
+    match value:
+        case Local(path):
+            yield f"{role}: {path}"
+        case Folder(files):
+            yield from (f"{role}{name}: {path}" for name, path in files)
+        case Modules(root, module):
+            yield f"{role}: {module} and what it imports below {root}"
+        case Product(action, path, pattern):
+            yield f"{role}: {path}{pattern if pattern != '*' else ''} of {action.task}"
+
+
+class Info(DoitInfo):  # type: ignore[misc]  # doit has no types
+    """`doit info TASK`, with the files that the task reads and writes."""
+
+    name = "info"
+    doc_purpose = "show one task: its status, inputs and outputs"
+    doc_usage = "TASK"
+
+    def _execute(self, pos_args: Sequence[str], hide_status: bool = False) -> int:
+        status = int(super()._execute(pos_args, hide_status))
+        (task,) = (task for task in self.task_list if task.name == pos_args[0])
+        if "step" in (task.meta or {}):
+            for title, lines in zip(("inputs", "outputs"), task.meta["step"].files(), strict=True):
+                self.outstream.write(f"\n{title:11s}: \n" + "".join(f" - {line}\n" for line in lines))
+        return status
 
 
 class Graph(DoitCmdBase):  # type: ignore[misc]  # doit has no types

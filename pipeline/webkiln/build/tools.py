@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import tomllib
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from webkiln.backends import toolchain
 from webkiln.build.digests import FileDigests
+from webkiln.build.progress import warn
 from webkiln.errors import ToolError
 
 ABSENT = "absent"
@@ -59,10 +59,11 @@ def find(name: str) -> Path:
 
 
 class Toolchain:
-    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine."""
+    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An `installed` package takes what it finds."""
 
-    def __init__(self, root: Path, digests: FileDigests) -> None:
+    def __init__(self, root: Path, digests: FileDigests, *, installed: bool = False) -> None:
         self._root = root
+        self._installed = installed
         self._digests = digests
         self._warned: set[str] = set()
 
@@ -82,7 +83,8 @@ class Toolchain:
                 found[name] = locked
             elif name not in self._warned and version != ABSENT:
                 self._warned.add(name)
-                warnings.warn(f"{name} is {version} here, {locked} in the lock file; results are kept apart", stacklevel=2)
+                if not self._installed:
+                    warn(f"{name} is {version} here, {locked} in the lock file; results are kept apart")
         return found
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A warm worker process: reads jobs as JSON lines, runs their stage, answers in JSON lines.
+"""A worker process: reads jobs as JSON lines, runs their stage, answers in JSON lines, and says meanwhile how far it is.
 
 What a stage prints goes back as part of the answer; what libraries write to the file descriptors goes to stderr,
 which the parent keeps in a log. The process ends with its parent: when the pipe closes, even in the middle of a job.
@@ -10,32 +10,74 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 import threading
+import time
 import traceback
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from webkiln.build import stage
+from webkiln.build.environment import DOWNLOADS, UMASK
+from webkiln.build.reads import recording
 from webkiln.errors import UserError
 
+TELLING_SECONDS = 0.5
 
-def answer(job: dict[str, Any], modules: dict[str, ModuleType]) -> dict[str, Any]:
-    printed = io.StringIO()
+Tell = Callable[[str], None]
+
+
+class Printed(io.StringIO):
+    """What a stage prints; the line that it is at is told on the way."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__()
+        self._tell = tell
+
+    def write(self, text: str) -> int:
+        if line := next((line for line in reversed(text.replace("\r", "\n").split("\n")) if line.strip()), ""):
+            self._tell(line.strip())
+        return super().write(text)
+
+
+def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> dict[str, Any]:
+    printed = Printed(tell)
+    reads: dict[str, Any] = {}
+    stage.tell = tell
     try:
         with redirect_stdout(printed):
             path = job["stage"]
             if path not in modules:
                 modules[path] = stage.load(Path(path))
-            stage.run(modules[path], job)
+            if "watch" in job:
+                reads = watched(modules[path], job)
+            else:
+                stage.run(modules[path], job)
     except UserError as error:
         return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": printed.getvalue()}
     except MemoryError:
         return {"status": "user", "type": "ToolError", "text": "out of memory", "printed": printed.getvalue()}
     except (Exception, SystemExit):  # noqa: BLE001  # whatever a stage raises must reach the parent
         return {"status": "internal", "text": traceback.format_exc(), "printed": printed.getvalue()}
-    return {"status": "done", "printed": printed.getvalue()}
+    return {"status": "done", "printed": printed.getvalue(), "reads": reads}
+
+
+def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
+    """Run a stage with code of the user's; returns what that read below the roots of the job."""
+    roots, own = job["watch"]["roots"], job["watch"]["own"]
+    os.chdir(roots[0])
+    tempfile.tempdir = os.environ["TMPDIR"] = job["watch"]["temporary"]
+    sys.dont_write_bytecode = True
+    home = Path.home()
+    downloads = [home / ".keras" / name for name in DOWNLOADS]
+    with recording(
+        [Path(root) for root in roots], [*map(Path, own), home, Path(tempfile.gettempdir()), *(path.resolve() for path in downloads)]
+    ) as recorder:
+        stage.run(module, job)
+    return {"files": recorder.files, "folders": sorted(recorder.folders)}
 
 
 class Jobs:
@@ -64,11 +106,23 @@ class Jobs:
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    os.umask(UMASK)
     jobs = Jobs()
     modules: dict[str, ModuleType] = {}
-    while line := jobs.next():
-        answers.write(json.dumps(answer(json.loads(line), modules)) + "\n")
+    told = 0.0
+
+    def send(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
         answers.flush()
+
+    def tell(text: str) -> None:
+        nonlocal told
+        if time.monotonic() - told > TELLING_SECONDS:
+            told = time.monotonic()
+            send({"status": "runs", "text": text[:80]})
+
+    while line := jobs.next():
+        send(answer(json.loads(line), modules, tell))
 
 
 if __name__ == "__main__":

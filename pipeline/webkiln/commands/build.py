@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,9 +12,11 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import progress
+from webkiln.build.backends import buildable, missing_compilers, present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import (
@@ -30,6 +33,7 @@ from webkiln.recipe import (
     choose,
     find_module,
     read_recipes,
+    similar,
     with_parameters,
 )
 
@@ -37,7 +41,12 @@ from webkiln.recipe import (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, help="the folder of the bundle")
-    parser.add_argument("--encoding", default="float32", help=f"one of {', '.join(ENCODINGS)}")
+    parser.add_argument(
+        "--encoding",
+        default="float32",
+        help=f"some of {','.join(ENCODINGS)}; of several, each has a folder OUTPUT-ENCODING beside that of float32",
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite files in OUTPUT that no build wrote")
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +57,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the model file, a function that returns a model (module:function), or a model that comes with webkiln: {', '.join(shipped())}",
     )
     parser.add_argument("--name", help="the model's name; default: that of the file")
-    parser.add_argument("--backend", default=",".join(USUAL_BACKENDS), help=f"some of {','.join(BACKENDS)}")
+    parser.add_argument(
+        "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
+    )
     parser.add_argument("--batch-size", type=int, default=1)
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
     parser.add_argument(
@@ -64,18 +75,57 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
+    parser.add_argument(
+        "--reads", action="append", default=[], type=Path, help="a file or folder outside this one that the model's own code may read"
+    )
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
 
 
 def run(options: argparse.Namespace) -> int:
     recipe = recipe_of(options)
-    (encoding,) = choose("encoding", [options.encoding], ENCODINGS)
-    output = options.output.absolute()
-    state = cache_folder() / "state" / canonical.digest(str(output).encode())
+    encodings = choose("encoding", options.encoding.split(","), ENCODINGS)
+    state = cache_folder() / "state" / canonical.digest(str(options.output.absolute()).encode())
     with Engine(state, progress=progress.console()) as engine:
-        action = ModelGraph(recipe, engine.share).bundle(Choice(recipe.backends, encoding))
-        engine.publish(action, "bundle/", output)
+        graph = ModelGraph(recipe, engine.share)
+        backends = recipe.backends
+        if options.backend is None and len(backends) > 1 and not buildable(engine, graph, Choice(backends, encodings[0])):
+            backends = tuple(backend for backend in backends if backend != "wasm")
+            print("\n".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
+        places = {output_of(options.output, encoding, encodings): graph.bundle(Choice(backends, encoding)) for encoding in encodings}
+        for output in places:
+            engine.check_folder(output, bundle_files(backends), force=options.force)
+        engine.expect(action.task for action in graph.actions() if engine.current(action) is None)
+        for output, action in places.items():
+            before = present(output)
+            current = engine.published(action, "bundle/", output)
+            engine.publish(action, "bundle/", output, force=options.force)
+            print(summary(output, up_to_date=current, gone=[name for name in before if name not in backends]))
     return 0
+
+
+def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:
+    """The folder of one encoding: with several, those but float32 have their names in it."""
+    return output if len(encodings) == 1 or encoding == "float32" else output.with_name(f"{output.absolute().name}-{encoding}")
+
+
+def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
+    """What lies in a folder: backends, encoding, sizes as they are and compressed, and how it is imported."""
+    import brotli
+
+    manifest = canonical.read(folder / "manifest.json")
+    files = [folder / name for name in (*manifest["files"], "manifest.json")]
+    weights = [path for path in files if path.suffix == ".bin"]
+    rows = [("code", [path for path in files if path.suffix in (".js", ".wasm")]), ("weights", weights)]
+    lines = [f"{folder}: {'up to date' if up_to_date else 'written'}"]
+    lines.append(f"  backends  {', '.join(present(folder))}{f' ({chr(44).join(gone)} is no longer in it)' if gone else ''}")
+    lines.append(f"  encoding  {manifest['encoding']}")
+    for what, paths in rows:
+        raw = sum(path.stat().st_size for path in paths)
+        packed = sum(len(brotli.compress(data, quality=9 if len(data) < 1 << 20 else 4)) for data in (path.read_bytes() for path in paths))
+        lines.append(f"  {what:<8}  {progress.size(raw)}, {progress.size(packed)} with brotli")
+    name = folder.as_posix()
+    lines.append(f"  import {{ load }} from '{name if folder.is_absolute() or name.startswith('.') else f'./{name}'}/index.js';")
+    return "\n".join(lines)
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
@@ -85,8 +135,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         return replace(
             known,
             name=options.name or known.name,
-            backends=choose("backend", options.backend.split(","), BACKENDS),
+            backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
             batch_size=options.batch_size,
+            reads=tuple(path.absolute() for path in options.reads),
             input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
         )
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
@@ -95,7 +146,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     elif not options.source.is_file():
         names = ", ".join(shipped())
         raise SourceError(
-            f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}"
+            f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}{similar(str(options.source), shipped())}"
         )
     else:
         source, stem = PathSource(options.source.absolute()), options.source.stem
@@ -106,7 +157,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         source=source,
         input_shapes=dict(map(_input_shape, options.input_shape)),
         batch_size=options.batch_size,
-        backends=choose("backend", options.backend.split(","), BACKENDS),
+        backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else USUAL_BACKENDS,
+        reads=tuple(path.absolute() for path in options.reads),
         plugins=tuple(path.absolute() for path in options.plugin),
         operators=tuple(path.absolute() for path in options.operators),
         trust_source=options.trust_source,

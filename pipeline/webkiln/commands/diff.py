@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
+    parser.add_argument("--reads", action="append", default=[], type=Path, help="what the model's own code may read elsewhere")
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from webkiln.frontends.keras.facts import ModelFacts
-from webkiln.frontends.keras.handlers import REGISTERED, registered_handler
+from webkiln.frontends.keras.registered import REGISTERED, registered_handler
 from webkiln.ops.operator import DEFINED
 from webkiln.plugins import PREFIX
 

@@ -15,7 +15,7 @@ def run(inputs, outputs, params):
     for shard in canonical.read(inputs["shards.json"])["shards"]:
         shutil.copyfile(inputs["shards/"] / shard, bundle / shard)
     files = {path.name: {"sha256": canonical.file_digest(path)} for path in bundle.iterdir()}
-    canonical.write(bundle / "manifest.json", {"name": params["name"], "backends": params["backends"], "files": files})
+    canonical.write(bundle / "manifest.json", {"schema": "webkiln.bundle/1", "name": params["name"], "encoding": params["encoding"], "backends": params["backends"], "files": files})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""Which backends a bundle has: those of the recipe, as far as they can be built here, and what a command asks for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from webkiln import canonical
+from webkiln.build.engine import Engine
+from webkiln.build.graph import COMPILERS, LINKERS, Choice, ModelGraph
+from webkiln.build.names import VARIANTS
+from webkiln.build.tools import find
+from webkiln.errors import ToolError
+from webkiln.recipe import BACKENDS, Recipe
+
+
+def backends_of(recipe: Recipe, asked: Sequence[str] | None, folder: Path) -> tuple[str, ...]:
+    """The recipe's backends, or those asked for with what the bundle in `folder` has of the recipe's: asking for some takes none away."""
+    if asked is None:
+        return recipe.backends
+    kept = {*asked, *(set(present(folder)) & set(recipe.backends))}
+    return tuple(backend for backend in BACKENDS if backend in kept)
+
+
+def present(folder: Path) -> list[str]:
+    """The backends of the bundle that lies in a folder, if any."""
+    try:
+        listed = canonical.read(folder / "manifest.json")["backends"]
+        return [name for name in BACKENDS if name in listed]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def missing_compilers() -> list[str]:
+    """What is wrong with the compilers of the wasm backend, a line for each that is missing."""
+    missing = []
+    for name in dict.fromkeys((*COMPILERS, *LINKERS)):
+        try:
+            find(name)
+        except ToolError as error:
+            missing.append(str(error))
+    return missing
+
+
+def buildable(engine: Engine, graph: ModelGraph, choice: Choice) -> bool:
+    """Whether a bundle can have its wasm backend here: by compilers, or from the cache."""
+    return "wasm" not in choice.backends or not missing_compilers() or all(engine.available(graph.link(v, choice)) for v in VARIANTS)

@@ -1,0 +1,291 @@
+"""What code of the user's reads is an input of its action, in an environment that is nobody's own."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import h5py
+import pytest
+
+from tests.build.tree import checkout, executed
+from webkiln.build.action import Action, Local
+from webkiln.build.engine import Engine
+from webkiln.build.share import PACKAGE, Share
+from webkiln.errors import RecipeError
+
+STAGE = """
+from pathlib import Path
+from webkiln.plugins import import_file
+
+DATA = ()
+
+
+def run(inputs, outputs, params):
+    outputs["out"].write_text(str(import_file(inputs["script.py"]).make()))
+"""
+
+
+class Project:
+    """A folder with a script whose `make` is run by an action."""
+
+    def __init__(self, root: Path, cache: Path) -> None:
+        self.root = root
+        self.cache = cache
+        self.runs = 0
+        (root / "stages").mkdir(parents=True)
+        (root / "stages" / "make.py").write_text(STAGE)
+        self.project = root / "project"
+        self.project.mkdir()
+
+    def script(self, body: str) -> None:
+        lines = "\n".join(f"    {line}" for line in body.splitlines())
+        (self.project / "make.py").write_text(
+            f"import sys, os\nfrom pathlib import Path\nHERE = Path(__file__).parent\n\ndef make():\n{lines}\n"
+        )
+
+    def make(self, *reads: Path) -> str:
+        share = Share(self.root, PACKAGE)
+        script = self.project / "make.py"
+        action = Action("make:m", "make", ("out",), {"script.py": Local(script)}, code=(script,), roots=(self.project, *reads))
+        with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
+            before = len(self.log())
+            blob = engine.run(action).outputs["out"]
+            self.runs = len(self.log()) - before
+            return engine.cache.store.path(blob.sha256).read_text()
+
+    def log(self) -> list[str]:
+        path = self.root / "state" / "log.jsonl"
+        return [line for line in path.read_text().splitlines() if '"execute"' in line] if path.exists() else []
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "one", tmp_path / "cache")
+
+
+def _write_h5(path: Path, value: int) -> None:
+    with h5py.File(path, "w") as file:
+        file["x"] = value
+
+
+READS = {
+    "a file": ("return (HERE / 'data.txt').read_text()", lambda p, n: (p / "data.txt").write_text(f"data {n}")),
+    "a file by os.open": (
+        "return os.read(os.open(HERE / 'data.txt', os.O_RDONLY), 99)",
+        lambda p, n: (p / "data.txt").write_text(f"data {n}"),
+    ),
+    "a file in the current folder": ("return open('data.txt').read()", lambda p, n: (p / "data.txt").write_text(f"data {n}")),
+    "a helper": (
+        "sys.path.insert(0, str(HERE))\nimport helper\nreturn helper.N",
+        lambda p, n: (p / "helper.py").write_text(f"N = 'number {n}'\n"),
+    ),
+    "a folder": (
+        "return sorted(os.listdir(HERE / 'data'))",
+        lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()],
+    ),
+    "a pattern": ("return len(list(HERE.glob('data/*')))", lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()]),
+    "what h5py reads": (
+        "import h5py\nwith h5py.File(HERE / 'x.h5') as file:\n    return int(file['x'][()])",
+        lambda p, n: _write_h5(p / "x.h5", n),
+    ),
+    "what may be there": (
+        "try:\n    return open(HERE / 'data.txt').read()\nexcept FileNotFoundError:\n    return 'nothing'",
+        lambda p, n: (p / "data.txt").write_text("something") if n else None,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", READS)
+def test_what_is_read_reruns_when_it_changes(project: Project, what: str) -> None:
+    body, write = READS[what]
+    project.script(body)
+    write(project.project, 0)
+    first = project.make()
+    assert project.runs == 1
+    assert project.make() == first
+    (project.project / "unrelated.txt").write_text("x")
+    assert project.make() == first
+    assert project.runs == 0
+    write(project.project, 1)
+    second = project.make()
+    assert project.runs == 1
+    assert second != first
+
+
+def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
+    package = project.project / "mine"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "a.py").write_text("from .b import N\n")
+    (package / "b.py").write_text("from pathlib import Path\nN = Path(__file__).with_name('n.txt').read_text()\n")
+    (package / "n.txt").write_text("1")
+    project.script("sys.path.insert(0, str(HERE))\nfrom mine.a import N\nreturn N")
+    assert project.make() == "1"
+    (package / "n.txt").write_text("2")
+    assert project.make() == "2"
+    (package / "b.py").write_text("N = 3\n")
+    assert project.make() == "3"
+    assert not list(project.project.rglob("__pycache__")), "nothing is written beside the user's files"
+
+
+def test_going_back_finds_the_earlier_result(project: Project) -> None:
+    project.script("return (HERE / (HERE / 'which.txt').read_text()).read_text()")
+    for name in "ab":
+        (project.project / name).write_text(f"content of {name}")
+    for which, runs in (("a", 1), ("b", 1), ("a", 0), ("b", 0)):
+        (project.project / "which.txt").write_text(which)
+        assert project.make() == f"content of {which}"
+        assert project.runs == runs
+    (project.project / "a").write_text("other")
+    assert project.make() == "content of b"
+    assert project.runs == 0
+
+
+def test_other_users_of_the_cache_get_what_theirs_would_give(project: Project, tmp_path: Path) -> None:
+    project.script("return (HERE / 'data.txt').read_text()")
+    (project.project / "data.txt").write_text("mine")
+    project.make()
+    for text, runs in (("mine", 0), ("theirs", 1)):
+        other = Project(tmp_path / f"other {text}", project.cache)
+        shutil.copyfile(project.project / "make.py", other.project / "make.py")
+        (other.project / "data.txt").write_text(text)
+        assert other.make() == text
+        assert other.runs == runs
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_reading_elsewhere_is_an_error_unless_the_recipe_lists_it(project: Project, tmp_path: Path, swallowed: bool) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "data.txt").write_text("1")
+    body = f"return open({str(elsewhere / 'data.txt')!r}).read()"
+    project.script(f"try:\n    {body}\nexcept Exception:\n    return 'went on'" if swallowed else body)
+    with pytest.raises(
+        RecipeError, match=r"elsewhere/data\.txt: read by the model's own code, and outside the project .*reads = \[\.\.\.\]"
+    ):
+        project.make()
+    for listed in (elsewhere, elsewhere / "data.txt"):
+        (elsewhere / "data.txt").write_text("1")
+        assert project.make(listed) == "1"
+        (elsewhere / "data.txt").write_text("2")
+        assert project.make(listed) == "2"
+
+
+def test_a_listed_file_counts_however_it_is_read(project: Project, tmp_path: Path) -> None:
+    data = tmp_path / "data.txt"
+    data.write_text("1")
+    project.script(f"import subprocess\nreturn subprocess.run(['cat', {str(data)!r}], capture_output=True, text=True).stdout")
+    assert project.make(data) == "1"
+    data.write_text("2")
+    assert project.make(data) == "2"
+
+
+def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> None:
+    project.script(
+        "import tempfile, numpy, encodings.idna, sqlite3\n"
+        "with tempfile.TemporaryDirectory() as folder:\n"
+        "    Path(folder, 'x').write_text('1')\n"
+        "    os.listdir(folder)\n"
+        "    return Path(folder, 'x').read_text() + open('/proc/self/stat').read()[:0]"
+    )
+    assert project.make() == "1"
+    names = json.loads(next((project.root / "state").glob("*/make.json")).read_text())["reads"]
+    assert names == ["0/make.py"]
+
+
+def test_a_file_that_changes_while_it_is_read_makes_no_result(project: Project) -> None:
+    (project.project / "data.txt").write_text("0")
+    project.script(
+        "path = HERE / 'data.txt'\ntext = path.read_text()\n"
+        "if text == '0':\n    os.unlink(path)\n    os.close(os.open(path, os.O_CREAT | os.O_WRONLY))\n    os.truncate(path, 1)\nreturn repr(text)"
+    )
+    assert project.make() != "'0'"
+
+
+ENVIRONMENT = """
+import json, locale, time
+keras = json.loads(Path(os.environ['KERAS_HOME'], 'keras.json').read_text())
+umask = os.umask(0)
+os.umask(umask)
+return [keras['image_data_format'], keras['floatx'], umask, time.tzname[0], locale.setlocale(locale.LC_ALL, ''), os.environ.get('KERAS_BACKEND'),
+    os.environ.get('MINE'), Path.home().joinpath('.keras', 'keras.json').read_text() == json.dumps(keras), os.getcwd() == str(HERE)]
+"""
+
+
+def test_the_environment_is_not_the_users(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    project.script(ENVIRONMENT)
+
+    def make(home: str, variables: Mapping[str, str]) -> str:
+        folder = tmp_path / home / ".keras"
+        folder.mkdir(parents=True)
+        (folder / "keras.json").write_text(json.dumps({"image_data_format": "channels_first", "floatx": "float16", "backend": "jax"}))
+        monkeypatch.setenv("HOME", str(folder.parent))
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        project.cache = tmp_path / f"cache {home}"
+        shutil.rmtree(project.root / "state", ignore_errors=True)
+        return project.make()
+
+    first = make("a", {})
+    umask = os.umask(0o077)
+    try:
+        second = make("b", {"TZ": "Asia/Tokyo", "LC_ALL": "de_DE.UTF-8", "KERAS_BACKEND": "torch", "MINE": "1", "LANG": "C"})
+    finally:
+        os.umask(umask)
+    assert first == second
+    assert first.startswith("['channels_last', 'float32', 18, 'UTC', 'C.UTF-8', 'tensorflow', None,")
+
+
+EXPORT = """
+import sys
+from pathlib import Path
+
+import keras
+
+sys.path.insert(0, str(Path(__file__).parent))
+import layers_of_mine
+
+
+def export(path):
+    x = keras.Input((6, 6, 3), name="x")
+    units = int(Path(__file__).with_name("units.txt").read_text())
+    y = layers_of_mine.head(keras.layers.Conv2D(2, 3, kernel_initializer="ones")(x), units)
+    keras.Model(x, y).save(path)
+"""
+
+
+def test_an_export_script_its_helper_and_its_data(tmp_path: Path) -> None:
+    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
+    folder = tree.root / "models" / "mine"
+    folder.mkdir()
+    (folder / "make.py").write_text(EXPORT)
+    (folder / "layers_of_mine.py").write_text(
+        "import keras\n\ndef head(x, units):\n    x = keras.layers.GlobalAveragePooling2D()(x)\n    return keras.layers.Dense(units, kernel_initializer='ones')(x)\n"
+    )
+    (folder / "units.txt").write_text("3")
+    (folder / "recipe.toml").write_text('source = { script = "make.py", function = "export" }\nbackends = ["js"]\n')
+    home = tmp_path / "home" / ".keras"
+    home.mkdir(parents=True)
+    (home / "keras.json").write_text('{"image_data_format": "channels_first"}')
+
+    def build() -> set[str]:
+        before = len(tree.log())
+        tree.doit("build", "model=mine", HOME=str(home.parent))
+        return {task.split(":")[0] for task in executed(tree.log()[before:])}
+
+    assert "fetch" in build()
+    types = (tree.root / "dist" / "mine" / "index.d.ts").read_text()
+    assert "[1, 6, 6, 3]" in types
+    assert not build()
+    (folder / "units.txt").write_text("4")
+    assert {"fetch", "load", "bundle"} <= build()
+    (folder / "layers_of_mine.py").write_text((folder / "layers_of_mine.py").read_text() + "# a comment\n")
+    assert "fetch" in build()
+    operator = tree.root / "pipeline" / "webkiln" / "ops" / "conv.py"
+    operator.write_text(operator.read_text() + "# a comment\n")
+    assert not build() & {"fetch", "load", "reference"}
+    shutil.copyfile(tree.root / "models" / "digits" / "digits.keras", folder / "made.keras")
+    (folder / "recipe.toml").write_text('source = "made.keras"\nbackends = ["js"]\n')
+    assert "fetch" in build(), "the task has the name that it had, and reads nothing of what it read"
