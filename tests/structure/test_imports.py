@@ -120,11 +120,12 @@ OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
 BUILD = {"canonical", "errors", "build"}
 GRAPHS = {"ir", "ops/builder", "ops/operator", "inputs"}
 """What frontends write graphs with; it knows no operator."""
+PROBE = "frontends/probe"
 REACH: dict[str, set[str]] = {
     "fetch": {KERAS, "plugins", "ops/operator", "ir"},
-    "load": {KERAS, *HANDLERS, "plugins", *GRAPHS},
-    "load_onnx": {"frontends/onnx", *GRAPHS},
-    "convert": {KERAS, *HANDLERS, *OPERATORS},
+    "load": {KERAS, PROBE, *HANDLERS, "plugins", *GRAPHS},
+    "load_onnx": {"frontends/onnx", PROBE, *GRAPHS},
+    "convert": {KERAS, PROBE, *HANDLERS, *OPERATORS},
     "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends"},
@@ -133,9 +134,9 @@ REACH: dict[str, set[str]] = {
     "link": {"backends/toolchain"},
     "pack": OPERATORS | {"weights"},
     "bundle": {"ir", "codegen", "backends/launches"},
-    "reference": {KERAS, *HANDLERS, "plugins", *GRAPHS},
-    "reference_onnx": {"frontends/onnx", *GRAPHS},
-    "verify": {"backends", "recipe", "ir"},
+    "reference": {KERAS, PROBE, *HANDLERS, "plugins", "npz", *GRAPHS},
+    "reference_onnx": {"frontends/onnx", PROBE, "npz", *GRAPHS},
+    "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }
 """The rooms, and of some rooms the modules, whose edits may run a stage again."""
