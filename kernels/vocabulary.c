@@ -29,6 +29,18 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
+/* Payne & Hanek: x is a whole number times 2^(e-150); the digits of 1 / (2 pi) from there on, times that number, are a part of a turn. */
+static inline float wk_turn(float x) {
+  static const unsigned digits[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
+  const unsigned bits = (unsigned)wk_bits(x), e = bits >> 23 & 255, start = e - 118;
+  if (e < 140) return x;
+  if (e == 255) return x - x;
+  const unsigned *at = digits + (start >> 5), shift = start & 31, whole = (bits & 0x7fffff) | 0x800000;
+  const unsigned high = shift ? at[0] << shift | at[1] >> (32 - shift) : at[0], low = shift ? at[1] << shift | at[2] >> (32 - shift) : at[1];
+  const int part = (int)(whole * high + (unsigned)((unsigned long long)whole * low >> 32));
+  return (float)part * (x < 0 ? -1.4629180792671596e-9f : 1.4629180792671596e-9f);
+}
+
 static inline int wk_idiv(int a, int b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
 
 static inline int wk_irem(int a, int b) { return b == 0 || b == -1 ? 0 : a % b; }

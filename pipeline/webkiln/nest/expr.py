@@ -32,7 +32,7 @@ VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
     "min": (2, NUMBER), "max": (2, NUMBER),
     "div": (2, REAL), "sqrt": (1, REAL), "floor": (1, REAL), "ceil": (1, REAL), "trunc": (1, REAL), "rint": (1, REAL),
     "exp": (1, REAL), "log": (1, REAL), "log1p": (1, REAL), "expm1": (1, REAL), "sin": (1, REAL), "cos": (1, REAL), "tanh": (1, REAL),
-    "erf": (1, REAL), "pow": (2, REAL),
+    "erf": (1, REAL), "pow": (2, REAL), "turn": (1, (FLOAT,)),
     "idiv": (2, WHOLE), "irem": (2, WHOLE), "floordiv": (2, WHOLE), "floormod": (2, WHOLE),
     "band": (2, WHOLE), "bor": (2, WHOLE), "bxor": (2, WHOLE), "shl": (2, WHOLE), "shr": (2, WHOLE),
     "and": (2, (BOOL,)), "or": (2, (BOOL,)), "not": (1, (BOOL,)),
@@ -46,7 +46,7 @@ BITS = {FLOAT: (INT, UINT), INT: (FLOAT, UINT), UINT: (FLOAT, INT), LONG: (ULONG
 
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
 COSTLY = frozenset(
-    {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"}
+    {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "turn", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"}
 )
 
 

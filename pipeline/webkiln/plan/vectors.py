@@ -7,7 +7,7 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 
-SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
+SCALAR_ONLY = frozenset({"pow", "sin", "cos", "turn", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 
 
