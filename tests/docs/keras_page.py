@@ -18,6 +18,24 @@ A layer that is not here, yours or Keras's, is traced where its `call` is writte
 EXPLAINED = """
 `data_format` works for both values in all of them, whatever TensorFlow has kernels for. Results are those of Keras on TensorFlow where backends differ: the padding of transposed convolutions,
 and bicubic interpolation, whose weights TensorFlow looks up in a table of 1024 positions.
+
+## Dtypes
+
+A layer casts floating inputs to the compute dtype of its policy, as Keras does (`autocast`); integers and bools are computed in where Keras's `call` computes in them, and else promoted to
+floats. Outputs have the dtype that Keras declares. Every layer below is tried with inputs of uint8, int32, int64, bool, float16, float32 and float64 under each policy, from memory and from
+files (`python -m tests.frontends.keras.dtype_cross`), and every operation of `keras.ops` with ten dtypes and special values (`python -m tests.frontends.keras.operation_cross`).
+
+| policy | computed in | bound of the difference, relative to the largest output of a layer |
+|---|---|---|
+| `float32`, `float64` | the same | 2e-5 |
+| `float16` | float16, rounded after each operator | 2e-2 |
+| `mixed_float16` | float32; Keras rounds to float16 at every operation | 2e-2 |
+| `bfloat16`, `mixed_bfloat16` | float32, also inputs and outputs; Keras rounds to bfloat16 at every operation | 1e-1 |
+
+Low-rank adapters (`enable_lora`) are added to the weights that they adapt.
+
+Where TensorFlow's own result depends on the processor or on the length of the array, webkiln's is this: floats out of the range of the integer that they are cast to become its nearest
+value, NaN becomes 0. `argmax` and `argmin` take -0.0 and 0.0 as equal; matrix products of int32 and int64 are exact, where Keras computes them in float32.
 """
 
 

@@ -374,10 +374,11 @@ REFUSED = (
         "drop (Dropout): it is called with training=True. Build the model without that argument, as it is used for inference",
     ),
     Refused(
-        "a dtype policy that mixes dtypes",
+        "a layer that `quantize()` has changed",
         VECTOR,
-        lambda x: L.Dense(3, dtype="mixed_bfloat16", name="dense")(x),
-        "dense (Dense): dtype policy 'mixed_bfloat16' is not supported. Save the model with one of float32, float16, float64",
+        lambda x: L.Dense(3, dtype="int8_from_float32", name="dense")(x),
+        "dense (Dense): it is quantized to int8 by quantize(). Convert the model as it is before quantize(); the encoding int8 stores its "
+        "weights in 8 bits",
     ),
     Refused(
         "`sparsemax` of more than 1024 elements",

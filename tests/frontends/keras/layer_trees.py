@@ -90,7 +90,7 @@ def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
                 layer.finalize_state()
             tensors += made
             given |= zip((tensor.name for tensor in made), arrays, strict=True)
-            wanted[layer.name] = expected(layer, tried, arrays)
+            wanted[layer.name] = expected(layer, tried, arrays).astype(outputs[layer.name].dtype)
     return Tree(keras.Model(tensors, outputs, name="tree"), given, wanted)
 
 

@@ -178,3 +178,28 @@ def test_a_sequential_inside_a_model_is_no_operation(tmp_path):
     kernel, bias = layer.get_weights()
     write(tmp_path / "m.h5", outer, {"chain": {"dense/kernel": kernel, "dense/bias": bias}})
     assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(layer(x))) < 1e-5
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_sequential_that_is_a_bare_list_and_cells_without_a_name(tmp_path, nested):
+    """What Keras before 2.2.3 wrote: the config of a Sequential is the list of its layers, and weights of an LSTM know no cell."""
+    reference = built(L.Bidirectional(L.LSTM(**GATED, return_sequences=True)))
+    half = built(L.Dense(2), 6)
+    wrapped = {"class_name": "LSTM", "config": {"name": "lstm_4", **GATED, "return_sequences": True}}
+    chain = [
+        {
+            "class_name": "Bidirectional",
+            "config": {"trainable": True, "name": "both", "layer": wrapped, "batch_input_shape": [None, 5, 4]},
+        },
+        {"class_name": "Dense", "config": {"trainable": True, "name": "d", "units": 2}},
+    ]
+    both = named("both/forward_lstm_4", reference.forward_layer) | named("both/backward_lstm_4", reference.backward_layer)
+    dense = dict(zip(("d/kernel", "d/bias"), map(np.asarray, half.weights), strict=True))
+    if nested:
+        inner = {"class_name": "Sequential", "name": "inner", "config": chain, "inbound_nodes": [[["x", 0, 0, {}]]]}
+        model = functional("outer", [source("x", 5, 4), inner], ["x"], ["inner", 1, 0])
+        write(tmp_path / "m.h5", model, {"inner": both | dense})
+    else:
+        write(tmp_path / "m.h5", {"class_name": "Sequential", "config": chain}, {"both": both, "d": dense})
+    (x,) = sequences(1)
+    assert error(outputs_of(tmp_path / "m.h5", x)[0], np.asarray(half(reference(x)))) < 1e-5

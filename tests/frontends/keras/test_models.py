@@ -131,11 +131,11 @@ def test_everything_unsupported_is_listed_at_once():
 
 def test_modes_that_inference_does_not_have():
     x = keras.Input((6,), name="x")
-    y = L.Dense(3, dtype="mixed_float16", name="half")(x)
+    y = L.Dense(3, dtype="int8_from_float32", name="small")(x)
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(keras.Model(x, L.Dropout(0.5, name="drop")(y, training=True)))
     assert [(where, what) for where, what, _ in error.value.items] == [
-        ("half (Dense)", "dtype policy 'mixed_float16' is not supported"),
+        ("small (Dense)", "it is quantized to int8 by quantize()"),
         ("drop (Dropout)", "it is called with training=True"),
     ]
 

@@ -79,7 +79,7 @@ def test_all_is_named_from_the_config_alone(tmp_path):
     """The large weights are damaged and no framework is imported: neither is looked at."""
     x = keras.Input((8, 4), name="x")
     y = keras.layers.MultiHeadAttention(2, 4, name="attend")(x, x)
-    y = keras.layers.Dense(4, dtype="mixed_float16", name="half")(keras.ops.cumsum(y, axis=1))
+    y = keras.layers.Dense(4, dtype="int8_from_float32", name="half")(keras.ops.cumsum(y, axis=1))
     inner = keras.Sequential([keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")], name="inner")
     keras.Model(x, keras.layers.Attention(name="second")([inner(y), x]), name="several").save(tmp_path / "whole.keras")
     with zipfile.ZipFile(tmp_path / "whole.keras") as whole, zipfile.ZipFile(tmp_path / "several.keras", "w") as file:

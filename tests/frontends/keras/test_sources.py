@@ -180,7 +180,7 @@ def test_nan_weights_in_memory():
         KerasConverter().convert(model)
 
 
-def test_shapes_and_dtypes_that_do_not_fit(good, tmp_path):
+def test_shapes_that_do_not_fit_and_dtypes_that_are_cast(good, tmp_path):
     def narrow(file):
         del file[KERNEL]
         file[KERNEL] = np.zeros((31, 2), "float32")
@@ -192,7 +192,9 @@ def test_shapes_and_dtypes_that_do_not_fit(good, tmp_path):
 
     message = error_of(rewritten(good / "m.keras", tmp_path / "m.keras", weights=narrow), ShapeError)
     assert message.startswith("dense (Dense): the kernel is [31, 2], x is [1, 32]")
-    assert error_of(rewritten(good / "m.keras", tmp_path / "m.keras", weights=double), ShapeError).startswith("dense (MatMul)")
+    graph = KerasConverter().convert(rewritten(good / "m.keras", tmp_path / "m.keras", weights=double))
+    assert graph.type("dense/kernel").dtype == "float64"
+    assert {graph.type(name).dtype for name in graph.outputs.values()} == {"float32"}
 
 
 def test_weights_of_another_layer(good, tmp_path):

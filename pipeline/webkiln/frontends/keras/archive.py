@@ -23,6 +23,9 @@ MAX_RATIO = 200
 ZIP_START = b"PK\x03\x04"
 DTYPES = frozenset({"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"})
 
+BFLOAT16 = np.dtype("V2")
+"""What h5py has in place of bfloat16, for which numpy has no dtype: two bytes, the upper ones of a float32."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -132,10 +135,21 @@ def _member(source: str, archive: zipfile.ZipFile, name: str) -> bytes:
     return data
 
 
+def _name_layers(config: Any) -> None:
+    """Write every Sequential whose config is the bare list of its layers, as Keras before 2.2.3 has it, as later versions do."""
+    pending = [config]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict) and item.get("class_name") == "Sequential" and isinstance(item.get("config"), list):
+            item["config"] = {"name": item.get("name", "sequential"), "layers": item["config"]}
+        pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+
+
 def _json(source: str, text: str | bytes) -> dict[str, Any]:
     if len(text) > MAX_JSON_BYTES:
         raise SourceError(f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused")
     config = json.loads(text)
+    _name_layers(config)
     if not isinstance(config, dict) or not isinstance(config.get("config"), dict) or "class_name" not in config:
         raise SourceError(f"{source}: its config is not that of a Keras model; save it again with model.save()")
     return config
@@ -167,13 +181,16 @@ def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | Non
     if dataset.external or dataset.is_virtual:
         raise SourceError(f"{source}: {where} keeps its data outside the file; refused")
     dtype = dataset.dtype.newbyteorder("<")
-    if dtype.name not in DTYPES:
+    halves = dtype == BFLOAT16
+    if dtype.name not in DTYPES and not halves:
         raise SourceError(f"{source}: {where} has dtype {dataset.dtype}; expected one of {', '.join(sorted(DTYPES))}")
     size, stored = dataset.size * dataset.dtype.itemsize, dataset.id.get_storage_size()
     packed = dataset.compression is not None
     if size > MAX_BYTES or stored > MAX_BYTES or size > stored * (MAX_RATIO if packed else 1):
         raise SourceError(f"{source}: {where} claims shape {list(dataset.shape)}, {size} bytes, but {stored} bytes are stored; refused")
     array = np.ascontiguousarray(dataset[()], dtype=dtype).reshape(dataset.shape)
-    if dtype.kind == "f" and np.isnan(array).any():
+    if halves:
+        array = (array.view("<u2").astype("<u4") << 16).view("<f4")
+    if array.dtype.kind == "f" and np.isnan(array).any():
         raise SourceError(f"{source}: {where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
     return array

@@ -27,10 +27,10 @@ def is_own(layer: Mapping[str, Any]) -> bool:
 
 
 def is_operation(layer: Mapping[str, Any]) -> bool:
-    """Whether a node of a Functional model is a keras.ops operation: those have no `trainable`."""
+    """Whether a node of a Functional model is a keras.ops operation: those have no `trainable`, nor a policy where that is left out."""
     if "module" in layer:
         return str(layer["module"]).startswith("keras.src.ops")
-    return "trainable" not in layer["config"] and layer["class_name"] not in NO_OPERATIONS
+    return layer["config"].keys().isdisjoint(("trainable", "dtype")) and layer["class_name"] not in NO_OPERATIONS
 
 
 def clean(config: Mapping[str, Any], version: str = "3") -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _plain(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         inner = value.get("config")
         if key == "dtype" and isinstance(inner, Mapping):
-            return inner.get("name", "float32")
+            return _policy(str(value.get("class_name")), inner)
         if set(value) <= {"class_name", "items"} and value.get("class_name") == "__tuple__":
             return [_plain(item) for item in value["items"]]
         if "class_name" in value and isinstance(inner, str):
@@ -60,6 +60,13 @@ def _plain(value: Any, key: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+def _policy(class_name: str, config: Mapping[str, Any]) -> str:
+    """The name of a serialised dtype policy; of a quantized one `MODE_from_SOURCE`, of a map of policies its class."""
+    if "mode" in config:
+        return f"{config['mode']}_from_{config.get('source_name', 'float32')}"
+    return str(config["name"]) if "name" in config else class_name
 
 
 def read_calls(nodes: list[Any]) -> tuple[Call, ...]:

@@ -14,12 +14,13 @@ from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.table import OPERATIONS
+from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
 from webkiln.frontends.keras.reader import Blobs, read_model
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
-from webkiln.ir.types import Array, Type
+from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.builder import GraphBuilder, Step, Tensor
 from webkiln.ops.table import RULES
 
@@ -28,11 +29,14 @@ CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
 
 
 class Frame:
-    """A model while its layers run: the tensors known so far. `owner` is the traced layer whose inside it is."""
+    """A model while its layers run: the tensors known so far, and those that the layer which runs now has cast. `declared` is the dtype
+    that Keras says a tensor has, where it is not the tensor's own; `owner` the traced layer whose inside this is."""
 
     def __init__(self, model: ModelFacts, owner: Layer | None, inputs: Sequence[Tensor]) -> None:
         self.owner = owner
         self.values: dict[Ref, Tensor] = dict(zip((ref for _, ref in model.inputs), inputs, strict=True))
+        self.cast: dict[Ref, Tensor] = {}
+        self.declared: dict[Ref, str] = {}
         self.outputs: dict[str, int] = {}
         calls = [ref for layer in model.layers for call in layer.calls for ref in call.refs()]
         for ref in calls + [ref for _, ref in (*model.outputs, *model.states)]:
@@ -56,6 +60,7 @@ class KerasConverter:
         self._orders: Mapping[int, Order] = CHANNELS_LAST
         self._shapes: Mapping[str, Sequence[int | str]] = {}
         self._batch = batch_size
+        self._work = ""
 
     handlers = registry.REGISTERED
     register_handler = staticmethod(registry.register_handler)
@@ -81,8 +86,9 @@ class KerasConverter:
         self._shapes = self._named_shapes([name for name, _ in source.inputs])
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
-        outputs = self._run(source, "", inputs)
-        return self.builder.graph(dict(zip((name for name, _ in source.outputs), outputs, strict=True)))
+        outputs, declared = self._run(source, "", inputs)
+        given = (self.cast(tensor, storable(dtype)) for tensor, dtype in zip(outputs, declared, strict=True))
+        return self.builder.graph(dict(zip((name for name, _ in source.outputs), given, strict=True)))
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:
         """The tensors that this call of a layer takes, in the order of its arguments."""
@@ -95,7 +101,8 @@ class KerasConverter:
     def get_variable(self, tensor: Ref) -> Tensor:
         if not self.has_variable(tensor):
             raise InternalError(f"output {tensor.index} of call {tensor.call} of layer {tensor.layer} is read before it is set")
-        return self._frames[-1].values[tensor]
+        frame = self._frames[-1]
+        return frame.cast.get(tensor, frame.values[tensor])
 
     def set_variable(self, tensor: Ref, variable: Tensor) -> None:
         self._frames[-1].values[tensor] = variable
@@ -114,7 +121,11 @@ class KerasConverter:
         if order is not None and len(order) != type_.rank:
             raise ShapeError(f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}")
         self.digests[weight.slot] = weight
-        return self.builder.slot(weight.slot, self._blobs.get(weight.digest, type_), order)
+        slot = self.builder.slot(weight.slot, self._blobs.get(weight.digest, type_), order)
+        return self.cast(slot, self._work) if is_float(slot.dtype) and self._work else slot
+
+    def cast(self, tensor: Tensor, dtype: str) -> Tensor:
+        return tensor if tensor.dtype == dtype else self.builder.op("Cast", [tensor], {"dtype": dtype}, tensor.order)
 
     def apply(self, part: LayerFacts, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Call a layer that another is made of; its outputs."""
@@ -122,7 +133,7 @@ class KerasConverter:
         count = len(part.model.outputs) if part.model is not None else 1
         outputs = tuple((f"output_{number}", Ref(part.name, 0, number)) for number in range(count))
         layer = replace(part, calls=(Call(refs),))
-        return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)
+        return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)[0]
 
     def scan(
         self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: Step, *, reverse: bool = False
@@ -179,9 +190,12 @@ class KerasConverter:
                 "as a number, or as a name where it is set at run time"
             )
         sizes = [placeholder(size) if isinstance(size, str) else size for size in shape]
-        return self.builder.input(name, str(facts.config.get("dtype") or "float32"), sizes, self.order(len(shape)))
+        return self.builder.input(name, _input_dtype(facts), sizes, self.order(len(shape)))
 
-    def _run(self, model: ModelFacts, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None) -> list[Tensor]:
+    def _run(
+        self, model: ModelFacts, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None
+    ) -> tuple[list[Tensor], list[str]]:  # fmt: skip
+        """The outputs, and the dtypes that Keras declares them to have."""
         if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
             raise ShapeError(
                 f"{scope.rstrip('/')}: its call works for one batch size only and was traced for {model.batch}, not {inputs[0].shape[0]}; "
@@ -203,14 +217,18 @@ class KerasConverter:
         outputs = [self.get_variable(ref) for _, ref in model.outputs]
         for slot, ref in model.states:
             self.set_state(slot, self.get_variable(ref))
-        self._frames.pop()
-        return outputs
+        declared = self._frames.pop().declared
+        return outputs, [declared.get(ref, tensor.dtype) for (_, ref), tensor in zip(model.outputs, outputs, strict=True)]
 
     def _call(self, layer: Layer) -> None:
         facts, before = layer.facts, self.builder.layer
         owner = self._frames[-1].owner
         self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
         handler = registry.find_handler(facts)
+        frame, work = self._frames[-1], self._work
+        if facts.kind == "layer":
+            self._work = work_dtype(facts)
+            frame.cast = self._cast_inputs(layer, integers=handler is not LAYERS.get(facts.class_name) or takes_integers(layer))
         if facts.kind == "noise":
             self.set_variable(Ref(layer.name), self._noise(layer))
         elif facts.model is not None and (handler is None or not facts.traced):
@@ -230,7 +248,37 @@ class KerasConverter:
                 raise SourceError(
                     f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set"
                 )
-        self.builder.layer = before
+        if facts.own and facts.kind == "layer" and facts.model is None:
+            self._declare_outputs(layer)
+        frame.cast, self._work, self.builder.layer = {}, work, before
+
+    def _cast_inputs(self, layer: Layer, *, integers: bool) -> dict[Ref, Tensor]:
+        """The inputs that Keras casts before a layer sees them: floating ones, and with `integers` false what its call promotes."""
+        facts = layer.facts
+        if facts.config.get("autocast") is False or (facts.model is not None and not facts.traced):
+            return {}
+        args, kwargs = layer.arguments.args, layer.arguments.kwargs
+        data = set(Call((args[0] if args else kwargs.get("inputs", kwargs.get("sequences")),)).refs())
+        found = {}
+        for ref in layer.arguments.refs():
+            tensor = self.get_variable(ref)
+            if tensor.dtype != self._work and (is_float(tensor.dtype) or (ref in data and not integers)):
+                found[ref] = self.cast(tensor, self._work)
+        return found
+
+    def _declare_outputs(self, layer: Layer) -> None:
+        """Note what Keras declares the outputs of a layer of its own to be; what it computes may be an integer all the same."""
+        frame, facts = self._frames[-1], layer.facts
+        refs = layer.arguments.refs()
+        source = frame.values[refs[0]] if refs else None
+        given = frame.declared.get(refs[0], source.dtype) if source is not None else "float32"
+        for ref in self.get_output_tensor(layer):
+            frame.declared[ref] = declared_dtype(facts, given)
+            value = frame.values[ref]
+            if source is not None and facts.class_name in RESTORING:
+                cast = is_float(source.dtype) and facts.class_name not in UNCAST
+                value = self.cast(value, policy_of(facts).work if cast else source.dtype)
+            frame.values[ref] = self.cast(value, policy_of(facts).work) if is_float(value.dtype) else value
 
     def _noise(self, layer: Layer) -> Tensor:
         """An input for the random numbers that a layer draws."""
@@ -242,7 +290,7 @@ class KerasConverter:
             )
         shape = [self._batch if size is None else size for size in config["shape"]]
         distribution = Distribution(config["distribution"], tuple(sorted(config["parameters"].items())))
-        return self.builder.input(layer.name, config["dtype"], shape, self.order(len(shape)), distribution)
+        return self.builder.input(layer.name, storable(config["dtype"]), shape, self.order(len(shape)), distribution)
 
     def _nested(self, layer: Layer, model: ModelFacts) -> None:
         for slot, _ in model.states:
@@ -256,15 +304,24 @@ class KerasConverter:
         if len(refs) != len(model.inputs):
             raise layer.error(f"takes {len(model.inputs)} tensors, is called with {len(refs)}")
         owner = layer if layer.facts.traced else None
-        results = self._run(model, f"{layer.path}/", [self.get_variable(ref) for ref in refs], owner)
-        for index, tensor in enumerate(results):
+        tensors = [self.get_variable(ref) for ref in refs]
+        if owner is None:
+            dtypes = {start.name: _input_dtype(start) for start in model.layers if start.kind == "input"}
+            starts = [dtypes.get(ref.layer, tensor.dtype) for tensor, (_, ref) in zip(tensors, model.inputs, strict=True)]
+            tensors = [self.cast(tensor, dtype) for tensor, dtype in zip(tensors, starts, strict=True)]
+        results = self._run(model, f"{layer.path}/", tensors, owner)
+        for index, (tensor, declared) in enumerate(zip(*results, strict=True)):
             self.set_variable(Ref(layer.name, layer.call, index), tensor)
+            self._frames[-1].declared[Ref(layer.name, layer.call, index)] = declared
 
     def _operation(self, layer: Layer) -> None:
         arguments = layer.arguments
         args = [self._argument(arg) for arg in arguments.args]
         kwargs = {key: self._argument(value) for key, value in arguments.kwargs.items()}
-        results = OPERATIONS[layer.class_name](self.builder, *args, **kwargs, **layer.config)
+        options = {**kwargs, **layer.config}
+        if isinstance(options.get("dtype"), str):
+            options["dtype"] = storable(options["dtype"])
+        results = OPERATIONS[layer.class_name](self.builder, *args, **options)
         for index, tensor in enumerate(results if isinstance(results, list) else [results]):
             self.set_variable(Ref(layer.name, layer.call, index), tensor)
 
@@ -281,6 +338,10 @@ class KerasConverter:
         if isinstance(value, dict):
             return {key: self._argument(item) for key, item in value.items()}
         return value
+
+
+def _input_dtype(facts: LayerFacts) -> str:
+    return storable(str(facts.config.get("dtype") or "float32"))
 
 
 def _is_channels_first(model: ModelFacts) -> bool:

@@ -99,12 +99,13 @@ class Walker:
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
         name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__
-        facts = LayerFacts(name, class_name, {}, kind=kind, own=own, calls=tuple(calls))
+        policy = {} if kind == "operation" else _policy(layer, own=own)
+        facts = LayerFacts(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
             return replace(facts, config=_config(layer))
         if self.handled(facts):
             parts = self.parts(layer, path, arguments) if own else {}
-            return replace(facts, config=_config(layer), weights=self.own_weights(layer), parts=parts)
+            return replace(facts, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
         if _graph_of(layer) is not None:
             return replace(facts, model=self.model(layer, f"{path}/"))
         try:
@@ -160,6 +161,8 @@ class Walker:
     def _weight(self, slot: str, variable: Any, layer: Any) -> Weight:
         array = keras.ops.convert_to_numpy(variable)
         where = f"{slot} ({type(layer).__name__})"
+        if array.dtype.name == "bfloat16":
+            array = array.astype("float32")
         if str(array.dtype) not in DTYPES:
             raise SourceError(f"{where}: dtype {array.dtype} is not supported; there are {', '.join(DTYPES)}")
         if array.dtype.kind == "f" and np.isnan(array).any():
@@ -220,16 +223,24 @@ def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
 def _variable_names(layer: Any) -> Mapping[int, str]:
     variables = (*layer._trainable_variables, *layer._non_trainable_variables)
     known = weight_names(type(layer).__name__, _config(layer)) if type(layer).__module__.split(".")[0] == "keras" else ()
-    public = {id(value): name for name, value in vars(layer).items() if not name.startswith("_")}
+    held = {id(value): name for name, value in vars(layer).items()}
     names: dict[int, str] = {}
     for index, variable in enumerate(variables):
-        stem = known[index] if index < len(known) else public.get(id(variable), variable.name)
+        name = held.get(id(variable), "_")
+        adapter = name.startswith("lora_")
+        stem = known[index] if index < len(known) and not adapter else variable.name if name.startswith("_") else name
         name, count = stem, 1
         while name in names.values():
             count += 1
             name = f"{stem}_{count}"
         names[id(variable)] = name
     return names
+
+
+def _policy(layer: Any, *, own: bool) -> dict[str, Any]:
+    """What a layer casts its inputs to, where that is not to float32, whether its `get_config` says it or not."""
+    policy = layer.dtype_policy.name
+    return ({} if policy == "float32" else {"dtype": policy}) | ({} if own or layer.autocast else {"autocast": False})
 
 
 def _config(operation: Any) -> dict[str, Any]:

@@ -208,6 +208,9 @@ class _Reader:
         names = [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in group.attrs.get("weight_names", ())]
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
+        if facts.class_name.endswith("Cell") and not any(shared for shared, _ in common.values()):
+            above = path.rpartition("/")[0]
+            common = {name: _common_end(owner, above) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=(0, 0))
         alone = outer == path or (best[0] == 0 and bool(weight_names(facts.class_name, facts.config)))
         chosen = names if alone else [name for name in names if common[name] == best and best[0] > 0]

@@ -9,6 +9,8 @@ from webkiln.errors import ShapeError
 from webkiln.frontends.keras.facts import ModelFacts, noises
 from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed
+from webkiln.frontends.keras.policies import storable
+from webkiln.frontends.keras.supported import POLICIES
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 from webkiln.ops.builder import clean
@@ -28,10 +30,10 @@ def input_table(
         if None in shape:
             raise ShapeError(f"input {name}: its shape is {declared} (null is open); give every size with --input-shape")
         sizes = tuple(sample_sizes.get(size, SAMPLE_SIZE) if isinstance(size, str) else size for size in shape)
-        table[name] = (str(config.get("dtype") or "float32"), sizes)
+        table[name] = (storable(str(config.get("dtype") or "float32")), sizes)
     batch = next(iter(table.values()))[1][0]
     for noise in noises(model):
-        table[noise.name] = (noise.config["dtype"], tuple(batch if size is None else size for size in noise.config["shape"]))
+        table[noise.name] = (storable(noise.config["dtype"]), tuple(batch if size is None else size for size in noise.config["shape"]))
     return table
 
 
@@ -67,6 +69,10 @@ def _widened(value: Array) -> Array:
     return value.astype(np.float64) if value.dtype.kind == "f" else value
 
 
+def _stored(value: Array) -> Array:
+    return value.astype(storable(value.dtype.name))
+
+
 class _Runner:
     """A model as a function of named inputs; its states start anew on each run."""
 
@@ -81,12 +87,15 @@ class _Runner:
         self.outputs = [name for name, _ in facts.outputs]
         self.layers: list[str] = []
         self.function = None
+        self.declared: list[str] = []
         if len(facts.layers) > 1 and not any(layer.traced and layer.name == model.name for layer in facts.layers):
             tensors = _tensors(model)
             single = [layer for layer in facts.layers if len(layer.calls) == 1 and layer.name in tensors]
             self.layers = [layer.name for layer in single]
             ordered = [tensors[ref.layer] for _, ref in facts.inputs]
-            self.function = keras.Function(ordered, [*keras.tree.flatten(model.outputs), *(tensors[name] for name in self.layers)])
+            results = keras.tree.flatten(model.outputs)
+            self.declared = [storable(tensor.dtype) for tensor in results]
+            self.function = keras.Function(ordered, [*results, *(tensors[name] for name in self.layers)])
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         before = [self.convert(variable) for variable in self.model.variables]
@@ -98,8 +107,9 @@ class _Runner:
             variable.assign(value)
         if isinstance(results, dict):
             results = list(results.values())
-        arrays = [self.convert(result) for result in (results if isinstance(results, list | tuple) else [results])]
+        arrays = [_stored(self.convert(result)) for result in (results if isinstance(results, list | tuple) else [results])]
         count = len(self.outputs)
+        arrays[: len(self.declared)] = [array.astype(dtype) for array, dtype in zip(arrays, self.declared, strict=False)]
         return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(map(clean, self.layers), arrays[count:], strict=True))
 
 
@@ -122,7 +132,7 @@ def _in_float64(keras: Any, model: Any, facts: ModelFacts) -> _Runner | None:
             return {key: widened(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)(widened(item) for item in value)
-        return "float64" if isinstance(value, str) and value == "float32" else value
+        return "float64" if isinstance(value, str) and value in POLICIES else value
 
     try:
         double = type(model).from_config(widened(model.get_config()))

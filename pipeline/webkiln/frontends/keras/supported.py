@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
+from webkiln.frontends.keras.policies import parse_policy
 
 Item = tuple[str, str, str]
 Judge = Callable[[LayerFacts], bool]
 
-POLICIES = ("float32", "float16", "float64")
+POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 NO_HANDLER = "no handler"
 
 ATTENTION = "attention: a later release"
@@ -105,9 +106,17 @@ def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str
 
 
 def _modes(layer: LayerFacts) -> Iterator[tuple[str, str]]:
-    policy = layer.config.get("dtype") or "float32"
-    if policy not in POLICIES:
-        yield f"dtype policy {policy!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
+    name = str(layer.config.get("dtype") or "float32")
+    try:
+        policy = parse_policy(name)
+    except ValueError:
+        yield f"dtype policy {name!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
+    else:
+        if policy.quantized:
+            yield (
+                f"it is quantized to {policy.quantized} by quantize()",
+                "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits",
+            )
     if layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
         yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 

@@ -295,6 +295,8 @@ class Tracer:
         if not concrete and not isinstance(value, np.ndarray):
             raise Refused(f"an operation takes a {type(value).__name__}")
         array = keras.ops.convert_to_numpy(value)
+        if array.dtype.name == "bfloat16":
+            array = array.astype("float32")
         if concrete and array.dtype.kind == "f":
             raise Refused(
                 f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "

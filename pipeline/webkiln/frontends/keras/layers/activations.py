@@ -8,6 +8,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layer import Layer
 from webkiln.ir.graph import INLINE_ELEMENTS
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 Activation = Callable[..., Tensor]
@@ -57,15 +58,20 @@ def leaky_relu(b: GraphBuilder, x: Tensor, negative_slope: float = 0.2, alpha: f
 def relu(
     b: GraphBuilder, x: Tensor, negative_slope: float = 0.0, max_value: float | None = None, threshold: float = 0.0
 ) -> Tensor:  # fmt: skip
-    """max_value above it, x from `threshold` on, negative_slope * (x - threshold) below."""
+    """x above `threshold`, else 0, cut to 0 ... max_value; minus negative_slope * (threshold - x) below it."""
     if threshold == 0 and negative_slope == 0 and max_value is not None:
         return b.op("Clip", [x], {"min": 0.0, "max": float(max_value)})
     if threshold == 0:
         result = b.op("LeakyRelu", [x], {"alpha": float(negative_slope)}) if negative_slope else b.op("Relu", [x])
-    else:
-        below = (x - threshold) * negative_slope if negative_slope else b.constant(0.0, x.dtype)
-        result = b.op("Where", [b.binary("GreaterEqual", x, threshold), x, below], order=x.order)
-    return result if max_value is None else b.binary("Min", result, float(max_value))
+        return result if max_value is None else b.binary("Min", result, float(max_value))
+    result = b.op("Where", [b.binary("Greater", x, threshold), x, b.constant(0.0, x.dtype)], order=x.order)
+    if max_value is not None:
+        result = b.op("Clip", [result], {"min": 0.0, "max": float(max_value)})
+    return result - b.op("Relu", [threshold - x]) * negative_slope if negative_slope else result
+
+
+def relu6(b: GraphBuilder, x: Tensor) -> Tensor:
+    return b.op("Relu6", [x]) if is_float(x.dtype) else b.op("Clip", [x], {"min": 0.0, "max": 6.0})
 
 
 def hard_sigmoid_2(b: GraphBuilder, x: Tensor) -> Tensor:
@@ -117,7 +123,9 @@ def hard_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
 
 
 def soft_shrink(b: GraphBuilder, x: Tensor, threshold: float = 0.5) -> Tensor:
-    return x - b.op("Clip", [x], {"min": -float(threshold), "max": float(threshold)})
+    """Both ways towards 0 by `threshold`; what is not beyond it, and NaN, is 0."""
+    low = b.op("Where", [b.binary("Less", x, -threshold), x + threshold, b.constant(0.0, x.dtype)], order=x.order)
+    return b.op("Where", [b.binary("Greater", x, threshold), x - threshold, low], order=x.order)
 
 
 def threshold(b: GraphBuilder, x: Tensor, threshold: float, default_value: float) -> Tensor:
@@ -162,7 +170,7 @@ def sparsemax(b: GraphBuilder, x: Tensor, axis: int = -1) -> Tensor:
 ACTIVATIONS: Mapping[str, Activation] = {
     "linear": linear,
     "relu": relu,
-    "relu6": unary("Relu6"),
+    "relu6": relu6,
     "sigmoid": unary("Sigmoid"),
     "tanh": unary("Tanh"),
     "softmax": softmax,

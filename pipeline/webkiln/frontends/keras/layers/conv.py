@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from webkiln.frontends.keras.facts import Weight
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.activations import activate
-from webkiln.frontends.keras.layers.linear import bias_of
+from webkiln.frontends.keras.layers.linear import adapted, bias_of
 from webkiln.ir.dim import greatest
 from webkiln.ops.builder import Tensor
 
@@ -18,7 +17,7 @@ def conv(converter: "KerasConverter", layer: Layer) -> None:
     """Conv1D, Conv2D, Conv3D: kernel [*window, in / groups, out]."""
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-1])
-    x, kernel = _operands(converter, layer, weight)
+    x, kernel = _operands(converter, layer, "kernel")
     _finish(converter, layer, _convolve(converter, layer, x, kernel, layer.config.get("groups", 1), _window(layer, x, kernel)))
 
 
@@ -42,7 +41,7 @@ def conv_transpose(converter: "KerasConverter", layer: Layer) -> None:
     """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: kernel [*window, out, in]; the gradient of the convolution of these options."""
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-2])
-    x, kernel = _operands(converter, layer, weight)
+    x, kernel = _operands(converter, layer, "kernel")
     window = kernel.shape[:-2]
     rank, b = x.type.rank, converter.builder
     turned = {"starts": (*(size - 1 for size in window), 0, 0), "sizes": kernel.shape, "steps": (*(-1,) * len(window), 1, 1)}
@@ -67,19 +66,20 @@ def conv_transpose(converter: "KerasConverter", layer: Layer) -> None:
     _finish(converter, layer, _convolve(converter, layer, x, kernel, 1, attrs))
 
 
-def _operands(converter: "KerasConverter", layer: Layer, weight: Weight) -> tuple[Tensor, Tensor]:
+def _operands(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Tensor, Tensor]:
+    weight = layer.weight(name)
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     if x.type.rank != len(weight.shape):
         raise layer.error(f"the kernel is {list(weight.shape)} for {len(weight.shape) - 2} spatial axes, x is {list(x.shape)}")
     if isinstance(layer.config.get("kernel_size"), list):
         layer.check_config(kernel_size=weight.shape[:-2])
-    return x, converter.convert_to_constant_variable(weight)
+    return x, adapted(converter, layer, name)
 
 
 def _depthwise(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Tensor, Tensor, int]:
     """x, the kernel as that of a grouped convolution, and the groups."""
     weight = layer.weight(name)
-    x, kernel = _operands(converter, layer, weight)
+    x, kernel = _operands(converter, layer, name)
     *window, channels, multiplier = weight.shape
     layer.check_config(depth_multiplier=multiplier)
     return x, converter.builder.op("Reshape", [kernel], {"shape": (*window, 1, channels * multiplier)}), channels

@@ -20,7 +20,7 @@ def dense(converter: "KerasConverter", layer: Layer) -> None:
         raise layer.error(f"the kernel is {list(weight.shape)}, x is {list(x.shape)}; x needs {weight.shape[0]} features on its last axis")
     layer.check_config(units=weight.shape[1])
     b = converter.builder
-    y = b.op("MatMul", [x, converter.convert_to_constant_variable(weight)], order=x.order)
+    y = b.op("MatMul", [x, adapted(converter, layer, "kernel")], order=x.order)
     if layer.config.get("use_bias", True):
         y = b.op("Add", [y, bias_of(converter, layer, weight.shape[1])])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
@@ -31,7 +31,7 @@ def einsum_dense(converter: "KerasConverter", layer: Layer) -> None:
     weight = layer.weight("kernel")
     b = converter.builder
     equation = spelled_out(str(layer.config["equation"]), [x.type.rank, len(weight.shape)])
-    y = b.op("Einsum", [x, converter.convert_to_constant_variable(weight)], {"equation": equation})
+    y = b.op("Einsum", [x, adapted(converter, layer, "kernel")], {"equation": equation})
     if layer.config.get("bias_axes"):
         y = b.op("Add", [y, converter.convert_to_constant_variable(layer.weight("bias"))])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
@@ -52,7 +52,7 @@ def embedding(converter: "KerasConverter", layer: Layer) -> None:
     layer.check_config(input_dim=weight.shape[0], output_dim=weight.shape[1])
     b = converter.builder
     numbers = x if x.dtype == "int32" else b.op("Cast", [x], {"dtype": "int32"})
-    y = b.op("Gather", [converter.convert_to_constant_variable(weight), numbers], {"axis": 0}, converter.order(x.type.rank + 1))
+    y = b.op("Gather", [adapted(converter, layer, "embeddings"), numbers], {"axis": 0}, converter.order(x.type.rank + 1))
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -63,10 +63,24 @@ def reversible_embedding(converter: "KerasConverter", layer: Layer) -> None:
         return
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, tied = converter.builder, layer.config.get("tie_weights", True)
-    weight = converter.convert_to_constant_variable(layer.weight("embeddings" if tied else "reverse_embeddings"))
+    weight = adapted(converter, layer, "embeddings" if tied else "reverse_embeddings")
     y = b.op("MatMul", [x, weight], {"transpose_b": tied}, x.order)
     cap = layer.config.get("logit_soft_cap")
     converter.set_variable(converter.get_output_tensor(layer)[0], y if cap is None else b.op("Tanh", [y / cap]) * cap)
+
+
+def adapted(converter: "KerasConverter", layer: Layer, name: str) -> Tensor:
+    """A weight with what training has put into its low-rank adapters, if it has any (LoRA, Hu et al. 2021): W + alpha / rank * A B."""
+    weight = converter.convert_to_constant_variable(layer.weight(name))
+    names = [f"lora_{name}_{factor}" for factor in "ab"]
+    if not any(factor in layer.weights for factor in names):
+        return weight
+    a, b = (layer.weight(factor) for factor in names)
+    if (*a.shape[:-1], b.shape[-1]) != weight.shape or a.shape[-1] != b.shape[0]:
+        raise layer.error(f"the adapters of {name} are {list(a.shape)} and {list(b.shape)}, {name} is {list(weight.shape)}")
+    rank = layer.config.get("lora_rank") or b.shape[0]
+    product = converter.builder.op("MatMul", [converter.convert_to_constant_variable(factor) for factor in (a, b)])
+    return weight + product * ((layer.config.get("lora_alpha") or rank) / rank)
 
 
 def bias_of(converter: "KerasConverter", layer: Layer, features: int) -> Tensor:

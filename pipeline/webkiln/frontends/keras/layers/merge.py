@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Handler, Layer
 from webkiln.frontends.keras.layers.norm import to_length_1
+from webkiln.frontends.keras.operations.arguments import operands
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ def merge(op: str, *, mean: bool = False) -> Handler:
     """Combine all inputs from the left with a binary operator; inputs of lower rank get axes of size 1 after the batch axis."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:
-        inputs = [converter.get_variable(ref) for ref in converter.get_input_tensor(layer)]
+        inputs = promoted(converter, layer)
         rank = max(tensor.type.rank for tensor in inputs)
         b = converter.builder
 
@@ -27,13 +29,20 @@ def merge(op: str, *, mean: bool = False) -> Handler:
             return b.op("Reshape", [tensor], {"shape": (tensor.shape[0], *(1,) * missing, *tensor.shape[1:])})
 
         y = reduce(lambda x1, x2: b.op(op, [x1, x2]), [widen(tensor) for tensor in inputs])
-        converter.set_variable(converter.get_output_tensor(layer)[0], y / len(inputs) if mean else y)
+        if mean:
+            y = (y if is_float(y.dtype) else converter.cast(y, "float32")) / len(inputs)
+        converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
     return handler
 
 
+def promoted(converter: "KerasConverter", layer: Layer) -> list[Tensor]:
+    """The inputs in the one dtype that Keras promotes them to."""
+    return operands(converter.builder, *map(converter.get_variable, converter.get_input_tensor(layer)))
+
+
 def concatenate(converter: "KerasConverter", layer: Layer) -> None:
-    inputs = [converter.get_variable(ref) for ref in converter.get_input_tensor(layer)]
+    inputs = promoted(converter, layer)
     axis = layer.config.get("axis", -1) % inputs[0].type.rank
     y = converter.builder.op("Concat", inputs, {"axis": axis}, inputs[0].order)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
@@ -41,7 +50,7 @@ def concatenate(converter: "KerasConverter", layer: Layer) -> None:
 
 def dot(converter: "KerasConverter", layer: Layer) -> None:
     """Sum the products of two inputs over an axis of each, sample by sample."""
-    x, y = (converter.get_variable(ref) for ref in converter.get_input_tensor(layer))
+    x, y = promoted(converter, layer)
     given, b = layer.config["axes"], converter.builder
     first, second = (axis % tensor.type.rank for axis, tensor in zip([given] * 2 if isinstance(given, int) else given, (x, y), strict=True))
     if 0 in (first, second) or x.shape[first] != y.shape[second]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from webkiln.frontends.keras.layer import Handler, Layer
 from webkiln.frontends.keras.layers.conv import dims, padding, sizes
+from webkiln.frontends.keras.operations.arguments import cast, countable
 from webkiln.ir.axis import OrderNC
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def global_pool(op: str) -> Handler:
             total = b.op("ReduceSum", [b.op("Where", [shown, x, b.constant(0.0, x.dtype)])], attrs, order)
             y = b.op("Div", [total, b.op("ReduceSum", [b.op("Cast", [shown], {"dtype": x.dtype})], attrs)], order=order)
         else:
-            y = b.op(op, [x], attrs, order)
+            y = cast(b, b.op(op, [countable(b, x)], attrs, order), x.dtype)
         converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
     return handler

@@ -1,6 +1,6 @@
 """Layers that change the size of images."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,11 +32,12 @@ def up_sampling(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     spatial = dims(layer, x.type.rank)[2:]
     factors = sizes(layer.config["size"], len(spatial))
-    if layer.config.get("interpolation", "nearest") == "nearest":
+    interpolation = layer.config.get("interpolation", "nearest")
+    if interpolation == "nearest":
         y = _repeated(converter.builder, x, spatial, factors)
     else:
         wanted = [x.shape[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
-        y = resized(converter.builder, x, spatial, wanted, layer.config["interpolation"])
+        y = _rounded(converter, x, interpolation, lambda value: resized(converter.builder, value, spatial, wanted, interpolation))
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
@@ -45,17 +46,23 @@ def resizing(converter: "KerasConverter", layer: Layer) -> None:
     config, b = layer.config, converter.builder
     spatial = dims(layer, x.type.rank)[2:]
     wanted = (config["height"], config["width"])
-    dtype = x.dtype
-    exact = is_float(dtype) or config["interpolation"] == "nearest"
-    y = x if exact else b.op("Cast", [x], {"dtype": "float32"}, x.order)
-    if config.get("crop_to_aspect_ratio"):
-        y = _cropped(b, y, spatial, wanted)
-    elif config.get("pad_to_aspect_ratio"):
-        y = _padded(b, y, spatial, wanted, float(config.get("fill_value", 0.0)))
-    y = resized(b, y, spatial, wanted, config["interpolation"], antialias=bool(config.get("antialias", False)))
-    if not exact:
-        y = b.op("Cast", [b.op("Round", [y])], {"dtype": dtype}, x.order)
-    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+    def resize(y: Tensor) -> Tensor:
+        if config.get("crop_to_aspect_ratio"):
+            y = _cropped(b, y, spatial, wanted)
+        elif config.get("pad_to_aspect_ratio"):
+            y = _padded(b, y, spatial, wanted, float(config.get("fill_value", 0.0)))
+        return resized(b, y, spatial, wanted, config["interpolation"], antialias=bool(config.get("antialias", False)))
+
+    converter.set_variable(converter.get_output_tensor(layer)[0], _rounded(converter, x, config["interpolation"], resize))
+
+
+def _rounded(converter: "KerasConverter", x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:
+    """What `resize` makes of x; other interpolations than `nearest` compute in float32, and integers are rounded at the end."""
+    if interpolation == "nearest" or x.dtype == "float32":
+        return resize(x)
+    y = resize(converter.cast(x, "float32"))
+    return converter.cast(y if is_float(x.dtype) else converter.builder.op("Round", [y]), x.dtype)
 
 
 def resized(

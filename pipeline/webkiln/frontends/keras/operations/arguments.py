@@ -49,6 +49,11 @@ def floating(b: GraphBuilder, x: Operand) -> Tensor:
     return x if is_float(x.dtype) else cast(b, x, FLOAT)
 
 
+def countable(b: GraphBuilder, x: Tensor) -> Tensor:
+    """Bools as int32, anything else as it is."""
+    return cast(b, x, "int32") if x.dtype == "bool" else x
+
+
 def axes_of(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """Axes as sorted, non-negative numbers; None is all."""
     if axis is None:

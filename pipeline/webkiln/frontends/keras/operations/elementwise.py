@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import Operand, cast, floating, operands, tensor
-from webkiln.ir.types import is_float
+from webkiln.frontends.keras.operations.arguments import Operand, cast, countable, floating, operands, tensor
+from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 Operation = Callable[..., Any]
@@ -45,6 +45,25 @@ def activation(function: Callable[..., Tensor]) -> Operation:
     return apply
 
 
+def rectifier(function: Callable[..., Tensor]) -> Operation:
+    """An activation that leaves integers integers."""
+
+    def apply(b: GraphBuilder, x: Operand, **options: Any) -> Tensor:
+        x = tensor(b, x)
+        return function(b, x if is_integer(x.dtype) else floating(b, x), **options)
+
+    return apply
+
+
+def absolute(b: GraphBuilder, x: Operand) -> Tensor:
+    x = tensor(b, x)
+    return x if x.dtype == "bool" else b.op("Abs", [x])
+
+
+def square(b: GraphBuilder, x: Operand) -> Tensor:
+    return b.op("Square", [countable(b, tensor(b, x))])
+
+
 def gelu(b: GraphBuilder, x: Operand, approximate: bool = True) -> Tensor:
     return activations.gelu(b, floating(b, x), approximate)
 
@@ -54,10 +73,12 @@ def squareplus(b: GraphBuilder, /, x: Operand, **options: float) -> Tensor:
 
 
 def round_(b: GraphBuilder, x: Operand, decimals: int = 0) -> Tensor:
-    x = tensor(b, x)
-    if decimals == 0 or not is_float(x.dtype):
-        return b.op("Round", [x])
-    return b.op("Round", [x * 10.0**decimals]) / 10.0**decimals
+    given = tensor(b, x)
+    if not is_float(given.dtype) and decimals >= 0:
+        return given
+    if decimals == 0:
+        return b.op("Round", [given])
+    return b.op("Round", [given * 10.0**decimals]) / 10.0**decimals
 
 
 def change_dtype(b: GraphBuilder, x: Operand, dtype: str | None = None, **_: Any) -> Tensor:

@@ -3,27 +3,50 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import Operand, axes_of, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Operand, axes_of, cast, countable, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 Axis = int | Sequence[int] | None
 
+WIDE = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
+"""What Keras sums these up in."""
+NARROW = frozenset(WIDE)
+
 
 def matmul(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
-    """numpy's rule: a vector is a row on the left and a column on the right, and its axis disappears."""
+    """numpy's rule: a vector is a row on the left and a column on the right, and its axis disappears. Matrices of int8 give int32."""
+    given = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
+    return _matmul(b, x1, x2, "int32" if given == [("int8", True)] * 2 else None)
+
+
+def _matmul(b: GraphBuilder, x1: Operand, x2: Operand, result: str | None = None) -> Tensor:
     a, c = operands(b, x1, x2)
+    given = result or a.dtype
+    a, c = (_factor(b, factor) for factor in (a, c))
     row, column = a.type.rank == 1, c.type.rank == 1
     a = b.op("Reshape", [a], {"shape": (1, *a.shape)}) if row else a
     c = b.op("Reshape", [c], {"shape": (*c.shape, 1)}) if column else c
-    y = b.op("MatMul", [a, c])
+    y = _product(b, b.op("MatMul", [a, c]), given)
     shape = y.shape[:-1] if column else y.shape
     shape = (*shape[: -1 if column else -2], *shape[len(shape) - (0 if column else 1) :]) if row else shape
     return y if shape == y.shape else b.op("Reshape", [y], {"shape": shape})
+
+
+def _factor(b: GraphBuilder, x: Tensor) -> Tensor:
+    """A factor of a contraction as Keras on TensorFlow computes with it: int8 as int32, narrower integers and bools as floats."""
+    return cast(b, x, "int32" if x.dtype == "int8" else FLOAT) if x.dtype in NARROW else x
+
+
+def _product(b: GraphBuilder, y: Tensor, given: str) -> Tensor:
+    """The result of a contraction of factors that were given as this dtype."""
+    return cast(b, y, given) if given in NARROW else y
 
 
 def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
@@ -31,15 +54,17 @@ def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
         return b.op("Mul", operands(b, x1, x2))
     if tensor(b, x2).type.rank > 2:
         raise ShapeError(f"{b.layer}: dot with a second operand of rank {tensor(b, x2).type.rank} is not supported; use einsum or matmul")
-    return matmul(b, x1, x2)
+    return _matmul(b, x1, x2)
 
 
 def einsum(b: GraphBuilder, *xs: Operand, subscripts: str, **_: Any) -> Tensor:
     inputs = operands(b, *xs)
+    given = inputs[0].dtype
     if "->" not in subscripts:
         letters = [letter for letter in sorted(subscripts) if letter.isalpha() and subscripts.count(letter) == 1]
         subscripts += "->" + "..." * ("..." in subscripts) + "".join(letters)
-    return b.op("Einsum", inputs, {"equation": spelled_out(subscripts, [x.type.rank for x in inputs])})
+    equation = spelled_out(subscripts, [x.type.rank for x in inputs])
+    return _product(b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), "int32" if given == "int8" else given)
 
 
 def normalize(b: GraphBuilder, x: Operand, axis: Axis = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
@@ -50,15 +75,18 @@ def normalize(b: GraphBuilder, x: Operand, axis: Axis = -1, order: int = 2, epsi
     return b.op("Div", [x, b.binary("Max", norm(b, x, axis, keepdims=True, ord=order), least)])
 
 
-def reduction(op: str, *, real: bool = False) -> Operation:
+def reduction(op: str, *, real: bool = False, wide: bool = False) -> Operation:
+    """`real` makes integers float first, `wide` narrow ones 32 bits wide; the extremes of bools are bools."""
+
     def apply(
         b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
     ) -> Tensor:
         x = floating(b, x) if real else tensor(b, x)
-        x = cast(b, x, dtype or ("int32" if x.dtype == "bool" else x.dtype))
         if initial is not None:
             raise ShapeError(f"{b.layer}: a reduction with an initial value is not supported; combine with it afterwards")
-        return b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims})
+        given = dtype or (WIDE.get(x.dtype, x.dtype) if wide else x.dtype)
+        y = b.op(op, [countable(b, cast(b, x, given))], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims})
+        return cast(b, y, given)
 
     return apply
 
@@ -74,10 +102,13 @@ def truth(op: str) -> Operation:
 
 
 def index_of(op: str) -> Operation:
-    """argmax, argmin; without an axis of the flattened operand."""
+    """argmax, argmin; without an axis of the flattened operand. NaN is never the one."""
+    last = -np.inf if op == "ArgMax" else np.inf
 
     def apply(b: GraphBuilder, x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        x = tensor(b, x)
+        x = countable(b, tensor(b, x))
+        if is_float(x.dtype):
+            x = b.op("Where", [b.op("Equal", [x, x]), x, b.constant(last, x.dtype)])
         if axis is None:
             rank = x.type.rank
             y = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0, "keepdims": False})
@@ -99,7 +130,14 @@ def deviation(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = F
 
 
 def moments(b: GraphBuilder, x: Operand, axes: Axis, keepdims: bool = False, **_: Any) -> list[Tensor]:
-    return [reduction("ReduceMean", real=True)(b, x, axes, keepdims), variance(b, x, axes, keepdims)]
+    """Mean and variance in the dtype of x; those of halves are computed in float32 and cut to the largest half."""
+    x = tensor(b, x)
+    wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
+    found = [reduction("ReduceMean")(b, wide, axes, keepdims), variance(b, wide, axes, keepdims)]
+    if x.dtype == "float16":
+        largest = float(np.finfo(np.float16).max)
+        found = [b.op("Clip", [y], {"min": -largest, "max": largest}) for y in found]
+    return [cast(b, y, x.dtype) for y in found]
 
 
 def norm(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, **options: Any) -> Tensor:

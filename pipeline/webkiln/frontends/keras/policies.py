@@ -1,0 +1,91 @@
+"""Keras's dtype policies: what a layer casts its inputs to, what it computes in, and what it declares its outputs to be.
+
+Keras casts floating inputs of a layer to its compute dtype (`autocast`); integers and bools it leaves to the layer's `call`, most of which
+promote them to floats while some compute in integers. https://keras.io/api/mixed_precision/policy/
+"""
+
+import re
+from dataclasses import dataclass
+
+from webkiln.frontends.keras.facts import LayerFacts
+from webkiln.frontends.keras.layer import Layer
+from webkiln.ir.types import DTYPES, is_float
+
+HALVES = frozenset({"float16", "bfloat16"})
+QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(?:/\S+)?_from_(\S+)")
+
+SHAPING = frozenset({"Flatten", "Identity", "Permute", "Reshape"})
+"""Layers that declare the dtype of their input to be that of their output; all others declare their compute dtype."""
+
+INTEGERS = SHAPING | {
+    *(f"{kind}{rank}D" for kind in ("MaxPooling", "GlobalMaxPooling", "AdaptiveMaxPooling") for rank in (1, 2, 3)),
+    *(f"{kind}{rank}D" for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout") for rank in (1, 2, 3)),
+    *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
+    *("Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
+    *("Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
+}  # fmt: skip
+"""Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
+INTEGER_ACTIVATIONS = frozenset({"linear", "relu"})
+
+STABLE = frozenset({"BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"})
+"""Layers that compute in float32 at least, and cast the result to their compute dtype."""
+
+RESTORING = frozenset({"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"})
+"""Layers that cast the result to the dtype of their input before that, even if it is an integer."""
+
+UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})
+"""Layers of Keras's own that are made with `autocast=False`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`declared` is Keras's compute dtype; `work` the dtype that the operators here compute in: float32 for bfloat16 and for the mixed
+    policies. `quantized` is the mode of a quantized policy."""
+
+    declared: str
+    work: str
+    quantized: str = ""
+
+
+def policy_of(layer: LayerFacts) -> Policy:
+    return parse_policy(str(layer.config.get("dtype") or "float32"))
+
+
+def parse_policy(name: str) -> Policy:
+    """The policy of that name; ValueError where Keras has none."""
+    if found := QUANTIZED.fullmatch(name):
+        source = parse_policy(found[2])
+        return Policy(source.declared, source.work, found[1])
+    declared = name.removeprefix("mixed_")
+    if name != declared and declared not in HALVES:
+        raise ValueError(name)
+    work = "float32" if name != declared else storable(declared)
+    if work not in DTYPES:
+        raise ValueError(name)
+    return Policy(declared, work)
+
+
+def storable(dtype: str) -> str:
+    """The dtype here of what Keras calls `dtype`: bfloat16 is held as float32, which has all its values."""
+    return "float32" if dtype == "bfloat16" else dtype
+
+
+def takes_integers(layer: Layer) -> bool:
+    """Whether this call of a layer of Keras's own computes in the integers that it is given."""
+    if layer.class_name == "Activation":
+        return layer.config.get("activation") in INTEGER_ACTIVATIONS
+    if layer.class_name == "ReversibleEmbedding":
+        return not layer.arguments.kwargs.get("reverse")
+    return layer.class_name in INTEGERS
+
+
+def work_dtype(layer: LayerFacts) -> str:
+    """What a layer computes in."""
+    work = policy_of(layer).work
+    return "float32" if layer.own and layer.class_name in STABLE and work == "float16" else work
+
+
+def declared_dtype(layer: LayerFacts, given: str) -> str:
+    """What a layer of Keras's own says its output is, where its first input is said to be `given`."""
+    declared = policy_of(layer).declared
+    return given if layer.class_name in SHAPING and not is_float(storable(given)) else declared

@@ -1,0 +1,175 @@
+"""The cross of Keras's layers, the dtypes of their inputs and the dtype policies: what Keras computes beside what webkiln does.
+
+`python -m tests.frontends.keras.dtype_cross [POLICY ...]` tries every case of every layer in memory, and the first one as `.keras` and
+`.h5` files.
+"""
+
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import keras
+import numpy as np
+from keras import layers as L
+
+from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.layer_cases import TRIED, Tried
+from webkiln.errors import UserError
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.ir.graph import Graph
+from webkiln.ir.verify import verify
+from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import infer
+
+BATCH = 2
+DTYPES = ("uint8", "int32", "int64", "bool", "float16", "float32", "float64")
+POLICIES: Mapping[str, float] = {
+    "float32": 2e-5,
+    "float64": 2e-5,
+    "float16": 2e-2,
+    "mixed_float16": 2e-2,
+    "bfloat16": 1e-1,
+    "mixed_bfloat16": 1e-1,
+}
+"""Each policy with the bound of max|difference| / max|Keras|: a float16 has 11 bits, a bfloat16 8, and Keras rounds at every operation."""
+
+
+ROUNDED = frozenset({"Resizing", "UpSampling2D"})
+WRAPPED = frozenset({"Dot", "LayerNormalization", "SpectralNormalization"})
+"""Layers that cast floats back to integers. What TensorFlow makes of those out of range depends on the length of the array."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What became of a case: "right", "refused" by name, "no oracle" where Keras itself fails on it, or "wrong" with the reason."""
+
+    verdict: str
+    reason: str = ""
+
+
+def inputs_of(tried: Tried, dtype: str, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    for shape in tried.shapes:
+        size = (BATCH, *shape)
+        if "input_dim" in tried.options and not tried.call:
+            yield rng.integers(0, min(2 if dtype == "bool" else 256, tried.options["input_dim"]), size).astype(dtype)
+        elif dtype == "bool":
+            yield rng.random(size) < 0.5
+        elif dtype.startswith("float"):
+            yield (rng.standard_normal(size) * 1.5).astype(dtype)
+        else:
+            yield rng.integers(0 if dtype == "uint8" else -9, 250 if dtype == "uint8" else 9, size).astype(dtype)
+
+
+def made(name: str, tried: Tried, dtype: str, policy: str) -> tuple[keras.Model, list[np.ndarray]]:
+    keras.utils.clear_session(free_memory=False)
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        rng = np.random.default_rng(3)
+        arrays = list(inputs_of(tried, dtype, rng))
+        tensors = [keras.Input(array.shape[1:], dtype=dtype, name=f"x{i}") for i, array in enumerate(arrays)]
+        options = {key: value for key, value in tried.options.items() if not isinstance(value, L.Layer | list) or key == "axis"}
+        nested = {key: fresh(value) for key, value in tried.options.items() if key not in options}
+        layer = getattr(L, name)(**options, **nested, name="layer")
+        model = keras.Model(tensors, layer(tensors if len(tensors) > 1 else tensors[0], **tried.call), name="model")
+        randomise(model)
+        if isinstance(layer, L.Normalization):
+            layer.finalize_state()
+        return model, arrays
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def fresh(value: object) -> object:
+    """A layer of the same options under the policy that is set now."""
+    if isinstance(value, list):
+        return [fresh(item) for item in value]
+    if not isinstance(value, L.Layer):
+        return value
+    config = {key: item for key, item in value.get_config().items() if key not in ("dtype", "layer", "cell")}
+    return type(value).from_config(config)
+
+
+def expected(model: keras.Model, arrays: Sequence[np.ndarray], *, declared: bool = True) -> list[np.ndarray] | None:
+    """What Keras gives, in the dtypes that it declares (bfloat16 as float32); None where TensorFlow has no kernel for the dtype."""
+    try:
+        results = keras.tree.flatten(model(arrays, training=False))
+    except Exception:  # noqa: BLE001 - it says so in as many ways as it has kernels
+        return None
+    if not declared:
+        return [np.array(result) for result in results]
+    dtypes = ["float32" if tensor.dtype == "bfloat16" else tensor.dtype for tensor in keras.tree.flatten(model.outputs)]
+    return [np.array(result).astype(dtype) for result, dtype in zip(results, dtypes, strict=True)]
+
+
+def judge(graph: Graph, arrays: Sequence[np.ndarray], wanted: Sequence[np.ndarray], bound: float, slack: float = 0.0) -> Found:
+    """`slack` is what values may differ by at all, where Keras rounds what is computed to an integer: a half goes either way."""
+    verify(graph, infer)
+    with np.errstate(all="ignore"):
+        got = run_graph(graph, dict(zip(graph.inputs, arrays, strict=True)))[0]
+    for value, reference in zip(got.values(), wanted, strict=True):
+        if (value.dtype, value.shape) != (reference.dtype, reference.shape):
+            return Found("wrong", f"{value.dtype}{list(value.shape)}, Keras has {reference.dtype}{list(reference.shape)}")
+        given, right = value.astype("float64"), reference.astype("float64")
+        finite = np.isfinite(right)
+        if not np.array_equal(given[~finite], right[~finite], equal_nan=True):
+            return Found("wrong", "not finite where Keras is")
+        difference = max(np.abs(given[finite] - right[finite]).max(initial=0) - slack, 0) / max(np.abs(right[finite]).max(initial=0), 1e-6)
+        if not difference < bound:
+            return Found("wrong", f"error {difference:.2g}")
+    return Found("right")
+
+
+def attempt(name: str, tried: Tried, dtype: str, policy: str, folder: Path | None) -> dict[str, Found]:
+    """The verdict by source: memory, and where a folder is given .keras and .h5.
+
+    A layer whose `get_config` leaves its policy out has another one in a file: there Keras is asked about what it loads.
+    """
+    try:
+        model, arrays = made(name, tried, dtype, policy)
+    except Exception as error:  # noqa: BLE001 - as above
+        return {"memory": Found("no oracle", f"build: {type(error).__name__}")}
+    wanted = None if name in WRAPPED and dtype == "uint8" else expected(model, arrays)
+    found = {}
+    for source in ("memory", "m.keras", "m.h5") if folder is not None else ("memory",):
+        try:
+            if folder is not None and source != "memory":
+                model.save(folder / source)
+            graph = KerasConverter(batch_size=BATCH).convert(model if source == "memory" else folder / source)
+            slack = float(name in ROUNDED and "int" in dtype)
+            found[source] = Found("no oracle") if wanted is None else judge(graph, arrays, wanted, POLICIES[policy], slack)
+            if found[source].verdict == "wrong" and folder is not None and source != "memory":
+                reloaded = expected(keras.saving.load_model(folder / source, compile=False), arrays)
+                found[source] = Found("no oracle") if reloaded is None else judge(graph, arrays, reloaded, POLICIES[policy], slack)
+        except UserError as error:
+            found[source] = Found("no oracle" if wanted is None else "refused", str(error))
+        except Exception as error:  # noqa: BLE001 - a traceback is what the cross looks for
+            found[source] = Found("wrong", f"{type(error).__name__}: {error}")
+    return found
+
+
+def main(policies: Sequence[str]) -> None:
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for policy in policies or POLICIES:
+            for name, cases in ((name, cases) for rows in TRIED.values() for name, cases in rows.items()):
+                for number, tried in enumerate(cases):
+                    if tried.oracle:
+                        continue
+                    for dtype in DTYPES:
+                        for source, result in attempt(name, tried, dtype, policy, None if number else Path(folder)).items():
+                            counts[result.verdict] += 1
+                            if result.verdict in ("wrong", "refused"):
+                                print(f"{policy} {name}[{number}] {dtype} {source}: {result.verdict}: {result.reason}", flush=True)
+    print(dict(counts))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

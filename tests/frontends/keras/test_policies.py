@@ -1,0 +1,152 @@
+"""Dtype policies and the dtypes of inputs: what Keras casts, computes and declares. `dtype_cross` and `operation_cross` have the whole crosses."""
+
+import keras
+import numpy as np
+import pytest
+from keras import layers as L
+from keras import ops
+
+from tests.frontends.keras import dtype_cross, operation_cross
+from tests.frontends.keras.layer_cases import TRIED
+from webkiln.errors import UnsupportedError
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.ops.evaluate import run_graph
+
+FIRST = [(name, cases[0]) for rows in TRIED.values() for name, cases in rows.items()]
+HALF_INPUTS = ("int32", "float32")
+
+
+def refute(policy, dtypes, folder=None):
+    found = []
+    for name, tried in FIRST:
+        for dtype in dtypes:
+            for source, result in dtype_cross.attempt(name, tried, dtype, policy, folder).items():
+                if result.verdict in ("wrong", "refused"):
+                    found.append(f"{name} {dtype} {source}: {result.reason}")
+    return found
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("dtype", dtype_cross.DTYPES)
+def test_each_layer_takes_each_dtype(dtype):
+    assert refute("float32", [dtype]) == []
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("policy", [policy for policy in dtype_cross.POLICIES if policy != "float32"])
+def test_each_layer_under_each_policy(policy, tmp_path):
+    assert refute(policy, HALF_INPUTS) == []
+
+
+@pytest.mark.timeout(900)
+def test_operations_take_each_dtype():
+    wrong = []
+    for number, (name, function, operands) in enumerate(operation_cross.cases()):
+        if number % 4 == 0 and (found := operation_cross.attempt(function, operands)).verdict in ("wrong", "refused"):
+            wrong += [f"{name}: {found.reason}"] if not name.startswith("power") else []
+    assert wrong == []
+
+
+def single(layer, shape=(4,), dtype="float32"):
+    x = keras.Input(shape, dtype=dtype, name="x")
+    return keras.Model(x, layer(x), name="single")
+
+
+@pytest.mark.parametrize("policy", dtype_cross.POLICIES)
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_files_give_the_graph_of_memory(policy, suffix, tmp_path):
+    """A chain under one policy whose last layer computes in float32, as Keras advises."""
+    x = keras.Input((8, 8, 3), dtype="uint8", name="x")
+    with_policy = {"dtype": policy}
+    y = L.Conv2D(4, 3, **with_policy)(L.Rescaling(1 / 255, **with_policy)(x))
+    y = L.GlobalAveragePooling2D(**with_policy)(L.ReLU(**with_policy)(L.BatchNormalization(**with_policy)(y)))
+    model = keras.Model(x, L.Dense(3, activation="softmax", dtype="float32")(y), name="chain")
+    model.save(tmp_path / f"m.{suffix}")
+    graph = KerasConverter().convert(model)
+    assert KerasConverter().convert(tmp_path / f"m.{suffix}") == graph
+    given = np.random.default_rng(1).integers(0, 256, (1, 8, 8, 3)).astype("uint8")
+    got = next(iter(run_graph(graph, {"x": given})[0].values()))
+    assert got.dtype == np.float32
+    assert np.abs(got - np.array(model(given))).max() < dtype_cross.POLICIES[policy]
+
+
+def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
+    inner_input = keras.Input((4,), name="inner_input")
+    inner = keras.Model(inner_input, ops.floor(inner_input / 2), name="inner")
+    x = keras.Input((4,), dtype="int32", name="x")
+    compare(keras.Model(x, inner(x)))
+
+
+class Doubled(L.Layer):
+    def call(self, x):
+        return ops.add(x, x)
+
+
+def test_layers_of_the_user_are_cast_unless_they_say_otherwise():
+    for autocast, dtype in ((True, "float32"), (False, "float16")):
+        layer = Doubled()
+        layer.autocast = autocast
+        graph = KerasConverter().convert(single(layer, dtype="float16"))
+        value = np.array([[1000.0, 60000.0, 0.1, 2.0]], "float16")
+        got = next(iter(run_graph(graph, {"x": value})[0].values()))
+        assert got.dtype == dtype
+        assert np.array_equal(got, np.array(layer(value)))
+
+
+def layers_with_adapters():
+    return {
+        "dense": (L.Dense(3), (4,), "float32"),
+        "einsum": (L.EinsumDense("abc,cde->abde", output_shape=(None, 3, 2), bias_axes="e"), (5, 4), "float32"),
+        "embedding": (L.Embedding(7, 3), (5,), "int32"),
+        "reversible": (L.ReversibleEmbedding(7, 3), (5,), "int32"),
+        "conv1": (L.Conv1D(4, 3), (9, 4), "float32"),
+        "conv2": (L.Conv2D(4, 3, strides=2, padding="same"), (9, 9, 4), "float32"),
+        "conv3": (L.Conv3D(4, 2, groups=2), (4, 4, 4, 4), "float32"),
+    }
+
+
+@pytest.mark.parametrize("name", list(layers_with_adapters()))
+@pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
+def test_low_rank_adapters(name, source, tmp_path):
+    layer, shape, dtype = layers_with_adapters()[name]
+    model = single(layer, shape, dtype)
+    layer.enable_lora(2, lora_alpha=5)
+    rng = np.random.default_rng(0)
+    for variable in model.weights:
+        variable.assign(rng.standard_normal(variable.shape))
+    given = rng.integers(0, 7, (2, *shape)).astype(dtype) if dtype == "int32" else rng.standard_normal((2, *shape)).astype(dtype)
+    if source != "memory":
+        model.save(tmp_path / source)
+    graph = KerasConverter(batch_size=2).convert(model if source == "memory" else tmp_path / source)
+    got, wanted = next(iter(run_graph(graph, {"x": given})[0].values())), np.array(model(given))
+    assert np.abs(got - wanted).max() < 1e-5 * np.abs(wanted).max()
+
+
+def quantized(mode, tmp_path):
+    a, b = keras.Input((8,), name="a"), keras.Input((5,), dtype="int32", name="b")
+    y = L.EinsumDense("ab,bc->ac", output_shape=8, name="einsum")(L.Dense(8, name="dense")(a))
+    table = L.ReversibleEmbedding(7, 8, name="reversible")
+    model = keras.Model([a, b], [y, L.Embedding(7, 8, name="words")(b), table(b)])
+    model.quantize(mode)
+    return model
+
+
+@pytest.mark.parametrize("mode", ["int8", "int4", "float8"])
+@pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
+def test_quantized_layers_are_named_at_once(mode, source, tmp_path):
+    model = quantized(mode, tmp_path)
+    if source != "memory":
+        model.save(tmp_path / source)
+    with pytest.raises(UnsupportedError) as error:
+        KerasConverter().convert(model if source == "memory" else tmp_path / source)
+    names = ["dense (Dense)", "einsum (EinsumDense)", "reversible (ReversibleEmbedding)", "words (Embedding)"]
+    assert sorted(where for where, _, _ in error.value.items) == (names[:2] if mode == "float8" else names)
+    assert {what for _, what, _ in error.value.items} == {f"it is quantized to {mode} by quantize()"}
+
+
+@pytest.mark.parametrize("value", [8.0, 5.0, 4.999, 5.001, -1.0, 9.0])
+def test_relu_at_its_threshold(value):
+    layer = L.ReLU(max_value=8, threshold=5, negative_slope=0.25)
+    given = np.full((1, 4), value, "float32")
+    got = next(iter(run_graph(KerasConverter().convert(single(layer)), {"x": given})[0].values()))
+    assert np.allclose(got, np.array(layer(given)), rtol=1e-6)
