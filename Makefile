@@ -69,6 +69,7 @@ check: setup
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+	$(BIN)/python -m tests.bench.bench_long_models
 
 # Random graphs on every backend against the numpy references.
 fuzz: setup
