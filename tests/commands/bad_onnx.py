@@ -127,7 +127,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "short": (short, "its data has 20 bytes; the file is damaged"),
     "huge_input": (huge_input, "x has shape [1099511627776]; sizes are from 0 to 2147483647"),
     "unknown": (unknown, "unknown: 3 unsupported parts"),
-    "unfit": (unfit, "sum (Add): shapes [2, 3] and [4, 5] do not broadcast"),
+    "unfit": (unfit, "sum (Add): the sizes of axis 0 differ: 2 and 4"),
     "strings": (strings, "x: is an input of string"),
     "misspelt": (misspelt, "turn (Transpose): perm [0, 5] is not a permutation"),
     "from_data": (from_data, "reshape (Reshape): operand 1 is only known when the model runs"),

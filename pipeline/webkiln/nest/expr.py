@@ -8,7 +8,7 @@ Types: f32, f64, i32, u32, i64, u64, bool. Arithmetic on integers wraps. Interni
 subexpressions are found by identity.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
@@ -215,19 +215,17 @@ def bitcast(value: Expr, type_: str) -> Expr:
     return make("bitcast", type_, (value,))
 
 
-def walk(roots: Iterable[Expr]) -> list[Expr]:
-    """Every distinct node below `roots`, operands before users."""
+def walk(roots: Iterable[Expr], leaves: Container[str] = ()) -> list[Expr]:
+    """Every distinct node below `roots`, operands before users; the operands of operations in `leaves` are not looked at."""
     seen: dict[Expr, None] = {}
-    stack = [(root, False) for root in reversed(list(roots))]
+    stack = list(roots)[::-1]
     while stack:
-        expr, done = stack.pop()
-        if expr in seen:
-            continue
-        if done:
-            seen[expr] = None
+        expr = stack[-1]
+        waiting = [item for item in expr.args if item not in seen] if expr not in seen and expr.op not in leaves else None
+        if waiting:
+            stack += reversed(waiting)
         else:
-            stack.append((expr, True))
-            stack.extend((item, False) for item in reversed(expr.args))
+            seen[stack.pop()] = None
     return list(seen)
 
 
