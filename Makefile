@@ -64,6 +64,7 @@ check: setup
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+	$(BIN)/python -m tests.bench.bench_long_models
 
 # Random edits, each followed by a build that is compared with one from nothing.
 soak: setup

@@ -23,6 +23,14 @@ class ShapeError(UserError):
     """Shapes, dtypes or attributes that do not fit together; names the layer."""
 
 
+class SizeError(ShapeError):
+    """Two sizes that must be equal and cannot be."""
+
+    def __init__(self, message: str, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        super().__init__(message)
+
+
 class ToolError(UserError):
     """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of time."""
 

@@ -161,7 +161,7 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
         }  # fmt: skip
 
     return {
-        **places.described(), "backend": backend, "placeholders": [], "guards": [], "states": [], "layers": [], "init": [],
+        **places.described(), "backend": backend, "placeholders": [], "residues": [], "guards": [], "states": [], "layers": [], "init": [],
         "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
         "main": [launch(part) for part in (draws(held, facts.targets) if facts.targets else [held])],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},

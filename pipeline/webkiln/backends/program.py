@@ -6,7 +6,8 @@ from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.ir.graph import Graph
+from webkiln.ir.graph import Graph, Residues
+from webkiln.ir.guards import said
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
@@ -33,7 +34,7 @@ from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
 
-SCHEMA = "webkiln.program/3"
+SCHEMA = "webkiln.program/4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,11 @@ def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
     return bounds
 
 
+def residues_json(item: Residues) -> dict[str, Any]:
+    made = {"name": item.name, "period": item.period, "rests": list(item.rests), "text": str(item), "layer": item.layers[0]}
+    return made | ({"placeholder": item.unit, "offset": item.offset} if item.unit else {})
+
+
 class _Writer:
     def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
         self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
@@ -185,7 +191,8 @@ class _Writer:
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),
-            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards() if not dim.names([size]) & set(self.late)],
+            "residues": list(map(residues_json, graph.residues)),
+            "guards": [self.guard(layer, size) for layer, size in self.guards()],
             **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
@@ -213,24 +220,38 @@ class _Writer:
         buffers = {view.name: self.buffer(view.name, view.type) for view in written if view.name not in self.offsets}
         self.places.share(steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers))
 
-    def guards(self) -> Iterator[tuple[str, int]]:
-        """Sizes that must turn out not to be negative when placeholders are set, with the layer that needs them, each once."""
-        graphs, seen = [self.graph], set()
+    def guards(self) -> Iterator[tuple[str, int | dim.Equality]]:
+        """Sizes that must turn out not to be negative, or equal, when placeholders are set, with the layer that needs them, each once."""
+        graphs, seen = [self.graph], set[int | dim.Equality]()
+        wanted: list[tuple[str, int | dim.Equality]] = [(guard.layer, dim.Equality(guard.a, guard.b)) for guard in self.graph.guards]
         for graph in graphs:
             for node in graph.nodes:
                 graphs += (value for value in node.attrs.values() if isinstance(value, Graph))
                 with dim.guards() as found:
                     types = infer(node, [graph.type(name) for name in node.inputs])
                 found += (size for type_ in types for size in type_.shape if not dim.reaches(size, 0))
-                for size in found:
-                    if size not in seen:
-                        seen.add(size)
-                        yield node.layer or node.name, size
+                wanted += ((node.layer or node.name, item) for item in found)
+        for layer, item in wanted:
+            sizes = [item.a, item.b] if isinstance(item, dim.Equality) else [item]
+            if item not in seen and not dim.names(sizes) & set(self.late):
+                seen.add(item)
+                yield layer, item
+
+    def guard(self, layer: str, item: int | dim.Equality) -> dict[str, Any]:
+        """A guard as it is computed, and as it is said to the user."""
+
+        def sized(size: int) -> dict[str, Any]:
+            return {"size": size_to_json(size), "text": dim.shown(said(size, self.graph.residues))}
+
+        if isinstance(item, dim.Equality):
+            return {"layer": layer, **sized(item.a), "equals": sized(item.b)}
+        return {"layer": layer, **sized(item)}
 
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
         order = str(value.order) if value.order is not None else None
         drawn = {"distribution": distribution_json(value.distribution)} if value.distribution is not None else {}
+        told = [size_to_json(said(size, self.graph.residues)) for size in value.shape]
         return {
             "name": name,
             "dtype": value.dtype,
@@ -238,6 +259,7 @@ class _Writer:
             "shape": list(map(size_to_json, value.shape)),
             "order": order,
             **drawn,
+            **({"said": told} if self.graph.residues else {}),
             "offset": size_to_json(self.offsets[self.roots[variable]]),
         }
 

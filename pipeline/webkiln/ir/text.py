@@ -8,6 +8,11 @@ const two: float32[] = [2.0]
 v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
 output scores = v
 
+What a size of the user must leave when divided (and the size of the graph that it is then a multiple of), and two sizes that must be equal:
+
+size H: 0 of 32 H_by32@up1, up2
+equal T == S @sum
+
 A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the attribute's name and a colon. What a name
 has of white space and of the characters of this notation is percent-encoded, as in URLs; the empty name is `""`.
 """
@@ -19,14 +24,15 @@ from urllib.parse import quote, unquote
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
-from webkiln.ir.notation import parse_sizes
-from webkiln.ir.serial import decode, encode
+from webkiln.ir.graph import Constant, Distribution, Graph, Guard, Node, Residues, State, Variable
+from webkiln.ir.notation import parse_size, parse_sizes
+from webkiln.ir.serial import constant_json, decode, encode, read_constant
 from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
 _RESERVED = re.compile(r"""[\s,:;()=@{}%"\x00-\x1f\x7f]+""")
 _TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?$")
+_SIZE = re.compile(r"(\w+): ([\d, ]+) of (\d+) (\w*)@(.*)")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
 
@@ -45,10 +51,16 @@ def print_graph(graph: Graph) -> str:
     lines += [f"input {_typed(graph.variables[name])}" for name in graph.inputs]
     lines += [f"slot {_typed(graph.variables[name])}" for name in sorted(graph.slots)]
     for name in sorted(graph.constants):
-        lines.append(f"const {_typed(graph.variables[name])} = {_json(graph.constants[name].values)}")
+        lines.append(f"const {_typed(graph.variables[name])} = {_text(constant_json(graph.constants[name]))}")
     for state in graph.states:
         names = " ".join(map(spelled, (state.name, state.initial, state.output)))
         lines.append(f"state {names} -> {_typed(graph.variables[state.input])}")
+    for item in graph.residues:
+        lines.append(
+            f"size {spelled(item.name)}: {', '.join(map(str, item.rests))} of {item.period} {item.unit}@{', '.join(map(spelled, item.layers))}"
+        )
+    for guard in graph.guards:
+        lines.append(f"equal {guard.a} == {guard.b} @{spelled(guard.layer)}")
     for node in graph.nodes:
         outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
         inside = {key: value for key, value in node.attrs.items() if isinstance(value, Graph)}
@@ -72,18 +84,13 @@ def parse(text: str) -> Graph:
     states: list[State] = []
     variables: dict[str, Variable] = {}
     nodes: list[Node] = []
+    guards: list[Guard] = []
+    residues: list[Residues] = []
 
     def declare(typed: str) -> str:
-        match = _TYPED.match(typed.strip())
-        if not match:
-            raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
-        called, dtype, shape, order, distribution, parameters = match.groups()
-        variable = _read(called)
-        sizes = parse_sizes(shape)
-        given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
-        drawn = Distribution(distribution, given) if distribution else None
-        variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None, drawn)
-        return variable
+        variable = _read_variable(typed.strip())
+        variables[variable.name] = variable
+        return variable.name
 
     for line, block in _blocks(text):
         keyword, _, rest = line.partition(" ")
@@ -95,11 +102,15 @@ def parse(text: str) -> Graph:
             slots.add(declare(rest))
         elif keyword == "const":
             typed, _, values = rest.partition(" = ")
-            constants[declare(typed)] = Constant(decode(json.loads(values)))
+            constants[declare(typed)] = read_constant(json.loads(values), {})
         elif keyword == "state":
             head, _, typed = rest.partition(" -> ")
             state, initial, output = map(_read, head.split())
             states.append(State(state, initial, declare(typed), output))
+        elif keyword == "size":
+            residues.append(_read_residues(rest))
+        elif keyword == "equal":
+            guards.append(_read_guard(rest))
         elif keyword == "output":
             output, _, variable = rest.partition(" = ")
             outputs[_read(output)] = _read(variable)
@@ -112,7 +123,33 @@ def parse(text: str) -> Graph:
             read = tuple(_read(arg.strip()) for arg in args.split(",") if arg.strip())
             inside = {key.removesuffix(":"): parse("\n".join(body)) for key, body in _blocks("\n".join(block))}
             nodes.append(Node(op, read, made, (decode(json.loads(attrs)) if attrs else {}) | inside, _read(layer or "")))
-    return Graph(name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states))
+    return Graph(
+        name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states), tuple(guards), tuple(residues)
+    )
+
+
+def _read_variable(typed: str) -> Variable:
+    match = _TYPED.match(typed)
+    if not match:
+        raise InternalError(f"text form: {typed!r} is not `name: dtype[shape] order`")
+    called, dtype, shape, order, distribution, parameters = match.groups()
+    given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
+    drawn = Distribution(distribution, given) if distribution else None
+    return Variable(_read(called), Type(dtype, parse_sizes(shape)), parse_order(order) if order else None, drawn)
+
+
+def _read_residues(text: str) -> Residues:
+    match = _SIZE.fullmatch(text)
+    if not match:
+        raise InternalError(f"text form: cannot read {text!r} as `name: rests of period unit@layers`")
+    name, rests, period, unit, layers = match.groups()
+    return Residues(_read(name), int(period), tuple(map(int, rests.split(", "))), unit, tuple(map(_read, layers.split(", "))))
+
+
+def _read_guard(text: str) -> Guard:
+    sizes, _, layer = text.partition(" @")
+    a, b = map(parse_size, sizes.split(" == "))
+    return Guard(_read(layer), a, b)
 
 
 def _blocks(text: str) -> list[tuple[str, list[str]]]:
@@ -135,4 +172,8 @@ def _typed(variable: Variable) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(encode(value), sort_keys=True, separators=(",", ":"))
+    return _text(encode(value))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -44,8 +44,8 @@ class _Checker:
             self.define(name, "slot")
         for name, constant in graph.constants.items():
             self.define(name, "constant")
-            if len(constant.values) != prod(graph.type(name).shape):
-                self.fail(f"constant {name} has {len(constant.values)} values, its type is {graph.type(name)}")
+            if constant.elements(graph.type(name)) != prod(graph.type(name).shape):
+                self.fail(f"constant {name} has {constant.elements(graph.type(name))} values, its type is {graph.type(name)}")
         for state in graph.states:
             self.define(state.input, f"state {state.name}")
 

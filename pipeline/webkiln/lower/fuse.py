@@ -16,6 +16,8 @@ from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
 
 MAX_LOADS = 8
+MAX_NODES = 256
+"""The largest expressions of two calls that fuse: beyond that little memory traffic is saved, and kernels would grow with the model."""
 CHEAP_OPERATIONS = 2
 
 
@@ -56,12 +58,18 @@ def _fusable(
             continue
         (writer,) = made
         producer = work[writer]
-        if len(producer.outputs) != 1 or _narrows(producer):
+        if len(producer.outputs) != 1 or _narrows(producer) or len(producer.nest.nodes) + len(consumer.nest.nodes) > MAX_NODES:
             continue
         fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
         if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
-            return writer, fused
+            return writer, _without_unused_arguments(fused)
     return None
+
+
+def _without_unused_arguments(call: Call) -> Call:
+    extents = walk(loop.extent for loop in (*call.nest.axes, *call.nest.reduce))
+    used = {expr.value for expr in (*extents, *call.nest.nodes) if expr.op == "arg"}
+    return replace(call, args={name: value for name, value in call.args.items() if name in used})
 
 
 def _narrows(call: Call) -> bool:
@@ -90,7 +98,8 @@ def _sizes(call: Call) -> list[int]:
 def imported(call: Call, other: Call) -> Call:
     """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed ones from an earlier fusion."""
     taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
-    mark = "'" * (1 + max((name.count("'") for name in taken), default=0))
+    latest = max((int(number) for name in taken for number in name.split("'")[1:]), default=0)
+    mark = f"'{latest + 1}"
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "axis":

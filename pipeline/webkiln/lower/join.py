@@ -4,11 +4,11 @@ Its writers store into that part, its other readers load from it, and the copy i
 dense block, end up in one buffer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from webkiln.ir.dim import reaches
+from webkiln.ir.dim import is_symbolic, reaches
 from webkiln.lower.fuse import imported, is_map
 from webkiln.nest.affine import step
 from webkiln.nest.build import Call, View
@@ -31,15 +31,29 @@ class Part:
 def join(calls: Sequence[Call], kept: set[str], *, apart: bool = False) -> list[Call]:
     """Compute in place what is copied; Variables in `kept` are read from outside and stay. `apart`: a call must not read the Variable that it
     writes, not even another part of it."""
-    work = list(calls)
-    while True:
-        parts = ((number, _part(call)) for number, call in enumerate(work))
-        movable = ((number, part) for number, part in parts if part is not None and _movable(part, number, work, kept))
-        found = next(((number, part) for number, part in movable if not apart or _is_apart(part, number, work)), None)
-        if found is None:
-            return work
-        position, part = found
-        work = [_moved(call, part) for number, call in enumerate(work) if number != position]
+    work = dict(enumerate(calls))
+    parts = {number: part for number, call in work.items() if (part := _part(call)) is not None}
+    mentions: dict[str, set[int]] = {}
+    for number, call in work.items():
+        for view in (*call.inputs, *call.outputs):
+            mentions.setdefault(view.name, set()).add(number)
+    pending = sorted(parts)
+    while pending:
+        position = pending.pop(0)
+        part = parts[position]
+        near = {number: work[number] for number in sorted(mentions[part.whole.name] | mentions[part.target.name])}
+        if not _movable(part, position, near, kept) or (apart and not _is_apart(part, position, near)):
+            continue
+        del work[position], parts[position]
+        changed = mentions.pop(part.whole.name) - {position}
+        mentions[part.target.name] = (mentions[part.target.name] | changed) - {position}
+        for number in changed:
+            work[number] = _moved(work[number], part)
+            parts.pop(number, None)
+            if (moved := _part(work[number])) is not None:
+                parts[number] = moved
+        pending = sorted((mentions[part.target.name] | set(pending)) & parts.keys())
+    return [work[number] for number in sorted(work)]
 
 
 def _part(call: Call) -> Part | None:
@@ -58,26 +72,26 @@ def _part(call: Call) -> Part | None:
     return Part(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
 
 
-def _movable(part: Part, position: int, calls: Sequence[Call], kept: set[str]) -> bool:
-    """Whether these calls alone mention the Variable, in one shape, and write it before the copy; and whether nothing else writes its part of
+def _movable(part: Part, position: int, calls: Mapping[int, Call], kept: set[str]) -> bool:
+    """Whether these calls, all that mention the two Variables, alone mention the Variable, in one shape, and write it before the copy; and whether nothing else writes its part of
     the target."""
     name, target = part.whole.name, part.target.name
     if name in kept or name == target:
         return False
-    mentions = {view for call in calls for view in (*call.inputs, *call.outputs) if view.name == name}
-    writers = [number for number, call in enumerate(calls) if any(view.name == name for view in call.outputs)]
+    mentions = {view for call in calls.values() for view in (*call.inputs, *call.outputs) if view.name == name}
+    writers = [number for number, call in calls.items() if any(view.name == name for view in call.outputs)]
     if mentions != {part.whole} or not writers or max(writers) > position:
         return False
-    boxes = [_box(call, n) for call in calls for n, view in enumerate(call.outputs) if view == part.target]
-    others = [call for call in calls for view in call.outputs if view.name == target and view != part.target]
+    boxes = [_box(call, n) for call in calls.values() for n, view in enumerate(call.outputs) if view == part.target]
+    others = [call for call in calls.values() for view in call.outputs if view.name == target and view != part.target]
     known = [box for box in boxes if box is not None]
-    return not others and len(known) == len(boxes) and all(_apart(a, b) for a, b in combinations(known, 2))
+    return not others and len(known) == len(boxes) and _all_apart(known)
 
 
-def _is_apart(part: Part, position: int, calls: Sequence[Call]) -> bool:
+def _is_apart(part: Part, position: int, calls: Mapping[int, Call]) -> bool:
     """Whether no call would read the target while it writes it."""
     names = {part.whole.name, part.target.name}
-    others = (call for number, call in enumerate(calls) if number != position)
+    others = (call for number, call in calls.items() if number != position)
     return not any(names & {view.name for view in call.inputs} and names & {view.name for view in call.outputs} for call in others)
 
 
@@ -107,6 +121,16 @@ def _number(expr: Expr, call: Call) -> int | None:
         return None
     a, b = known
     return a + b if expr.op == "add" else a - b if expr.op == "sub" else a * b
+
+
+def _all_apart(boxes: Sequence[Box]) -> bool:
+    """Whether no two boxes share an element: mostly because they follow one another in some dimension, else each is compared with each."""
+    for row in zip(*boxes, strict=True):
+        if not any(is_symbolic(size) for place in row for size in place):
+            placed = sorted(row)
+            if all(start + size <= following for (start, size), (following, _) in pairwise(placed)):
+                return True
+    return all(_apart(a, b) for a, b in combinations(boxes, 2))
 
 
 def _apart(a: Box, b: Box) -> bool:

@@ -120,4 +120,4 @@ def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
 
 def _literals(graph: Graph) -> dict[str, float]:
     """Scalars of the structure are written into the kernels."""
-    return {name: constant.values[0] for name, constant in graph.constants.items() if len(constant.values) == 1}
+    return {name: constant.values[0] for name, constant in graph.constants.items() if constant.is_scalar}

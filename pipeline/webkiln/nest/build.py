@@ -31,7 +31,7 @@ class View:
         return self.type.shape
 
     def reshaped(self, shape: Sequence[int]) -> "View":
-        if prod(shape) != self.type.size:
+        if dim.never_zero(prod(shape) - self.type.size):
             raise InternalError(f"{self.name}: {self.type} cannot be seen with shape {list(shape)}")
         return View(self.name, Type(self.type.dtype, tuple(shape)))
 

@@ -4,15 +4,17 @@ A `Tensor` is a handle on a Variable of a graph under construction. Its arithmet
 and resolves them into explicit Reshape and Transpose nodes; anonymous axes follow numpy's broadcasting.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from webkiln.errors import InternalError
+from webkiln.errors import InternalError, SizeError
+from webkiln.ir import dim
 from webkiln.ir.axis import Axis, Order
-from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Distribution, Graph, Node, State, Variable, make_constant
+from webkiln.ir.graph import Attributes, Constant, Distribution, Graph, Guard, Node, State, Variable, make_constant
+from webkiln.ir.guards import settled
 from webkiln.ir.types import Array, Type
 from webkiln.ops.operator import Rules
 
@@ -99,6 +101,7 @@ class GraphBuilder:
         self._constants: dict[str, Constant] = {}
         self._states: dict[str, tuple[str, str, str]] = {}
         self._counts: dict[str, int] = {}
+        self._guards: list[Guard] = []
         self._late = 0
 
     @property
@@ -137,10 +140,8 @@ class GraphBuilder:
         return tensor.name in self._slots if tensor.builder is self else tensor.builder.is_slot(tensor)
 
     def constant(self, value: Array | Scalar | Sequence[Any], dtype: str | None = None, order: Order | None = None) -> Tensor:
-        """A literal of at most 1024 elements that is part of the structure."""
+        """A literal that is part of the structure."""
         array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))
-        if array.size > INLINE_ELEMENTS:
-            raise InternalError(f"a literal of {array.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
         if self._outer is not None and array.size != 1:
             return self.inside(self._outer.constant(array, order=order))
         name = self._fresh(f"{self.layer or self.name}.const")
@@ -163,13 +164,40 @@ class GraphBuilder:
         layer = self.layer if layer is None else layer
         inputs = [self.inside(tensor) for tensor in inputs]
         read = tuple(tensor.name for tensor in inputs)
-        types = self._rules.infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
+        types = self._inferred(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
         self._nodes.append(Node(op, read, names, dict(attrs or {}), layer))
         return tuple(
             self._declare(name, type_, order or _kept_order(self._rules, op, inputs, type_, attrs or {}))
             for name, type_ in zip(names, types, strict=True)
         )
+
+    def _inferred(self, node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
+        """The types of its outputs; sizes that it needs equal are guards."""
+        try:
+            with dim.guards() as found:
+                return self._rules.infer(node, types)
+        except SizeError as error:
+            error.args = (f"{error}{self.origins(error.sizes)}",)
+            raise
+        finally:
+            self.require(Guard(node.layer or node.name, item.a, item.b) for item in found if isinstance(item, dim.Equality))
+
+    def require(self, guards: Iterable[Guard]) -> None:
+        """Check sizes when the outermost graph runs."""
+        if self._outer is not None:
+            self._outer.require(guards)
+        else:
+            self._guards += guards
+
+    def origins(self, sizes: Iterable[int]) -> str:
+        """Which axes of inputs the names in some sizes are."""
+        if self._outer is not None:
+            return self._outer.origins(sizes)
+        axes = {size: (axis, name) for name in reversed(self._inputs) for axis, size in enumerate(self._variables[name].shape)}
+        places = ((name, axes.get(dim.named(name))) for name in sorted(dim.names(sizes)))
+        text = ", ".join(f"{name} is axis {place[0]} of {place[1]}" for name, place in places if place is not None)
+        return f" ({text})" if text else ""
 
     def binary(self, op: str, a: "Tensor | Scalar", b: "Tensor | Scalar") -> Tensor:
         """An elementwise operator of two operands, aligned by axis name where every axis of both has one."""
@@ -261,7 +289,8 @@ class GraphBuilder:
         self._states[name] = (initial, start, value.name)
 
     def graph(self, outputs: Mapping[str, Tensor]) -> Graph:
-        return Graph(
+        """The graph; sizes that it needs equal are settled. SizeError where they never are."""
+        graph = Graph(
             name=self.name,
             nodes=tuple(self._nodes),
             variables=dict(self._variables),
@@ -272,6 +301,7 @@ class GraphBuilder:
             states=tuple(State(name, *parts) for name, parts in self._states.items()),
             weights={name: value for name, value in self._slots.items() if value is not None},
         )
+        return settled(graph, self._guards) if self._guards else graph
 
     def _align(self, tensor: Tensor, target: Order) -> Tensor:
         assert tensor.order is not None

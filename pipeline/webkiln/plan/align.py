@@ -7,6 +7,7 @@ from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import Panel, Schedule
 from webkiln.plan.kernel import strides
+from webkiln.plan.vectors import contiguous
 
 VECTOR = 4
 
@@ -23,9 +24,12 @@ def is_aligned(call: Call, schedule: Schedule) -> bool:
 
 
 def fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
-    """Whether an access moves along an axis in vectors that begin at such places; `stored`: it must move along it."""
+    """Whether an access moves along an axis in vectors that begin at such places; `stored`: neighbours must be neighbours in memory, because
+    a vector is stored as a whole, while its lanes may be loaded one by one."""
+    if stored and not contiguous(index, name):
+        return False
     if not any(depends(item, name) for item in index):
-        return not stored
+        return True
     if panel is not None:
         return panel.block % VECTOR == 0
     if any(depends(item, name) for item in index[:-1]) or not multiple(index[-1], call, name):

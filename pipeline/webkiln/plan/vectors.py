@@ -3,11 +3,11 @@
 from webkiln.ir.dim import sampled
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Call
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
 from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 
-SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
+SCALAR_ONLY = frozenset({"pow", "sin", "cos", "turn", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 
 
@@ -62,15 +62,4 @@ def unvectorised(roots: list[Expr], name: str) -> str | None:
 
 def _data(roots: list[Expr]) -> list[Expr]:
     """Every node below `roots`, loads as leaves, operands first."""
-    seen: dict[Expr, None] = {}
-
-    def visit(expr: Expr) -> None:
-        if expr in seen:
-            return
-        for item in () if expr.op == "load" else expr.args:
-            visit(item)
-        seen[expr] = None
-
-    for root in roots:
-        visit(root)
-    return list(seen)
+    return walk(roots, leaves=("load",))

@@ -20,7 +20,7 @@ from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
-from webkiln.ir.graph import INLINE_ELEMENTS, Distribution, Graph
+from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.builder import GraphBuilder, Step, Tensor
 from webkiln.ops.table import RULES
@@ -116,11 +116,7 @@ class KerasConverter:
         """A trained weight of a layer as a slot; an array or number written in a handler as a literal of the structure."""
         if not isinstance(weight, Weight):
             array = np.asarray(weight, dtype=None if isinstance(weight, np.ndarray) else "float32")
-            if array.size <= INLINE_ELEMENTS:
-                return self.builder.constant(array, order=order)
-            raise ShapeError(
-                f"{self.builder.layer}: a handler's literal has {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight"
-            )
+            return self.builder.constant(array, order=order)
         if weight.slot in self._states:
             return self._states[weight.slot]
         type_ = Type(weight.dtype, weight.shape)

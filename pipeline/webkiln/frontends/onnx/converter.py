@@ -10,7 +10,7 @@ from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
 from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
 from webkiln.frontends.onnx.fold import FOLDS, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
-from webkiln.frontends.onnx.sizes import fixed_beside_open, given_values, input_shapes
+from webkiln.frontends.onnx.sizes import given_values, input_shapes
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
@@ -51,10 +51,7 @@ class OnnxConverter:
         shapes = input_shapes(source, self.dims, self.input_shapes)
         given = given_values(source, shapes, self.values)
         inputs = [self._input(item, shapes[item.name], given.get(item.name)) for item in source.graph.inputs]
-        try:
-            outputs = self._run(self.builder, source.graph, inputs, {})
-        except ShapeError as error:
-            raise ShapeError(f"{error}{fixed_beside_open(source, shapes, str(error))}") from error
+        outputs = self._run(self.builder, source.graph, inputs, {})
         named: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)

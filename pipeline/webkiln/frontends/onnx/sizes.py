@@ -58,15 +58,6 @@ def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
     return np.array(np.broadcast_to(cast.reshape(shape if array.size == prod(shape) else ()), shape))
 
 
-def fixed_beside_open(model: ModelFacts, shapes: Mapping[str, Sequence[int]], told: str) -> str:
-    """What to do where an error names a size that other inputs have fixed at 1."""
-    single = [item.name for item in model.graph.inputs if any(not dim.is_symbolic(size) and size == 1 for size in shapes[item.name])]
-    named = [name for name in dim.names(size for shape in shapes.values() for size in shape) if re.search(rf"\b{name}\b", told)]
-    if not single or not named:
-        return ""
-    return f"; {', '.join(single)} has a size that is fixed at 1: --dim {named[0]}=1 fixes {named[0]}, too"
-
-
 def _check_apart(inputs: Sequence[Declared], dims: Sizes) -> None:
     """Refuse sizes that the model keeps apart and that would get one name."""
     owners: dict[str, str] = {}
