@@ -77,3 +77,23 @@ def test_a_state_for_one_beside_an_open_batch():
     made = model([node("Concat", ["x", "h"], ["y"], axis=1)], [floats("x", "batch_size", 3), floats("h", 1, 4)], [floats("y", None, 7)])
     assert [str(guard.a - guard.b) for guard in converted(made).guards] == ["batch_size - 1"]
     assert converted(made, dims={"batch_size": 1}).type("concat").shape == (1, 7)
+
+
+def test_a_squeeze_of_what_is_longer_than_one():
+    """An exporter of torch asks whether an axis can be squeezed, which depends on an open size."""
+    squeezed = helper.make_graph([node("Squeeze", ["x", "axes"], ["a"])], "one", [], [floats("a", None, None)])
+    kept = helper.make_graph([node("Identity", ["x"], ["b"])], "more", [], [floats("b", None, None, None)])
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node("Gather", ["shape", "last"], ["size"], axis=0),
+        node("Equal", ["size", "one"], ["is"]),
+        node("If", ["is"], ["y"], then_branch=squeezed, else_branch=kept),
+    ]
+    weights = [onnx.numpy_helper.from_array(np.array(value), name) for name, value in (("last", 2), ("one", 1))]
+    made = model(nodes, [floats("x", 2, 3, "T")], [floats("y", None, None, None)], [*weights, literal("axes", [2])])
+    graph = converted(made)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    np.testing.assert_array_equal(run_graph(graph, {"x": x}, graph.weights)[0]["y"], onnxruntime_outputs(made, {"x": x})["y"])
+    assert [str(guard.a - guard.b) for guard in graph.guards] == ["-T + max(1, T - 1) + 1"]
+    fixed = converted(made, dims={"T": 1})
+    assert fixed.type(fixed.outputs["y"]).shape == (2, 3)

@@ -17,11 +17,12 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor of the model: one of the graph, or a value that is known before the program runs, whose elements are then numbers of the
-    type's dtype, or, in an array of objects, sizes that are set at run time among them."""
+    type's dtype, or, in an array of objects, sizes that are set at run time among them. `compared`: the two sizes whose equality it is."""
 
     type: Type
     tensor: Tensor | None = None
     value: Array | None = None
+    compared: tuple[int, int] | None = None
 
     @property
     def is_constant(self) -> bool:

@@ -1,6 +1,7 @@
 """OnnxConverter: facts of an ONNX model -> Graph, by handlers of operators."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
 from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
-from webkiln.frontends.onnx.fold import FOLDS, fold
+from webkiln.frontends.onnx.fold import FOLDS, compared, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
 from webkiln.frontends.onnx.sizes import given_values, input_shapes
 from webkiln.ir.dim import is_symbolic
@@ -109,6 +110,8 @@ class OnnxConverter:
         call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
         try:
             results = fold(call) or self._evaluated(call) or self._handled(call)
+            if sizes := compared(call):
+                results = [replace(result, compared=sizes) for result in results]
             for result in results:
                 _check_size(result.type, f"{node.name} ({node.op}): a result")
         except (WebkilnError, RecursionError) as error:

@@ -30,6 +30,14 @@ def fold(call: Call) -> list[Operand] | None:
     return None if result is None else [result] if isinstance(result, Operand) else list(result)
 
 
+def compared(call: Call) -> tuple[int, int] | None:
+    """The two sizes that an Equal compares, where it depends on the run whether they are equal."""
+    if call.facts.op != "Equal" or call.facts.domain != "" or any(item is None or item.value is None for item in call.operands):
+        return None
+    sizes = [_objects(call, position).ravel().tolist() for position in (0, 1)]
+    return (sizes[0][0], sizes[1][0]) if len(sizes[0]) == len(sizes[1]) == 1 else None
+
+
 def _shape(call: Call) -> Operand:
     shape = call.type(0).shape
     rank = len(shape)

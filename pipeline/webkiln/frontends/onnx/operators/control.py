@@ -8,6 +8,8 @@ from webkiln.frontends.onnx.facts import GraphFacts
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
+from webkiln.ir.dim import greatest, reaches
+from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
 
@@ -16,10 +18,16 @@ WRITTEN_OUT = 64
 
 
 def if_(call: Call) -> Sequence[Tensor | Operand]:
-    """The branch that a known condition chooses, or both."""
+    """The branch that a known condition chooses, or both.
+
+    Of a condition that two sizes are equal, as before a Squeeze, the branch where they are not: the bundle is for such sizes alone.
+    """
     branches = [call.attr("then_branch"), call.attr("else_branch")]
-    if call.operand(0).is_constant:
+    condition = call.operand(0)
+    if condition.is_constant:
         return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], [])
+    if condition.compared is not None and _apart(call, *condition.compared):
+        return call.subgraph(call.builder, branches[1], [])
 
     def block(graph: GraphFacts) -> Block:
         return lambda builder, inputs: [as_tensor(builder, item) for item in call.subgraph(builder, graph, [])]
@@ -29,6 +37,15 @@ def if_(call: Call) -> Sequence[Tensor | Operand]:
     except ShapeError as error:
         hint = "where its condition depends on a size or on an input that is always the same, set it with --dim or --value"
         raise ShapeError(f"{error}; {hint}") from error
+
+
+def _apart(call: Call, a: int, b: int) -> bool:
+    """Make it a guard that two sizes differ, where it is known which of them is never the smaller one."""
+    large, small = (a, b) if reaches(a, b) else (b, a)
+    if not reaches(large, small):
+        return False
+    call.builder.require([Guard(call.facts.name, greatest([large - small, 1]), large - small)])
+    return True
 
 
 def loop(call: Call) -> Sequence[Tensor | Operand]:
