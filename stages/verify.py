@@ -8,7 +8,7 @@ import numpy as np
 from webkiln import canonical, npz
 from webkiln.backends import host
 from webkiln.backends.compare import bound_of, compare, layer_errors, layers_of, sets_of
-from webkiln.backends.frame import Layer
+from webkiln.backends.frame import KeptLayer
 from webkiln.build import stage
 from webkiln.errors import VerificationError
 
@@ -23,7 +23,7 @@ def describe(row: dict[str, Any]) -> str:
     return f"{row['set']}/{row['output']}: {errors}, cosine {cosine}"
 
 
-def locate(layers: dict[str, tuple[Layer, ...]], path: Path | None, bound: float) -> str:
+def locate(layers: dict[str, tuple[KeptLayer, ...]], path: Path | None, bound: float) -> str:
     """Where the error starts, as far as the bundle and the reference tell."""
     if path is None or not any(layers.values()):
         return "the bundle keeps no layers; webkiln diff tells where it goes wrong"

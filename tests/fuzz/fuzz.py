@@ -16,7 +16,7 @@ import numpy as np
 from tests.backends.harness import Job, run
 from tests.fuzz import cross, graphs
 from tests.fuzz.graphs import values_for
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
@@ -86,7 +86,7 @@ def agrees(got, expected):
 
 def held(array, backend):
     """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory of 32 bits does not have."""
-    limits = np.iinfo(FACTS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
+    limits = np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
     return (
         array if limits is None else np.clip(array, max(limits.min, np.iinfo(array.dtype).min), min(limits.max, np.iinfo(array.dtype).max))
     )
@@ -135,7 +135,7 @@ def main():
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", nargs="?", type=int, default=2000)
-    parser.add_argument("backends", nargs="?", default=",".join(FACTS))
+    parser.add_argument("backends", nargs="?", default=",".join(TARGETS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draw", default=",".join(DRAWS))
     options = parser.parse_args()

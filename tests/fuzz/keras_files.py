@@ -18,11 +18,11 @@ from typing import Any
 from tests.conformance.bulk import optimised
 from tests.fuzz import files
 from tests.fuzz.onnx_files import TEMPLATES, mutate_bytes
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
+from webkiln.program import program
 
 VALUES = (None, True, 0, -1, 3, 1 << 40, 0.5, "", "relu", "valid", [], [1, 2], {}, {"class_name": "Dense", "config": {}})
 
@@ -121,7 +121,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("converting")
     graph = optimised(KerasConverter().convert(facts, blobs))
     phase("printing")
-    write_code(program(graph, FACTS["js"], "float32"), TEMPLATES, folder / "code")
+    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
     phase("done")
 
 

@@ -22,13 +22,13 @@ from tests.conformance.cases import kept
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
 from tests.frontends.onnx.test_control import DATA, KNOWN, branches, doubled
 from tests.fuzz import files
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.frontends.onnx import load
 from webkiln.frontends.onnx.check import complete, parse_model, sort_nodes
 from webkiln.frontends.onnx.converter import OnnxConverter
+from webkiln.program import program
 
 TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
 LARGEST = 1 << 16
@@ -266,7 +266,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("converting")
     graph = optimised(OnnxConverter().convert(facts, blobs))
     phase("printing")
-    write_code(program(graph, FACTS["js"], "float32"), TEMPLATES, folder / "code")
+    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
     phase("judging")
 
 

@@ -9,13 +9,13 @@ import pytest
 from tests.backends.harness import Job, error, run
 from tests.bench.long_models import KINDS, long_model
 from tests.frontends.keras.test_recurrent import optimised
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import model_facts
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.table import infer
+from webkiln.program import program
 
 
 def converted(made):
@@ -38,6 +38,6 @@ def test_long_models_are_right(kind, backend, tmp_path):
 @pytest.mark.parametrize("kind", ["adds", "functions", "diamonds", "fan", "joined"])
 def test_time_grows_with_the_length(kind):
     begin = time.process_time()
-    made = program(converted(long_model(kind, 5000)), FACTS["wasm"], "float32")
+    made = program(converted(long_model(kind, 5000)), TARGETS["wasm"], "float32")
     assert time.process_time() - begin < 40
     assert kind == "joined" or len(made["main"]) < 200

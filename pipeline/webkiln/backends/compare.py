@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from webkiln.backends.frame import Layer
+from webkiln.backends.frame import KeptLayer
 from webkiln.ir.types import Array
 
 NOISE_FLOOR = 1e-5
@@ -62,7 +62,7 @@ def bound_of(tolerance: float, noise: float) -> float:
     return max(tolerance, NOISE_FACTOR * noise) if noise > NOISE_FLOOR else tolerance
 
 
-def layer_errors(kept: Sequence[Layer], expected: Mapping[str, Array], bound: float) -> Iterator[LayerError]:
+def layer_errors(kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound: float) -> Iterator[LayerError]:
     """The errors of the layers that both sides know, in program order, up to the first that exceeds the bound.
 
     A layer's output is the last value kept for it; where layers were merged (`conv+norm`), the value is that of the last.

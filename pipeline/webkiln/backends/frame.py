@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class KeptLayer:
     """An intermediate value that the bundle kept."""
 
     layer: str
@@ -26,7 +26,7 @@ class Result:
     ms: float
     load_ms: float
     variant: str | None
-    layers: tuple[Layer, ...]
+    layers: tuple[KeptLayer, ...]
 
 
 def encode(values: Mapping[str, np.ndarray]) -> bytes:
@@ -41,14 +41,14 @@ def decode(frame: bytes) -> Result:
     header: dict[str, Any] = json.loads(frame[4 : 4 + length])
     offset = 4 + length
     outputs: dict[str, np.ndarray] = {}
-    layers: list[Layer] = []
+    layers: list[KeptLayer] = []
     for tensor in header["tensors"]:
         dtype = np.dtype(tensor["dtype"])
         count = tensor["bytes"] // dtype.itemsize
         value = np.frombuffer(frame, dtype, count, offset).reshape(tensor["shape"]).copy()
         offset += tensor["bytes"]
         if "layer" in tensor:
-            layers.append(Layer(tensor["layer"], tensor["name"], value))
+            layers.append(KeptLayer(tensor["layer"], tensor["name"], value))
         else:
             outputs[tensor["name"]] = value
     return Result(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))

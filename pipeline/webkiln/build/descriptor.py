@@ -13,7 +13,7 @@ from webkiln.build.action import Folder, Input, Local
 from webkiln.build.backends import present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
@@ -55,7 +55,7 @@ class Descriptor:
         with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
             write_graph(self._graph, Path(scratch))
             recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
-            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Choice(backends, self._encoding))
+            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Selection(backends, self._encoding))
             engine.check_folder(folder, bundle_files(backends), force=force)
             engine.publish(action, "bundle/", folder, force=force)
 
@@ -71,7 +71,7 @@ def generate_descriptor(
 
 
 @dataclass(frozen=True)
-class Blob:
+class WeightBlob:
     digest: str
     dtype: str
     shape: tuple[int, ...]
@@ -82,7 +82,7 @@ def write_graph(graph: Graph, folder: Path) -> None:
     weights, blobs = {}, {}
     for slot, array in graph.weights.items():
         data = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        blob = Blob(canonical.digest(data.tobytes()), array.dtype.name, array.shape)
+        blob = WeightBlob(canonical.digest(data.tobytes()), array.dtype.name, array.shape)
         weights[slot], blobs[blob.digest] = blob, array
     write_structure(graph, weights, folder / "graph.json", folder / "weights.json")
     write_blobs(blobs, folder / "weights")

@@ -15,7 +15,7 @@ from webkiln.build import progress
 from webkiln.build.backends import buildable, missing_compilers, present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
@@ -88,10 +88,10 @@ def run(options: argparse.Namespace) -> int:
     with Engine(state, progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         backends = recipe.backends
-        if options.backend is None and len(backends) > 1 and not buildable(engine, graph, Choice(backends, encodings[0])):
+        if options.backend is None and len(backends) > 1 and not buildable(engine, graph, Selection(backends, encodings[0])):
             backends = tuple(backend for backend in backends if backend != "wasm")
             print("\n".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
-        places = {output_of(options.output, encoding, encodings): graph.bundle(Choice(backends, encoding)) for encoding in encodings}
+        places = {output_of(options.output, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
             engine.check_folder(output, bundle_files(backends), force=options.force)
         engine.expect(action.task for action in graph.actions() if engine.current(action) is None)

@@ -10,11 +10,11 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.backends import host
 from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
-from webkiln.backends.frame import Layer, Result
+from webkiln.backends.frame import KeptLayer, Result
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.build import parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.inputs import SAMPLE_SIZE, make_inputs
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         if not any(result.layers for result in results.values()):
             print(f"{options.bundle} keeps no layers; they are those of a bundle built anew")
             bundle = Path(scratch) / "bundle"
-            choice = Choice(backends, manifest["encoding"], layers=True)
+            choice = Selection(backends, manifest["encoding"], layers=True)
             engine.publish(_actions(options, manifest, engine, "it keeps no layers").bundle(choice), "bundle/", bundle)
             kept = _run(options, bundle, backend, options.variant, inputs)
         if against != REFERENCE:
@@ -109,8 +109,8 @@ def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:
     return {f"output {name}": value for name, value in outputs.items()}
 
 
-def _layers(result: Result) -> tuple[Layer, ...]:
-    return tuple(Layer(name, name, value) for name, value in _named(result.outputs).items())
+def _layers(result: Result) -> tuple[KeptLayer, ...]:
+    return tuple(KeptLayer(name, name, value) for name, value in _named(result.outputs).items())
 
 
 def _values(result: Result) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from webkiln.backends.launches import launches
 from webkiln.build.action import Action
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands import explain
 from webkiln.commands.build import add_source_arguments, recipe_of
 from webkiln.commands.table import table
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         actions = ModelGraph(recipe, engine.share)
         graph = from_json(_output(engine, actions.convert(), "graph.json"))
         programs = {
-            backend: _output(engine, actions.lower(backend, Choice(recipe.backends)), "program.json") for backend in recipe.backends
+            backend: _output(engine, actions.lower(backend, Selection(recipe.backends)), "program.json") for backend in recipe.backends
         }
     for item in graph.residues:
         print(f"{item.name} is {item} ({', '.join(item.layers)})")

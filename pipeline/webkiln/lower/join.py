@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from webkiln.ir.dim import is_symbolic, reaches
 from webkiln.lower.fuse import imported, is_map
 from webkiln.nest.affine import step
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import INT, Expr, const, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
 
@@ -20,15 +20,15 @@ Box = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartCopy:
     """A call that copies all of one Variable: element [i, j, ...] of `whole` to [i + a, j + b, ...] of `target`."""
 
     whole: View
     target: View
-    call: Call
+    call: NestCall
 
 
-def join(calls: Sequence[Call], kept: set[str], *, apart: bool = False) -> list[Call]:
+def join(calls: Sequence[NestCall], kept: set[str], *, apart: bool = False) -> list[NestCall]:
     """Compute in place what is copied; Variables in `kept` are read from outside and stay. `apart`: a call must not read the Variable that it
     writes, not even another part of it."""
     work = dict(enumerate(calls))
@@ -56,7 +56,7 @@ def join(calls: Sequence[Call], kept: set[str], *, apart: bool = False) -> list[
     return [work[number] for number in sorted(work)]
 
 
-def _part(call: Call) -> Part | None:
+def _part(call: NestCall) -> PartCopy | None:
     nest = call.nest
     if not is_map(nest) or len(call.inputs) != 1 or len(call.outputs) != 1:
         return None
@@ -69,10 +69,10 @@ def _part(call: Call) -> Part | None:
     stored = [loop.axis for item in out.index for loop in nest.axes if step(item, loop.axis) == 1]
     plain = all(item.op in ("axis", "const") for item in load_index(out.value))
     whole = plain and read == order == stored and extents == [size for size in view.shape if size != 1]
-    return Part(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
+    return PartCopy(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
 
 
-def _movable(part: Part, position: int, calls: Mapping[int, Call], kept: set[str]) -> bool:
+def _movable(part: PartCopy, position: int, calls: Mapping[int, NestCall], kept: set[str]) -> bool:
     """Whether these calls, all that mention the two Variables, alone mention the Variable, in one shape, and write it before the copy; and whether nothing else writes its part of
     the target."""
     name, target = part.whole.name, part.target.name
@@ -88,14 +88,14 @@ def _movable(part: Part, position: int, calls: Mapping[int, Call], kept: set[str
     return not others and len(known) == len(boxes) and _all_apart(known)
 
 
-def _is_apart(part: Part, position: int, calls: Mapping[int, Call]) -> bool:
+def _is_apart(part: PartCopy, position: int, calls: Mapping[int, NestCall]) -> bool:
     """Whether no call would read the target while it writes it."""
     names = {part.whole.name, part.target.name}
     others = (call for number, call in calls.items() if number != position)
     return not any(names & {view.name for view in call.inputs} and names & {view.name for view in call.outputs} for call in others)
 
 
-def _box(call: Call, output: int) -> Box | None:
+def _box(call: NestCall, output: int) -> Box | None:
     """What an output of a call fills, if it moves by one along at most one axis in each dimension."""
     box = []
     for item in call.nest.outputs[output].index:
@@ -109,7 +109,7 @@ def _box(call: Call, output: int) -> Box | None:
     return tuple(box)
 
 
-def _number(expr: Expr, call: Call) -> int | None:
+def _number(expr: Expr, call: NestCall) -> int | None:
     """The value of an index that depends on arguments alone."""
     if expr.op == "const":
         return int(expr.value)
@@ -137,7 +137,7 @@ def _apart(a: Box, b: Box) -> bool:
     return any(reaches(y, x + n) or reaches(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True))
 
 
-def _moved(call: Call, part: Part) -> Call:
+def _moved(call: NestCall, part: PartCopy) -> NestCall:
     """The call with the part of the target in the place of the Variable."""
     name = part.whole.name
     if all(view.name != name for view in (*call.inputs, *call.outputs)):

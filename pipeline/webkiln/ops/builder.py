@@ -21,7 +21,7 @@ from webkiln.ops.operator import Rules
 Scalar = bool | int | float
 Block = Callable[["GraphBuilder", list["Tensor"]], Sequence["Tensor"]]
 """Writes a graph inside an operator, from its operands to its results."""
-Step = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
+StepFunction = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
 KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
 
 
@@ -227,7 +227,7 @@ class GraphBuilder:
         return self._captured[tensor.name]
 
     def scan(
-        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: "Step", *, axis: int, reverse: bool = False
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: "StepFunction", *, axis: int, reverse: bool = False
     ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
         """Apply `step` to each slice of `sequences` along `axis`: the last states, and its other results stacked along that axis.
 

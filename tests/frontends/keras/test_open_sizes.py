@@ -8,13 +8,13 @@ from keras import layers
 from tests.backends.harness import Job, error, run
 from tests.frontends.keras.conftest import randomise
 from tests.frontends.keras.test_recurrent import optimised
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values, run_graph
 from webkiln.ops.table import infer
+from webkiln.program import program
 
 SIZES = (4, 7, 32)
 STACKS = {
@@ -97,7 +97,7 @@ def _all(stacks, tasks):
 
 def test_sizes_that_may_be_too_small_are_guarded(stacks):
     def guards(name):
-        return {guard["size"] for guard in program(stacks[name][1], FACTS["js"], "float32")["guards"]}
+        return {guard["size"] for guard in program(stacks[name][1], TARGETS["js"], "float32")["guards"]}
 
     assert guards("convolution, valid") == {"T - 3", "T - 2"}
     assert guards("last") == guards("convolution, same") == guards("products") == set()

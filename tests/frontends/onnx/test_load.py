@@ -1,4 +1,4 @@
-"""Facts of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
+"""Target of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
 
 import onnx
 import pytest

@@ -22,7 +22,7 @@ from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, O
 from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
-from webkiln.ops.builder import GraphBuilder, Step, Tensor
+from webkiln.ops.builder import GraphBuilder, StepFunction, Tensor
 from webkiln.ops.table import RULES
 
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
@@ -138,7 +138,7 @@ class KerasConverter:
         return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)[0]
 
     def scan(
-        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: Step, *, reverse: bool = False
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: StepFunction, *, reverse: bool = False
     ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
         """`GraphBuilder.scan` along axis 1, during which handlers write into the graph of the step."""
 

@@ -9,7 +9,7 @@ from webkiln.frontends.keras.facts import Call, LayerFacts, Weight
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
 
-Handler = Callable[["KerasConverter", "Layer"], None]
+LayerHandler = Callable[["KerasConverter", "Layer"], None]
 
 
 class LayerAttributeError(UserError, AttributeError):

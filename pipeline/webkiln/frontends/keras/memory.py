@@ -1,4 +1,4 @@
-"""Facts of a Keras model in memory. Layers without a handler are traced on the way."""
+"""Target of a Keras model in memory. Layers without a handler are traced on the way."""
 
 import json
 from collections.abc import Callable, Mapping

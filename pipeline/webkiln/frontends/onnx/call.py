@@ -15,7 +15,7 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class GraphValue:
     """A tensor of the model: one of the graph, or a value that is known before the program runs, whose elements are then numbers of the
     type's dtype, or, in an array of objects, sizes that are set at run time among them. `compared`: the two sizes whose equality it is."""
 
@@ -30,11 +30,11 @@ class Operand:
         return self.value is not None and self.value.dtype != object
 
 
-Result = Tensor | Operand | Sequence[Tensor | Operand]
-Handler = Callable[["Call"], Result]
+Result = Tensor | GraphValue | Sequence[Tensor | GraphValue]
+NodeHandler = Callable[["NodeCall"], Result]
 
 
-Subgraph = Callable[[GraphBuilder, GraphFacts, Sequence[Tensor | Operand]], list[Operand]]
+Subgraph = Callable[[GraphBuilder, GraphFacts, Sequence[Tensor | GraphValue]], list[GraphValue]]
 """Converts a graph inside the node into a graph under construction, for given inputs."""
 
 
@@ -46,11 +46,11 @@ class OpenValueError(UserError):
         super().__init__(message)
 
 
-class Call:
+class NodeCall:
     """A node with its operands. `version` is the opset of the node's domain; an absent operand is None."""
 
     def __init__(
-        self, facts: NodeFacts, version: int, builder: GraphBuilder, operands: Sequence[Operand | None],
+        self, facts: NodeFacts, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
         subgraph: Subgraph,
     ) -> None:  # fmt: skip
         self.facts, self.version, self.builder, self.operands = facts, version, builder, operands
@@ -71,7 +71,7 @@ class Call:
     def has(self, position: int) -> bool:
         return position < len(self.operands) and self.operands[position] is not None
 
-    def operand(self, position: int) -> Operand:
+    def operand(self, position: int) -> GraphValue:
         found = self.operands[position] if position < len(self.operands) else None
         if found is None:
             raise self.error(f"operand {position} is missing")
@@ -152,7 +152,7 @@ class Call:
         return UnsupportedError(self.facts.name, [(f"{self.facts.name} ({self.facts.op})", what, hint)])
 
 
-def as_tensor(builder: GraphBuilder, operand: Operand) -> Tensor:
+def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     """An operand in a graph: a known value becomes a literal, or numbers that the program computes from its sizes."""
     if operand.tensor is not None:
         return builder.inside(operand.tensor)
@@ -164,12 +164,12 @@ def as_tensor(builder: GraphBuilder, operand: Operand) -> Tensor:
     return flat if operand.type.rank == 1 else builder.op("Reshape", [flat], {"shape": operand.type.shape})
 
 
-def known(value: Any, dtype: str) -> Operand:
+def known(value: Any, dtype: str) -> GraphValue:
     """An operand of a known value; `value` holds numbers, or numbers and sizes."""
     array = np.asarray(value)
     if array.dtype == object and not any(map(is_symbolic, array.ravel().tolist())):
         array = array.astype(dtype)
-    return Operand(Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype))
+    return GraphValue(Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype))
 
 
-Table = Mapping[str, Handler]
+Table = Mapping[str, NodeHandler]

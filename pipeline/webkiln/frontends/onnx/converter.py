@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, Result, as_tensor, known
 from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
 from webkiln.frontends.onnx.fold import FOLDS, compared, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
@@ -65,20 +65,20 @@ class OnnxConverter:
         if unsupported := list(find_unsupported(graph, opsets, branches=not self.values)):
             raise UnsupportedError(name, unsupported)
 
-    def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> Operand:
+    def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
         if item.dtype not in DTYPES:
             raise UnsupportedError(item.name, [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")])
         if value is not None:
             return known(value, item.dtype)
         tensor = self.builder.input(item.name, item.dtype, shape)
         _check_size(tensor.type, item.name)
-        return Operand(tensor.type, tensor)
+        return GraphValue(tensor.type, tensor)
 
     def _run(
-        self, builder: GraphBuilder, graph: GraphFacts, inputs: Sequence[Operand], outer: Mapping[str, Operand]
-    ) -> list[Operand]:  # fmt: skip
+        self, builder: GraphBuilder, graph: GraphFacts, inputs: Sequence[GraphValue], outer: Mapping[str, GraphValue]
+    ) -> list[GraphValue]:  # fmt: skip
         """The outputs of a graph whose inputs are given."""
-        values: dict[str, Operand] = dict(outer)
+        values: dict[str, GraphValue] = dict(outer)
         values |= zip((item.tensor for item in graph.inputs), inputs, strict=True)
         values |= {name: self._held(tensor) for name, tensor in graph.tensors.items()}
         for node in graph.nodes:
@@ -89,25 +89,25 @@ class OnnxConverter:
             values |= {name: result for name, result in zip(node.outputs, results, strict=False) if name}
         return [values[item.tensor] for item in graph.outputs]
 
-    def _held(self, tensor: Weight | Literal) -> Operand:
+    def _held(self, tensor: Weight | Literal) -> GraphValue:
         """An initialiser: a slot, or a value known while converting."""
         if isinstance(tensor, Literal):
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
         type_ = Type(tensor.dtype, tensor.shape)
         self.digests[tensor.slot] = tensor
-        return Operand(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
+        return GraphValue(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
 
     def _node(
-        self, builder: GraphBuilder, node: NodeFacts, operands: Sequence[Operand | None], values: Mapping[str, Operand]
-    ) -> list[Operand]:  # fmt: skip
+        self, builder: GraphBuilder, node: NodeFacts, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
+    ) -> list[GraphValue]:  # fmt: skip
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Operand]:
+        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
             self._check_supported(graph, self._opsets, self.builder.name)
-            given = [Operand(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
+            given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
 
-        call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
+        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
         try:
             results = fold(call) or self._evaluated(call) or self._handled(call)
             if sizes := compared(call):
@@ -129,18 +129,18 @@ class OnnxConverter:
             return ShapeError(f"{node.name} ({node.op}): {error}")
         return error
 
-    def _handled(self, call: Call) -> list[Operand]:
+    def _handled(self, call: NodeCall) -> list[GraphValue]:
         handler = find_handler(call.facts.domain, call.facts.op)
         assert handler is not None
         return as_operands(handler(call))
 
-    def _evaluated(self, call: Call) -> list[Operand] | None:
+    def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
         """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
         given = [item for item in call.operands if item is not None]
         if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphFacts) for v in call.facts.attrs.values()):
             return None
         scratch = GraphBuilder(call.facts.name, RULES)
-        results = self._handled(Call(call.facts, call.version, scratch, call.operands, call.subgraph))
+        results = self._handled(NodeCall(call.facts, call.version, scratch, call.operands, call.subgraph))
         if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
@@ -154,9 +154,9 @@ def _check_size(type_: Type, what: str) -> None:
         raise ShapeError(f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than {MAX_BYTES}")
 
 
-def as_operands(result: Result) -> list[Operand]:
-    items = [result] if isinstance(result, Tensor | Operand) else list(result)
-    return [Operand(item.type, item) if isinstance(item, Tensor) else item for item in items]
+def as_operands(result: Result) -> list[GraphValue]:
+    items = [result] if isinstance(result, Tensor | GraphValue) else list(result)
+    return [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in items]
 
 
 def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int], *, branches: bool = True) -> Iterator[Item]:
