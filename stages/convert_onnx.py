@@ -8,8 +8,8 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_structure
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.facts import from_json
 from webkiln.frontends.onnx.handlers import isolated
+from webkiln.frontends.onnx.spec import from_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer

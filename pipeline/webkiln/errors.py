@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+Item = tuple[str, str, str]
+"""Something unsupported: where, what, and the way to go."""
+
 
 class WebkilnError(Exception):
     """Root of everything webkiln raises on purpose."""
@@ -46,10 +49,10 @@ class VerificationError(UserError):
 class UnsupportedError(UserError):
     """Everything in a model that webkiln cannot convert, reported together before any work is done.
 
-    `items` holds (where, what, hint) triples.
+    `items` holds them one by one.
     """
 
-    def __init__(self, source: str, items: Sequence[tuple[str, str, str]]) -> None:
+    def __init__(self, source: str, items: Sequence[Item]) -> None:
         self.items = tuple(items)
         count = len(self.items)
         lines = [f"{source}: {count} unsupported {'part' if count == 1 else 'parts'}"]

@@ -20,7 +20,7 @@ from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import SizeError, ToolError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
@@ -206,8 +206,8 @@ def exported():
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgl"])
 def test_files_of_exporters(backend, tmp_path):
     made = exported()
-    facts, blobs = model_facts(made, "net")
-    graph = OnnxConverter().convert(facts, blobs)
+    spec, blobs = describe_model(made, "net")
+    graph = OnnxConverter().convert(spec, blobs)
     assert graph.guards
     generate_descriptor(backend, graph).save(tmp_path / "bundle")
     session = onnxruntime.InferenceSession(made.SerializeToString())

@@ -16,7 +16,7 @@ from webkiln import canonical
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
@@ -58,8 +58,8 @@ def checked(graph):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_folded_values(backend, tmp_path):
     made = folded()
-    facts, blobs = model_facts(made, "net")
-    graph = optimised(checked(OnnxConverter().convert(facts, blobs)))
+    spec, blobs = describe_model(made, "net")
+    graph = optimised(checked(OnnxConverter().convert(spec, blobs)))
     x = np.random.default_rng(1).normal(size=(3, 600)).astype(np.float32)
     expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
     (outputs,) = run([Job(graph, {"x": x}, fixed_values(graph, graph.weights))], backend, tmp_path)

@@ -11,7 +11,7 @@ from tests.bench.long_models import KINDS, long_model
 from tests.frontends.keras.test_recurrent import optimised
 from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.table import infer
@@ -19,7 +19,7 @@ from webkiln.program import program
 
 
 def converted(made):
-    graph = OnnxConverter().convert(*model_facts(made, "net"))
+    graph = OnnxConverter().convert(*describe_model(made, "net"))
     verify(graph, infer)
     return optimised(graph)
 

@@ -15,7 +15,7 @@ from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.sizes import input_shapes
 from webkiln.ir.text import parse, print_graph
 from webkiln.recipe import BACKENDS, read_recipe
@@ -130,6 +130,6 @@ def test_weights_and_nodes_that_lose_their_counters_stay_apart():
     [("batch size", "batch_size"), ("1", "d1"), ("class", "dclass"), ("i0", "di0"), ("u3", "du3"), ("__proto__", "d__proto__"), ("größe", "gr__e")],
 )  # fmt: skip
 def test_sizes_are_called_what_every_language_can_say(size, called):
-    facts, _ = model_facts(model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]), "net.onnx")
-    assert [str(item) for item in input_shapes(facts, {}, {})["x"]] == [called]
-    assert input_shapes(facts, {size: 4}, {})["x"] == input_shapes(facts, {called: 4}, {})["x"] == (4,)
+    spec, _ = describe_model(model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]), "net.onnx")
+    assert [str(item) for item in input_shapes(spec, {}, {})["x"]] == [called]
+    assert input_shapes(spec, {size: 4}, {})["x"] == input_shapes(spec, {called: 4}, {})["x"] == (4,)

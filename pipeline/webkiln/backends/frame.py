@@ -19,7 +19,7 @@ class KeptLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FrameResult:
     """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept layers in program order."""
 
     outputs: dict[str, np.ndarray]
@@ -36,7 +36,7 @@ def encode(values: Mapping[str, np.ndarray]) -> bytes:
     return struct.pack("<I", len(header)) + header + b"".join(array.tobytes() for array in arrays.values())
 
 
-def decode(frame: bytes) -> Result:
+def decode(frame: bytes) -> FrameResult:
     (length,) = struct.unpack_from("<I", frame)
     header: dict[str, Any] = json.loads(frame[4 : 4 + length])
     offset = 4 + length
@@ -51,4 +51,4 @@ def decode(frame: bytes) -> Result:
             layers.append(KeptLayer(tensor["layer"], tensor["name"], value))
         else:
             outputs[tensor["name"]] = value
-    return Result(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))
+    return FrameResult(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))

@@ -10,7 +10,7 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.backends import host
 from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
-from webkiln.backends.frame import KeptLayer, Result
+from webkiln.backends.frame import FrameResult, KeptLayer
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace, bundle: Path, backend: str, variant: str | None, inputs: Sets) -> dict[str, Result]:
+def _run(options: argparse.Namespace, bundle: Path, backend: str, variant: str | None, inputs: Sets) -> dict[str, FrameResult]:
     given = list(inputs.values())
     results = host.run_bundle(bundle, backend, given, host=options.browser, variant=variant, layers=True, timeout=options.timeout)
     return dict(zip(inputs, results, strict=True))
@@ -109,11 +109,11 @@ def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:
     return {f"output {name}": value for name, value in outputs.items()}
 
 
-def _layers(result: Result) -> tuple[KeptLayer, ...]:
+def _layers(result: FrameResult) -> tuple[KeptLayer, ...]:
     return tuple(KeptLayer(name, name, value) for name, value in _named(result.outputs).items())
 
 
-def _values(result: Result) -> dict[str, Array]:
+def _values(result: FrameResult) -> dict[str, Array]:
     return {**{layer.layer: layer.value for layer in result.layers}, **_named(result.outputs)}
 
 

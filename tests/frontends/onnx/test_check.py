@@ -10,7 +10,7 @@ from tests.frontends.onnx.running import converted
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends import probe
 from webkiln.frontends.onnx.handlers import isolated, register_handler
-from webkiln.frontends.onnx.load import model_facts, read_model
+from webkiln.frontends.onnx.load import describe_model, read_model
 from webkiln.frontends.onnx.operators.table import DOMAINS
 from webkiln.frontends.onnx.signatures import MICROSOFT
 
@@ -84,7 +84,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name, tmp_path):
     made, text = REFUSED[name]
-    for read in (lambda: model_facts(made, "net.onnx"), lambda: read_model(tmp_path / "net.onnx")):
+    for read in (lambda: describe_model(made, "net.onnx"), lambda: read_model(tmp_path / "net.onnx")):
         (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
         with pytest.raises(SourceError) as told:
             read()
@@ -113,10 +113,10 @@ def test_weights_beside_the_model_are_checked_too(tmp_path):
         onnx.save(
             item, tmp_path / "net.onnx", save_as_external_data=True, location=f"data{number}", size_threshold=0, convert_attribute=True
         )
-        facts, blobs = read_model(tmp_path / "net.onnx")
+        spec, blobs = read_model(tmp_path / "net.onnx")
         assert converted(onnx.load(tmp_path / "net.onnx")).type("matmul" if number else "it").shape == shape
         assert len(blobs) == number
-        assert facts.graph.nodes
+        assert spec.graph.nodes
 
 
 def test_versions_of_the_format():
@@ -124,9 +124,9 @@ def test_versions_of_the_format():
         made = classifier()
         made.ir_version = version
         with pytest.raises(SourceError, match=told):
-            model_facts(made, "net.onnx")
+            describe_model(made, "net.onnx")
     made.ir_version = 14
-    assert model_facts(made, "net.onnx")
+    assert describe_model(made, "net.onnx")
 
 
 def test_the_condition_of_a_loop_is_a_bool():

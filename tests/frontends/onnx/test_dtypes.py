@@ -10,7 +10,7 @@ from tests.conformance.cases import Conformance, kept
 from webkiln.errors import WebkilnError
 from webkiln.frontends.onnx.call import OpenValueError
 from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.elementwise import DTYPES
 from webkiln.ir.graph import Graph
 from webkiln.lower.lower import lower
@@ -59,13 +59,13 @@ def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
 def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
     given, _ = case.data[0]
     values = {item.name: value for item, value in zip(model.graph.input, given, strict=True)}
-    facts, blobs = model_facts(model, case.name, None)
+    spec, blobs = describe_model(model, case.name, None)
     fixed = {}
     while True:
         try:
-            return OnnxConverter(input_shapes={name: value.shape for name, value in values.items()}, values=fixed).convert(facts, blobs)
+            return OnnxConverter(input_shapes={name: value.shape for name, value in values.items()}, values=fixed).convert(spec, blobs)
         except OpenValueError as error:
-            behind = [name for name in inputs_behind(facts.graph, error.tensor) if name not in fixed]
+            behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
             if not behind:
                 raise
             fixed |= {name: values[name] for name in behind}

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.keras import handlers as registry
-from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, WeightRef
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
-from webkiln.frontends.keras.reader import Blobs, read_model
+from webkiln.frontends.keras.reader import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from webkiln.errors import Item
 from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import parse_policy
 
-Item = tuple[str, str, str]
 Judge = Callable[[LayerFacts], bool]
 
 POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")

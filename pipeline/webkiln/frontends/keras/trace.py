@@ -13,7 +13,8 @@ from keras.src.ops.node import Node
 
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, WeightRef, to_json
 from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.noise import replaced
 from webkiln.inputs import DISTRIBUTIONS

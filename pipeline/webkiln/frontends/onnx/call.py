@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, UnsupportedError, UserError
-from webkiln.frontends.onnx.facts import GraphFacts, Literal, NodeFacts, Weight
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.onnx.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes
 from webkiln.ir.types import Array, Type
@@ -30,16 +31,16 @@ class GraphValue:
         return self.value is not None and self.value.dtype != object
 
 
-Result = Tensor | GraphValue | Sequence[Tensor | GraphValue]
-NodeHandler = Callable[["NodeCall"], Result]
+NodeResult = Tensor | GraphValue | Sequence[Tensor | GraphValue]
+NodeHandler = Callable[["NodeCall"], NodeResult]
 
 
-Subgraph = Callable[[GraphBuilder, GraphFacts, Sequence[Tensor | GraphValue]], list[GraphValue]]
+Subgraph = Callable[[GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], list[GraphValue]]
 """Converts a graph inside the node into a graph under construction, for given inputs."""
 
 
 class OpenValueError(UserError):
-    """A value is needed before the program runs that depends on data; `tensor` is its name in the facts."""
+    """A value is needed before the program runs that depends on data; `tensor` is its name in the spec."""
 
     def __init__(self, message: str, tensor: str) -> None:
         self.tensor = tensor
@@ -50,10 +51,10 @@ class NodeCall:
     """A node with its operands. `version` is the opset of the node's domain; an absent operand is None."""
 
     def __init__(
-        self, facts: NodeFacts, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
+        self, spec: NodeSpec, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
         subgraph: Subgraph,
     ) -> None:  # fmt: skip
-        self.facts, self.version, self.builder, self.operands = facts, version, builder, operands
+        self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
         self.subgraph = subgraph
 
     def __len__(self) -> int:
@@ -62,11 +63,11 @@ class NodeCall:
     @property
     def outputs(self) -> int:
         """How many outputs the node has, those that nobody reads too."""
-        return len(self.facts.outputs)
+        return len(self.spec.outputs)
 
     def wants(self, position: int) -> bool:
         """Whether an output has a name, so that somebody may read it."""
-        return position < len(self.facts.outputs) and bool(self.facts.outputs[position])
+        return position < len(self.spec.outputs) and bool(self.spec.outputs[position])
 
     def has(self, position: int) -> bool:
         return position < len(self.operands) and self.operands[position] is not None
@@ -113,11 +114,11 @@ class NodeCall:
         return self.numbers(position).reshape(()).item() if self.has(position) else default
 
     def attr(self, name: str, default: Any = None) -> Any:
-        return self.facts.attrs.get(name, default)
+        return self.spec.attrs.get(name, default)
 
     def attr_array(self, name: str) -> Array | None:
         """A small array among the attributes."""
-        value = self.facts.attrs.get(name)
+        value = self.spec.attrs.get(name)
         if isinstance(value, Weight):
             raise self.error(f"its attribute {name} has more than {INLINE_ELEMENTS} elements; make it an initialiser")
         return np.array(value.values, value.dtype).reshape(value.shape) if isinstance(value, Literal) else None
@@ -140,16 +141,16 @@ class NodeCall:
 
     def open(self, position: int) -> OpenValueError:
         return OpenValueError(
-            f"{self.facts.name} ({self.facts.op}): operand {position} is only known when the model runs, but decides what is computed; "
+            f"{self.spec.name} ({self.spec.op}): operand {position} is only known when the model runs, but decides what is computed; "
             "make it an initialiser of the model",
-            self.facts.inputs[position],
+            self.spec.inputs[position],
         )
 
     def error(self, message: str) -> ShapeError:
-        return ShapeError(f"{self.facts.name} ({self.facts.op}): {message}")
+        return ShapeError(f"{self.spec.name} ({self.spec.op}): {message}")
 
     def unsupported(self, what: str, hint: str) -> UnsupportedError:
-        return UnsupportedError(self.facts.name, [(f"{self.facts.name} ({self.facts.op})", what, hint)])
+        return UnsupportedError(self.spec.name, [(f"{self.spec.name} ({self.spec.op})", what, hint)])
 
 
 def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:

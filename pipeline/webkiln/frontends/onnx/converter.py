@@ -1,4 +1,4 @@
-"""OnnxConverter: facts of an ONNX model -> Graph, by handlers of operators."""
+"""OnnxConverter: spec of an ONNX model -> Graph, by handlers of operators."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,21 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, Result, as_tensor, known
-from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
+from webkiln.errors import Item, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.onnx.fold import FOLDS, compared, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
 from webkiln.frontends.onnx.sizes import given_values, input_shapes
+from webkiln.frontends.onnx.spec import MAX_BYTES, Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
-
-Blobs = Mapping[str, Array]
-Item = tuple[str, str, str]
 
 
 class OnnxConverter:
@@ -41,7 +39,7 @@ class OnnxConverter:
         self._opsets: Mapping[str, int] = {}
         self._blobs: Blobs = {}
 
-    def convert(self, source: ModelFacts, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+    def convert(self, source: OnnxSpec, blobs: Blobs | None = None, name: str | None = None) -> Graph:
         """The graph of a model; `blobs` gives the slots' values, if any.
 
         UnsupportedError lists every node without a handler, before anything is converted.
@@ -60,7 +58,7 @@ class OnnxConverter:
         self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(named)
 
-    def _check_supported(self, graph: GraphFacts, opsets: Mapping[str, int], name: str) -> None:
+    def _check_supported(self, graph: GraphSpec, opsets: Mapping[str, int], name: str) -> None:
         """Branches may not be taken where inputs have values: they are looked at when they are."""
         if unsupported := list(find_unsupported(graph, opsets, branches=not self.values)):
             raise UnsupportedError(name, unsupported)
@@ -75,7 +73,7 @@ class OnnxConverter:
         return GraphValue(tensor.type, tensor)
 
     def _run(
-        self, builder: GraphBuilder, graph: GraphFacts, inputs: Sequence[GraphValue], outer: Mapping[str, GraphValue]
+        self, builder: GraphBuilder, graph: GraphSpec, inputs: Sequence[GraphValue], outer: Mapping[str, GraphValue]
     ) -> list[GraphValue]:  # fmt: skip
         """The outputs of a graph whose inputs are given."""
         values: dict[str, GraphValue] = dict(outer)
@@ -98,11 +96,11 @@ class OnnxConverter:
         return GraphValue(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
 
     def _node(
-        self, builder: GraphBuilder, node: NodeFacts, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
+        self, builder: GraphBuilder, node: NodeSpec, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
     ) -> list[GraphValue]:  # fmt: skip
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
+        def subgraph(inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
             self._check_supported(graph, self._opsets, self.builder.name)
             given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
@@ -124,23 +122,23 @@ class OnnxConverter:
         builder.layer = before
         return results
 
-    def _named(self, error: BaseException, node: NodeFacts) -> BaseException:
+    def _named(self, error: BaseException, node: NodeSpec) -> BaseException:
         if isinstance(error, ShapeError) and node.name not in str(error):
             return ShapeError(f"{node.name} ({node.op}): {error}")
         return error
 
     def _handled(self, call: NodeCall) -> list[GraphValue]:
-        handler = find_handler(call.facts.domain, call.facts.op)
+        handler = find_handler(call.spec.domain, call.spec.op)
         assert handler is not None
         return as_operands(handler(call))
 
     def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
         """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
         given = [item for item in call.operands if item is not None]
-        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphFacts) for v in call.facts.attrs.values()):
+        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphSpec) for v in call.spec.attrs.values()):
             return None
-        scratch = GraphBuilder(call.facts.name, RULES)
-        results = self._handled(NodeCall(call.facts, call.version, scratch, call.operands, call.subgraph))
+        scratch = GraphBuilder(call.spec.name, RULES)
+        results = self._handled(NodeCall(call.spec, call.version, scratch, call.operands, call.subgraph))
         if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
@@ -154,12 +152,12 @@ def _check_size(type_: Type, what: str) -> None:
         raise ShapeError(f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than {MAX_BYTES}")
 
 
-def as_operands(result: Result) -> list[GraphValue]:
+def as_operands(result: NodeResult) -> list[GraphValue]:
     items = [result] if isinstance(result, Tensor | GraphValue) else list(result)
     return [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in items]
 
 
-def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int], *, branches: bool = True) -> Iterator[Item]:
+def find_unsupported(graph: GraphSpec, opsets: Mapping[str, int], *, branches: bool = True) -> Iterator[Item]:
     """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too, except `branches` of an If."""
     for node in graph.nodes:
         where = f"{node.name} ({node.op})"
@@ -175,21 +173,21 @@ def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int], *, branches: 
         elif find_handler(node.domain, node.op) is None and (node.domain or node.op not in FOLDS):
             yield where, "no handler", "Export the model without it, or with another opset, or register a handler"
         for value in node.attrs.values():
-            if isinstance(value, GraphFacts) and (branches or node.op != "If"):
+            if isinstance(value, GraphSpec) and (branches or node.op != "If"):
                 yield from find_unsupported(value, opsets, branches=branches)
 
 
-def inputs_behind(graph: GraphFacts, tensor: str) -> list[str]:
+def inputs_behind(graph: GraphSpec, tensor: str) -> list[str]:
     """The names of the model's inputs that a tensor is computed from, in graphs inside nodes too."""
     makers: dict[str, set[str]] = {}
 
-    def visit(part: GraphFacts) -> set[str]:
+    def visit(part: GraphSpec) -> set[str]:
         """What the nodes of a graph read."""
         mentioned = {item.tensor for item in part.outputs}
         for node in part.nodes:
             reads = set(filter(None, node.inputs))
             for value in node.attrs.values():
-                if isinstance(value, GraphFacts):
+                if isinstance(value, GraphSpec):
                     reads |= visit(value)
             for name in node.outputs:
                 makers[name] = reads

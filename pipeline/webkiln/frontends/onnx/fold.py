@@ -18,7 +18,7 @@ Fold = Callable[[NodeCall], GraphValue | Sequence[GraphValue] | None]
 
 def fold(call: NodeCall) -> list[GraphValue] | None:
     """The outputs of a node whose value does not depend on data, where it is shape arithmetic; else None."""
-    function = FOLDS.get(call.facts.op) if call.facts.domain == "" else None
+    function = FOLDS.get(call.spec.op) if call.spec.domain == "" else None
     if function is None:
         return None
     if function not in (_shape, _size) and any(item is not None and item.value is None for item in call.operands):
@@ -32,7 +32,7 @@ def fold(call: NodeCall) -> list[GraphValue] | None:
 
 def compared(call: NodeCall) -> tuple[int, int] | None:
     """The two sizes that an Equal compares, where it depends on the run whether they are equal."""
-    if call.facts.op != "Equal" or call.facts.domain != "" or any(item is None or item.value is None for item in call.operands):
+    if call.spec.op != "Equal" or call.spec.domain != "" or any(item is None or item.value is None for item in call.operands):
         return None
     sizes = [_objects(call, position).ravel().tolist() for position in (0, 1)]
     return (sizes[0][0], sizes[1][0]) if len(sizes[0]) == len(sizes[1]) == 1 else None

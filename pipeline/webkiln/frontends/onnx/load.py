@@ -1,4 +1,4 @@
-"""An ONNX file -> facts and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError."""
+"""An ONNX file -> spec and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError."""
 
 import re
 from collections import Counter
@@ -12,15 +12,15 @@ import onnx
 
 from webkiln.canonical import digest
 from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
-from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
 from webkiln.frontends.onnx.probe import check_file
 from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.spec import Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
-Blobs = dict[str, Array]
 STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
 """Operands that are structure whatever their dtype."""
 OPEN = -1
@@ -29,26 +29,26 @@ COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 
 
-def read_model(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
-    """The facts and weight blobs of a file; external data lies in `folder`, by default the file's own."""
+def read_model(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a file; external data lies in `folder`, by default the file's own."""
     check_file(path, folder or path.parent)
     return read_checked(path, folder)
 
 
-def read_checked(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
+def read_checked(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
     """The same of a file that was checked."""
     return _facts(parse_model(path), path.name, folder or path.parent)
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
-    """The first output of every node, in the file's words, by what the facts call the node."""
+    """The first output of every node, in the file's words, by what the spec calls the node."""
     reader = _Reader(name, None, {"": 1})
     nodes = sorted_nodes(model.graph, set(), name)
     return {reader.label(node): output for node in nodes for output in node.output[:1] if output and node.op_type != "Constant"}
 
 
-def model_facts(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
-    """The facts and weight blobs of a model in memory, which messages call `name`."""
+def describe_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a model in memory, which messages call `name`."""
     check_whole(lambda: deepcopy(model), name, folder)
     return _facts(model, name, folder)
 
@@ -67,17 +67,17 @@ def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | N
         raise
 
 
-def _facts(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[ModelFacts, Blobs]:
+def _facts(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[OnnxSpec, Blobs]:
     model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
     if reader.unsupported:
         raise UnsupportedError(name, reader.unsupported)
-    return ModelFacts(Path(name).stem, opsets, graph), reader.blobs
+    return OnnxSpec(Path(name).stem, opsets, graph), reader.blobs
 
 
 class _Reader:
-    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of tensors to those of the facts."""
+    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of tensors to those of the spec."""
 
     def __init__(self, name: str, folder: Path | None, opsets: Mapping[str, int]) -> None:
         self.name, self.folder, self.opsets = name, folder, opsets
@@ -86,7 +86,7 @@ class _Reader:
         self.labels, self.slots = _Names(), _Names()
         self.count = 0
 
-    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphFacts:
+    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
         where = f"{self.name}: graph {graph.name}" if outer else self.name
         scope = dict(outer)
         if graph.sparse_initializer:
@@ -118,7 +118,7 @@ class _Reader:
             if item.name not in scope:
                 raise SourceError(f"{where}: its output {item.name} is made by no node")
         outputs = tuple(self.declared(item, scope) for item in graph.output)
-        return GraphFacts(inputs, outputs, tensors, tuple(node for node in made if node is not None))
+        return GraphSpec(inputs, outputs, tensors, tuple(node for node in made if node is not None))
 
     def fresh(self, name: str, scope: dict[str, str], own: set[str], where: str) -> None:
         """Name a tensor of this graph, once."""
@@ -167,7 +167,7 @@ class _Reader:
     def node(
         self, node: onnx.NodeProto, label: str, scope: dict[str, str], own: set[str], where: str,
         tensors: dict[str, Weight | Literal], uses: Mapping[str, list[tuple[str, int, str]]],
-    ) -> NodeFacts | None:  # fmt: skip
+    ) -> NodeSpec | None:  # fmt: skip
         """A node, or None for one that only holds a value."""
         inputs = tuple(scope[name] if name else "" for name in node.input)
         for name in filter(None, node.output):
@@ -181,7 +181,7 @@ class _Reader:
             return None
         attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
         outputs = tuple(scope[name] if name else "" for name in node.output)
-        return NodeFacts(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
+        return NodeSpec(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
 
     def constant(self, item: onnx.AttributeProto, label: str) -> Array | None:
         where = f"{self.name}: constant {label}"

@@ -13,7 +13,7 @@ from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Axis = int | Sequence[int] | None
+AxisArgument = int | Sequence[int] | None
 
 WIDE = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
 """What Keras sums these up in."""
@@ -67,7 +67,7 @@ def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
     return _product(b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), "int32" if given == "int8" else given)
 
 
-def normalize(b: GraphBuilder, x: Argument, axis: Axis = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
     x = floating(b, x)
     least = 1e-7 if epsilon is None else epsilon
     if order == 2:
@@ -79,7 +79,7 @@ def reduction(op: str, *, real: bool = False, wide: bool = False) -> Operation:
     """`real` makes integers float first, `wide` narrow ones 32 bits wide; the extremes of bools are bools."""
 
     def apply(
-        b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
+        b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
     ) -> Tensor:
         x = floating(b, x) if real else tensor(b, x)
         if initial is not None:
@@ -94,7 +94,7 @@ def reduction(op: str, *, real: bool = False, wide: bool = False) -> Operation:
 def truth(op: str) -> Operation:
     """any, all."""
 
-    def apply(b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
         x = cast(b, cast(b, tensor(b, x), "bool"), "int32")
         return cast(b, b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}), "bool")
 
@@ -118,18 +118,18 @@ def index_of(op: str) -> Operation:
     return apply
 
 
-def variance(b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def variance(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
     return b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": keepdims})
 
 
-def deviation(b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def deviation(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     return b.op("Sqrt", [variance(b, x, axis, keepdims)])
 
 
-def moments(b: GraphBuilder, x: Argument, axes: Axis, keepdims: bool = False, **_: Any) -> list[Tensor]:
+def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any) -> list[Tensor]:
     """Mean and variance in the dtype of x; those of halves are computed in float32 and cut to the largest half."""
     x = tensor(b, x)
     wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
@@ -140,7 +140,7 @@ def moments(b: GraphBuilder, x: Argument, axes: Axis, keepdims: bool = False, **
     return [cast(b, y, x.dtype) for y in found]
 
 
-def norm(b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False, **options: Any) -> Tensor:
+def norm(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, **options: Any) -> Tensor:
     x = floating(b, x)
     degree = options.get("ord")
     axes = axes_of(axis, x.type.rank)
@@ -152,7 +152,7 @@ def norm(b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False
     return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
 
 
-def logsumexp(b: GraphBuilder, x: Argument, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def logsumexp(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
     peak = b.op("ReduceMax", [x], {"axes": axes, "keepdims": True})
@@ -181,7 +181,7 @@ def layer_norm(
     gamma: Argument = None,
     beta: Argument = None,
     *,
-    axis: Axis = -1,
+    axis: AxisArgument = -1,
     epsilon: float | None = None,
     **options: bool,
 ) -> Tensor:
@@ -197,7 +197,7 @@ def layer_norm(
     return y if beta is None or rms_scaling else b.op("Add", [y, b.op("Reshape", [tensor(b, beta)], {"shape": shape})])
 
 
-def rms_norm(b: GraphBuilder, x: Argument, scale: Argument = None, axis: Axis = -1, epsilon: float | None = None) -> Tensor:
+def rms_norm(b: GraphBuilder, x: Argument, scale: Argument = None, axis: AxisArgument = -1, epsilon: float | None = None) -> Tensor:
     x = floating(b, x)
     y = by_root_mean_square(b, x, axes_of(axis, x.type.rank), 1e-7 if epsilon is None else epsilon)
     return y if scale is None else b.op("Mul", operands(b, y, scale))

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, OpenValueError, as_tensor, known
-from webkiln.frontends.onnx.facts import GraphFacts
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
+from webkiln.frontends.onnx.spec import GraphSpec
 from webkiln.ir.dim import greatest, reaches
 from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
@@ -29,7 +29,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     if condition.compared is not None and _apart(call, *condition.compared):
         return call.subgraph(call.builder, branches[1], [])
 
-    def block(graph: GraphFacts) -> Block:
+    def block(graph: GraphSpec) -> Block:
         return lambda builder, inputs: [as_tensor(builder, item) for item in call.subgraph(builder, graph, [])]
 
     try:
@@ -44,7 +44,7 @@ def _apart(call: NodeCall, a: int, b: int) -> bool:
     large, small = (a, b) if reaches(a, b) else (b, a)
     if not reaches(large, small):
         return False
-    call.builder.require([Guard(call.facts.name, greatest([large - small, 1]), large - small)])
+    call.builder.require([Guard(call.spec.name, greatest([large - small, 1]), large - small)])
     return True
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, Result
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, NodeResult
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
 from webkiln.frontends.onnx.operators.pool import raised
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
@@ -236,12 +236,12 @@ def _size(call: NodeCall, x: Tensor) -> Tensor:
 def on_floats(handler: NodeHandler) -> NodeHandler:
     """Of whole numbers, the logarithm is computed on floats and truncated."""
 
-    def convert(call: NodeCall) -> Result:
+    def convert(call: NodeCall) -> NodeResult:
         x = call.operand(0)
         if is_float(x.type.dtype):
             return handler(call)
         wide = cast(call, call.tensor(0), "float32")
-        inner = NodeCall(call.facts, call.version, call.builder, [GraphValue(wide.type, wide), *call.operands[1:]], call.subgraph)
+        inner = NodeCall(call.spec, call.version, call.builder, [GraphValue(wide.type, wide), *call.operands[1:]], call.subgraph)
         result = handler(inner)
         assert isinstance(result, Tensor)
         return cast(call, result, x.type.dtype)
