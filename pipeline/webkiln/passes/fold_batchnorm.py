@@ -82,7 +82,7 @@ class _Writer:
         """scale / sqrt(variance + epsilon), and beta - mean * factor."""
         scale, beta, mean, variance = self.node.inputs[1:]
         name = f"{self.node.outputs[0]}/epsilon"
-        self.types[name] = Type("float32", ())
+        self.types[name] = Type(self.type(variance).dtype, ())
         self.edit.constants = {name: Constant((float(complete(self.node)["epsilon"]),))}
         self.edit.variables = [*self.edit.variables, Variable(name, self.types[name])]
         safe = self.add("safe", "Add", [variance, name])
