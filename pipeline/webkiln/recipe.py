@@ -240,7 +240,8 @@ def _image(table: Mapping[str, Any], where: str) -> ImageInput:
     for key, words in IMAGE_WORDS.items():
         if key in table:
             choose(key, [table[key]], words, where)
-    image = ImageInput(**{key: tuple(value) if isinstance(value, list) else value for key, value in table.items()})
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    image = ImageInput(**values)
     if image.size is not None and not (isinstance(image.size, tuple) and len(image.size) == 2 and all(map(_size, image.size))):
         raise RecipeError(f"{where}: size is {table['size']!r}, expected [height, width]")
     depth = DEPTHS[image.color]
