@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from webkiln.canonical import file_digest
-from webkiln.errors import SourceError, WebkilnError
+from webkiln.errors import SourceError, WebkilnError, missing_package
 
 PREFIX = "webkiln_plugin_"
 
@@ -36,5 +36,6 @@ def import_file(path: Path) -> ModuleType:
         raise
     except Exception as error:
         del sys.modules[name]
-        raise SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
+        missing = missing_package(error, f"plugin {path.name}") if isinstance(error, ImportError) else None
+        raise missing or SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
     return module

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import RecipeError
+from webkiln.errors import RecipeError, ToolError, not_installed
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """Best first."""
@@ -222,6 +222,9 @@ def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource
     for root in (*folders, *map(Path, sys.path)):
         if module_file(root, module) is not None:
             return ModuleSource(root.absolute(), module, function)
+    advice = not_installed(module)
+    if advice is not None and not any(module_file(root, module.partition(".")[0]) for root in map(Path, sys.path)):
+        raise ToolError(f"{where}: {advice}")
     raise RecipeError(f"{where}: there is no module {module} in {', '.join(map(str, folders))} or on Python's path")
 
 
