@@ -11,7 +11,6 @@ from webkiln.backends.launches import launches
 from webkiln.build import stage
 from webkiln.codegen.scripts import flatten
 from webkiln.errors import InternalError, RecipeError
-from webkiln.recipe import DEPTHS, similar
 
 DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts")
 
@@ -76,12 +75,13 @@ def with_images(inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]])
     """Attach how images become inputs, with the size of each; RecipeError where the input is no image of that kind."""
     names = [tensor["name"] for tensor in inputs]
     if unknown := sorted(set(images) - set(names)):
-        raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}{similar(unknown[0], names)}")
+        raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
     return [{**tensor, "image": sized(tensor, images[tensor["name"]])} if tensor["name"] in images else tensor for tensor in inputs]
 
 
 def sized(tensor: dict[str, Any], image: dict[str, Any]) -> dict[str, Any]:
-    where, shape, depth, planar = f"inputs.{tensor['name']}", tensor["shape"], DEPTHS[image["color"]], image["layout"] == "CHW"
+    where, shape, planar = f"inputs.{tensor['name']}", tensor["shape"], image["layout"] == "CHW"
+    depth = 1 if image["color"] == "GREY" else len(image["color"])
     batch, picture = shape[:-3], shape[-3:]
     channels, *size = picture if planar else (picture[-1:] + picture[:-1])
     if len(shape) not in (3, 4) or channels != depth or any(isinstance(length, int) and length != 1 for length in batch):

@@ -17,7 +17,7 @@ PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
 LAYERS = (
     {"errors", "canonical"},
-    {"recipe", "plugins"},
+    {"recipe", "plugins", "foreign"},
     {"ir"},
     {"inputs"},
     {"nest"},
@@ -122,8 +122,8 @@ GRAPHS = {"ir", "ops/builder", "ops/operator", "inputs"}
 """What frontends write graphs with; it knows no operator."""
 REACH: dict[str, set[str]] = {
     "fetch": {KERAS, "plugins", "ops/operator", "ir"},
-    "load": {KERAS, *HANDLERS, "plugins", *GRAPHS},
-    "load_onnx": {"frontends/onnx", *GRAPHS},
+    "load": {KERAS, *HANDLERS, "plugins", "foreign", *GRAPHS},
+    "load_onnx": {"frontends/onnx", "foreign", *GRAPHS},
     "convert": {KERAS, *HANDLERS, *OPERATORS},
     "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
     "optimize": OPERATORS,
