@@ -27,7 +27,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             import_files(plugins)
             model, blobs = read_memory(remake_model(params, inputs["source"]), params["function"])
         else:
-            refuse_foreign(inputs["source"], inputs["source"].name)
+            refuse_foreign(inputs["source"], as_onnx=False)
             model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
         handled = handled_by_plugins(model)
     canonical.write(outputs["facts.json"], {**to_json(model), "handled": handled})

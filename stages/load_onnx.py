@@ -15,7 +15,7 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    refuse_foreign(inputs["source"], inputs["source"].name)
+    refuse_foreign(inputs["source"], as_onnx=True)
     model, blobs = read_model(inputs["source"], inputs.get("external/"))
     canonical.write(outputs["facts.json"], to_json(model))
     write_blobs(blobs, outputs["weights/"])

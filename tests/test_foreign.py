@@ -95,9 +95,9 @@ def test_each_format_is_named_with_the_way_to_go(format_: str, name: str, tmp_pa
         path = tmp_path / str(number) / name
         path.parent.mkdir()
         make(path)
-        assert recognise(path, path.name) == format_
+        assert recognise(path, as_onnx=False) == format_
         with pytest.raises(SourceError, match="is a") as told:
-            refuse_foreign(path)
+            refuse_foreign(path, as_onnx=False)
         assert format_ in str(told.value)
         assert "NAME" not in str(told.value)
     assert len(WAYS[format_]) > 20
@@ -107,8 +107,8 @@ def test_a_keras_file_that_is_called_onnx(tmp_path: Path) -> None:
     for ending in ("keras", "h5"):
         small().save(tmp_path / f"net.{ending}")
         (tmp_path / f"net.{ending}").rename(tmp_path / "net.onnx")
-        with pytest.raises(SourceError, match=r"is a Keras model, .*a name that ends in \.keras or \.h5"):
-            refuse_foreign(tmp_path / "net.onnx")
+        with pytest.raises(SourceError, match=r"is a Keras model, not an ONNX file; .*a name that ends in \.keras or \.h5"):
+            refuse_foreign(tmp_path / "net.onnx", as_onnx=True)
 
 
 def test_every_way_is_of_a_format() -> None:
@@ -118,14 +118,14 @@ def test_every_way_is_of_a_format() -> None:
 def test_ours_are_what_they_are(tmp_path: Path) -> None:
     for name in ("net.keras", "net.h5"):
         small().save(tmp_path / name)
-        refuse_foreign(tmp_path / name)
+        refuse_foreign(tmp_path / name, as_onnx=False)
     for model in (classifier(), dynamic()):
         onnx.save(model, tmp_path / "net.onnx")
-        refuse_foreign(tmp_path / "net.onnx")
+        refuse_foreign(tmp_path / "net.onnx", as_onnx=True)
     rng = np.random.default_rng(0)
     for number in range(200):
         (tmp_path / "noise").write_bytes(rng.integers(0, 256, 300, np.uint8).tobytes())
-        assert recognise(tmp_path / "noise", "noise") is None, number
+        assert recognise(tmp_path / "noise", as_onnx=False) is None, number
 
 
 @pytest.mark.parametrize(

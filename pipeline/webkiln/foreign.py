@@ -45,33 +45,33 @@ WAYS = {
 """For each format, how to get to a file that webkiln reads."""
 
 
-def refuse_foreign(path: Path, name: str | None = None) -> None:
-    """SourceError where a file or folder is a model of another format, or one of ours by a name that says otherwise."""
-    format_ = recognise(path, name or path.name)
+def refuse_foreign(path: Path, *, as_onnx: bool) -> None:
+    """SourceError where a file or folder is a model of another format than ours, or of ONNX where one of Keras is read, or the reverse."""
+    format_ = recognise(path, as_onnx=as_onnx)
     if format_ is not None:
-        raise SourceError(f"{name or path}: is {format_}, not a Keras or ONNX file; {WAYS[format_].replace('NAME', name or str(path))}")
+        wanted = "an ONNX file" if as_onnx else "a Keras file"
+        raise SourceError(f"{path.name}: is {format_}, not {wanted}; {WAYS[format_].replace('NAME', path.name)}")
     if path.is_dir():
-        raise SourceError(f"{name or path}: is a folder; give the model file in it")
+        raise SourceError(f"{path.name}: is a folder; give the model file in it")
 
 
-def recognise(path: Path, name: str) -> str | None:
-    """The format of a file or folder, a key of WAYS; None where it is what its name says, or nothing known."""
+def recognise(path: Path, *, as_onnx: bool) -> str | None:
+    """The format of a file or folder, a key of WAYS; None where it is what it is read as, or nothing known."""
     if path.is_dir():
         return next((format_ for format_, fits in FOLDERS if fits(path)), None)
     with path.open("rb") as file:
         start = file.read(START_BYTES)
-    is_onnx = name.endswith(".onnx")
     if start.startswith((b"PK\x03\x04", b"\x89HDF\r\n\x1a\n")):
         members = set[str]()
         with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
             members = {member.rpartition("/")[2] for member in archive.namelist()}
         if "data.pkl" in members:
             return "a TorchScript file" if "constants.pkl" in members else "a PyTorch file"
-        return "a Keras model" if is_onnx and (start.startswith(b"\x89") or "config.json" in members) else None
+        return "a Keras model" if as_onnx and (start.startswith(b"\x89") or "config.json" in members) else None
     for format_, fits in STARTS:
         if fits(start, path):
             return format_
-    if not is_onnx and re.match(rb"\x08[\x01-\x20](\x12[\x00-\x7f][\x20-\x7e]|\x3a|\x42)", start) and b"\x3a" in start:
+    if not as_onnx and re.match(rb"\x08[\x01-\x20](\x12[\x00-\x7f][\x20-\x7e]|\x3a|\x42)", start) and b"\x3a" in start:
         return "an ONNX model"
     return None
 

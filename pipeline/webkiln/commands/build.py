@@ -141,7 +141,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}{similar(str(options.source), shipped())}"
         )
     else:
-        refuse_foreign(options.source)
+        refuse_foreign(options.source, as_onnx=options.source.suffix == ".onnx")
         source, stem = PathSource(options.source.absolute()), options.source.stem
     if options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
