@@ -180,3 +180,37 @@ def test_runs_by_hand(tmp_path: Path) -> None:
     script = str(fake_bundle.ROOT / "stages" / "bundle.py")
     subprocess.run([sys.executable, script, str(tmp_path / "spec.json")], check=True, timeout=60)
     assert list(canonical.read(tmp_path / "out" / "manifest.json")["backends"]) == ["js"]
+
+
+IMAGE = {"size": None, "fit": "stretch", "color": "RGB", "mean": 0.0, "scale": 1.0, "layout": "HWC"}
+
+
+@pytest.mark.parametrize(
+    ("tensor", "image", "part"),
+    [
+        ({"name": "y"}, {}, "inputs: there is no input x; the inputs are y"),
+        ({"shape": [1, 3, 4, 5]}, {}, "inputs.x: an image of color RGB and layout HWC fits [1, H, W, 3], and the input is [1, 3, 4, 5]"),
+        ({"shape": [1, 4, 5, 3]}, {"layout": "CHW"}, "fits [1, 3, H, W]"),
+        ({"shape": [1, 4, 5, 3]}, {"color": "GREY"}, "fits [1, H, W, 1]"),
+        ({"shape": [2, 4, 5, 3]}, {}, "fits [1, H, W, 3], and the input is [2, 4, 5, 3]"),
+        ({"shape": [4, 5]}, {}, "fits [1, H, W, 3], and the input is [4, 5]"),
+        ({}, {"size": [5, 4]}, "inputs.x: size is [5, 4], and the input is [1, 4, 5, 3]"),
+        ({"dtype": "float16"}, {}, "the input is float16, expected one of float32, uint8, int32"),
+        ({"dtype": "uint8"}, {"scale": 255.0}, "the input is uint8, which holds pixels as they are: without mean, scale and GREY"),
+    ],
+)
+def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], part: str) -> None:
+    described = {"name": "x", "dtype": "float32", "shape": [1, 4, 5, 3], **tensor}
+    with pytest.raises(RecipeError, match=re.escape(part)):
+        stage.with_images([described], {"x": {**IMAGE, **image}})
+
+
+def test_an_image_has_the_size_of_its_input() -> None:
+    def size(shape: list[int | str], layout: str, asked: list[int] | None = None) -> Any:
+        described = {"name": "x", "dtype": "float32", "shape": shape}
+        return stage.with_images([described], {"x": {**IMAGE, "layout": layout, "size": asked}})[0]["image"]["size"]
+
+    assert size([1, 4, 5, 3], "HWC") == [4, 5]
+    assert size(["N", 3, 4, 5], "CHW") == [4, 5]
+    assert size([1, "H", "W", 3], "HWC") == ["H", "W"]
+    assert size([1, "H", "W", 3], "HWC", [64, 32]) == [64, 32]
