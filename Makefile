@@ -1,4 +1,4 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000]
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000]
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -64,6 +64,7 @@ check: setup
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+	$(BIN)/python -m tests.bench.bench_long_models
 
 # Random edits, each followed by a build that is compared with one from nothing.
 soak: setup
@@ -72,3 +73,8 @@ soak: setup
 # Random graphs on every backend against the numpy references.
 fuzz: setup
 	$(BIN)/python -m tests.fuzz.fuzz $(or $(n),2000) $(backend)
+
+# Mutated model files: what is accepted keeps to the standard, and nothing ends in a traceback, takes long or much memory.
+fuzz-files: setup
+	$(BIN)/python -m tests.fuzz.onnx_files $(or $(n),5000)
+	$(BIN)/python -m tests.fuzz.keras_files $(or $(n),3000)

@@ -29,6 +29,18 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
+/* Payne & Hanek: x is a whole number times 2^(e-150); the digits of 1 / (2 pi) from there on, times that number, are a part of a turn. */
+static inline float wk_turn(float x) {
+  static const unsigned digits[] = {0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410};
+  const unsigned bits = (unsigned)wk_bits(x), e = bits >> 23 & 255, start = e - 118;
+  if (e < 140) return x;
+  if (e == 255) return x - x;
+  const unsigned *at = digits + (start >> 5), shift = start & 31, whole = (bits & 0x7fffff) | 0x800000;
+  const unsigned high = shift ? at[0] << shift | at[1] >> (32 - shift) : at[0], low = shift ? at[1] << shift | at[2] >> (32 - shift) : at[1];
+  const int part = (int)(whole * high + (unsigned)((unsigned long long)whole * low >> 32));
+  return (float)part * (x < 0 ? -1.4629180792671596e-9f : 1.4629180792671596e-9f);
+}
+
 static inline int wk_idiv(int a, int b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
 
 static inline int wk_irem(int a, int b) { return b == 0 || b == -1 ? 0 : a % b; }
@@ -130,8 +142,28 @@ static inline double wk_tanh_64(double x) {
   return x < 0 ? -r : x == 0 ? x : r;
 }
 
+/* The same of a double, by 128 digits. */
+static inline double wk_turn_64(double x) {
+  static const unsigned digits[] = {
+    0, 0, 0x28be60db, 0x9391054a, 0x7f09d5f4, 0x7d4d3770, 0x36d8a566, 0x4f10e410, 0x7f9458ea, 0xf7aef158, 0x6dc91b8e, 0x909374b8,
+    0x01924bba, 0x82746487, 0x3f877ac7, 0x2c4a69cf, 0xba208d7d, 0x4baed121, 0x3a671c09, 0xad17df90, 0x4e64758e, 0x60d4ce7d,
+    0x272117e2, 0xef7e4a0e, 0xc7fe25ff, 0xf7816603, 0xfbcbc462, 0xd6829b47, 0xdb4d9fb3, 0xc9f2c26d, 0xd3d18fd9, 0xa797fa8b,
+    0x5d49eeb1, 0xfaf97c5e, 0xcf41ce7d, 0xe294a4ba, 0x9afed7ec, 0x47e35742,
+  };
+  union { double f; unsigned long long i; } u = {x};
+  const unsigned e = (unsigned)(u.i >> 52) & 2047, start = e - 1011;
+  if (e < 1042) return x;
+  if (e == 2047) return x - x;
+  const unsigned *at = digits + (start >> 5), shift = start & 31;
+  unsigned words[4];
+  for (int k = 0; k < 4; k++) words[k] = shift ? at[k] << shift | at[k + 1] >> (32 - shift) : at[k];
+  const unsigned long long whole = (u.i & 0xfffffffffffffull) | 1ull << 52, high = (unsigned long long)words[0] << 32 | words[1];
+  const unsigned long long upper = (whole >> 32) * words[2] + ((whole & 0xffffffff) * words[2] >> 32) + ((whole >> 32) * words[3] >> 32);
+  return (double)(long long)(whole * high + upper) * (x < 0 ? -3.406121580086554e-19 : 3.406121580086554e-19);
+}
+
 static inline double wk_sine(double x, int quarter) {
-  if (!(__builtin_fabs(x) < 1e9)) x -= x;
+  x = wk_turn_64(x);
   const double n = __builtin_rint(x * 0.6366197723675814);
   const double r = x - n * 1.5707963267341256142 - n * 6.0771005063039e-11 - n * 2.0222662487959506e-21, z = r * r;
   double sine = 1, cosine = 1;

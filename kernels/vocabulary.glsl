@@ -23,6 +23,18 @@ vec4 wk_min(vec4 a, vec4 b) { return mix(mix(b, a, lessThan(a, b)), a, wk_isnan(
 float wk_sign(float x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
 vec4 wk_sign(vec4 x) { return mix(mix(x, vec4(-1), lessThan(x, vec4(0))), vec4(1), greaterThan(x, vec4(0))); }
 
+float wk_turn(float x) {
+  uint bits = floatBitsToUint(x), e = (bits >> 23) & 255u;
+  if (e < 140u) return x;
+  if (e == 255u) return x - x;
+  uint digits[7] = uint[7](0u, 0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u, 0x36d8a566u, 0x4f10e410u);
+  uint at = (e - 118u) >> 5, shift = (e - 118u) & 31u, back = (32u - shift) & 31u, whole = (bits & 0x7fffffu) | 0x800000u;
+  uint high = (digits[at] << shift) | (shift == 0u ? 0u : digits[at + 1u] >> back);
+  uint low = ((digits[at + 1u] << shift) | (shift == 0u ? 0u : digits[at + 2u] >> back)) >> 16;
+  int part = int(whole * high + (((whole >> 8) * low + (((whole & 255u) * low) >> 8)) >> 8));
+  return float(part) * (x < 0.0 ? -1.4629180792671596e-9 : 1.4629180792671596e-9);
+}
+
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);

@@ -27,6 +27,8 @@ const wk_floormod = (a, b) => (b === 0 ? 0 : a - Math.floor(a / b) * b);
 
 const wk_pow = (x, y) => (x === 1 || (x === -1 && (y === Infinity || y === -Infinity)) ? 1 : Math.pow(x, y));
 
+const wk_turn = (x) => (Math.abs(x) < 8192 ? x : Math.atan2(Math.sin(x), Math.cos(x)));
+
 const wk_erf = (x) => {
   const size = Math.min(Math.abs(x), 6), square = size * size;
   let value = size;

@@ -10,6 +10,22 @@ fn wk_min(a: f32, b: f32) -> f32 { return select(b, a, (a < b && !wk_isnan(b)) |
 
 fn wk_sign(x: f32) -> f32 { return select(select(x, -1.0, x < 0.0), 1.0, x > 0.0); }
 
+fn wk_turn(x: f32) -> f32 {
+  let bits = bitcast<u32>(x);
+  let e = (bits >> 23u) & 255u;
+  if (e < 140u) { return x; }
+  if (e == 255u) { return wk_nan(); }
+  var digits = array<u32, 7>(0u, 0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u, 0x36d8a566u, 0x4f10e410u);
+  let at = (e - 118u) >> 5u;
+  let shift = (e - 118u) & 31u;
+  let back = (32u - shift) & 31u;
+  let whole = (bits & 0x7fffffu) | 0x800000u;
+  let high = (digits[at] << shift) | select(0u, digits[at + 1u] >> back, shift != 0u);
+  let low = ((digits[at + 1u] << shift) | select(0u, digits[at + 2u] >> back, shift != 0u)) >> 16u;
+  let part = bitcast<i32>(whole * high + (((whole >> 8u) * low + (((whole & 255u) * low) >> 8u)) >> 8u));
+  return f32(part) * select(1.4629180792671596e-9, -1.4629180792671596e-9, x < 0.0);
+}
+
 fn wk_i32(x: f32) -> i32 {
   let inside = x > -2147483648.0 && x < 2147483648.0;
   let beyond = select(select(0, i32(-2147483648), x <= -2147483648.0), 2147483647, x >= 2147483648.0);

@@ -41,13 +41,24 @@ DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "Offsc
 def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
     """The inputs or outputs of the model, which all backends must agree on."""
     views = {
-        backend: [{key: value for key, value in tensor.items() if key not in ("offset", "storage")} for tensor in program[role]]
+        backend: [
+            {key: value for key, value in tensor.items() if key not in ("offset", "storage", "said")}
+            | {"shape": tensor.get("said", tensor["shape"])}
+            for tensor in program[role]
+        ]
         for backend, program in programs.items()
     }
     first, *others = views.values()
     if any(other != first for other in others):
         raise InternalError(f"the programs of {', '.join(views)} disagree about the model's {role}")
     return first
+
+
+def asked(program: dict[str, Any]) -> dict[str, str]:
+    """The sizes that the user sets, with what each must be, or nothing."""
+    units = {item.get("placeholder") for item in program["residues"]}
+    plain = {name: "" for name in program["placeholders"] if name not in units}
+    return plain | {item["name"]: item["text"] for item in program["residues"]}
 
 
 def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
@@ -179,7 +190,8 @@ def index_types(manifest: dict[str, Any]) -> str:
     drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
     backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
-    placeholders = "; ".join(f"{name}?: number" for name in manifest["placeholders"])
+    told = {name: f"/** {text[0].upper()}{text[1:]}. */ " for name, text in manifest.get("sizes", {}).items()}
+    placeholders = "; ".join(f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"])
     variant = " | ".join(map(text_of, variants)) or "never"
     public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
     arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
@@ -284,7 +296,8 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "encoding": params["encoding"],
         "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}),
         "outputs": with_labels(tensors(programs, "outputs"), params.get("labels")),
-        "placeholders": first["placeholders"],
+        "placeholders": sorted(asked(first)),
+        **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
         "states": [state["name"] for state in first["states"]],
         "shards": shards,
         "backends": backends,

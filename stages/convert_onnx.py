@@ -8,8 +8,8 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_structure
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.facts import from_json
 from webkiln.frontends.onnx.handlers import isolated
+from webkiln.frontends.onnx.spec import from_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer
@@ -19,7 +19,7 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    converter = OnnxConverter(params["dims"], params["input_shapes"])
+    converter = OnnxConverter(params["dims"], params["input_shapes"], params.get("values"))
     with isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
         graph = converter.convert(from_json(canonical.read(inputs["facts.json"])), name=params["name"])

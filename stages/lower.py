@@ -6,20 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.backends.program import program
 from webkiln.build import stage
 from webkiln.ir.serial import from_json
 from webkiln.ops.plugins import check_backends, defined_by
+from webkiln.program import program
 
 DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
-    facts = import_module(f"webkiln.backends.{params['backend']}").FACTS
+    target = import_module(f"webkiln.backends.{params['backend']}").TARGET
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
-        made = program(graph, facts, params["encoding"], params.get("keep_layers", False))
+        made = program(graph, target, params["encoding"], params.get("keep_layers", False))
     canonical.write(outputs["program.json"], made)
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from webkiln import npz
 from webkiln.build import stage
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
@@ -34,8 +33,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {}, params.get("sample_sizes") or {})
     reference, layers = compute_reference(keras, model, facts, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
-        with outputs[role].open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **dict(sorted(arrays.items())))
+        npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)
 
 
 if __name__ == "__main__":

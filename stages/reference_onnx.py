@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from webkiln import npz
 from webkiln.build import stage
 from webkiln.frontends.onnx.load import read_model
 from webkiln.frontends.onnx.reference import compute_reference
-from webkiln.frontends.onnx.sizes import input_table
+from webkiln.frontends.onnx.sizes import given_values, input_table
 
 DATA = ()
 
@@ -18,11 +17,11 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     folder = inputs.get("external/")
     model, _ = read_model(inputs["source"], folder)
     table = input_table(model, params["dims"], params["input_shapes"], params.get("sample_sizes") or {})
+    given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
     stage.tell("computes onnxruntime's outputs")
-    reference, layers = compute_reference(inputs["source"], table, folder)
+    reference, layers = compute_reference(inputs["source"], table, folder, given)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
-        with outputs[role].open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **dict(sorted(arrays.items())))
+        npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from webkiln import canonical
+from webkiln import canonical, npz
 from webkiln.backends import host
-from webkiln.backends.compare import bound_of, compare, layer_errors, layers_of, read_archive, sets_of
-from webkiln.backends.frame import Layer
+from webkiln.backends.compare import bound_of, compare, layer_errors, layers_of, sets_of
+from webkiln.backends.frame import KeptLayer
 from webkiln.build import stage
 from webkiln.errors import VerificationError
 
@@ -23,11 +23,11 @@ def describe(row: dict[str, Any]) -> str:
     return f"{row['set']}/{row['output']}: {errors}, cosine {cosine}"
 
 
-def locate(layers: dict[str, tuple[Layer, ...]], path: Path | None, bound: float) -> str:
+def locate(layers: dict[str, tuple[KeptLayer, ...]], path: Path | None, bound: float) -> str:
     """Where the error starts, as far as the bundle and the reference tell."""
     if path is None or not any(layers.values()):
         return "the bundle keeps no layers; webkiln diff tells where it goes wrong"
-    reference = read_archive(path)
+    reference = npz.read(path)
     for name, kept in layers.items():
         for error in layer_errors(kept, layers_of(reference, name), bound):
             if not error.passed:
@@ -37,7 +37,7 @@ def locate(layers: dict[str, tuple[Layer, ...]], path: Path | None, bound: float
 
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
     bundle, backend, browser = inputs["bundle/"], params["backend"], params["browser"]
-    reference = read_archive(inputs["reference.npz"])
+    reference = npz.read(inputs["reference.npz"])
     given, expected, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
     names = list(given)
     results = host.run_bundle(

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+Item = tuple[str, str, str]
+"""Something unsupported: where, what, and the way to go."""
+
 
 class WebkilnError(Exception):
     """Root of everything webkiln raises on purpose."""
@@ -23,6 +26,14 @@ class ShapeError(UserError):
     """Shapes, dtypes or attributes that do not fit together; names the layer."""
 
 
+class SizeError(ShapeError):
+    """Two sizes that must be equal and cannot be."""
+
+    def __init__(self, message: str, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        super().__init__(message)
+
+
 class ToolError(UserError):
     """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of time."""
 
@@ -38,10 +49,10 @@ class VerificationError(UserError):
 class UnsupportedError(UserError):
     """Everything in a model that webkiln cannot convert, reported together before any work is done.
 
-    `items` holds (where, what, hint) triples.
+    `items` holds them one by one.
     """
 
-    def __init__(self, source: str, items: Sequence[tuple[str, str, str]]) -> None:
+    def __init__(self, source: str, items: Sequence[Item]) -> None:
         self.items = tuple(items)
         count = len(self.items)
         lines = [f"{source}: {count} unsupported {'part' if count == 1 else 'parts'}"]

@@ -21,10 +21,13 @@ def import_files(paths: Iterable[Path]) -> None:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails."""
+    """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails.
+
+    One link is followed, that of a stage's inputs to the user's file: a link of the user's is where its module looks for others beside it.
+    """
     if not path.is_file():
         raise SourceError(f"plugin {path}: there is no such file")
-    path = path.resolve()
+    path = path.parent.absolute() / (path.readlink() if path.is_symlink() else path.name)
     name = f"{PREFIX}{file_digest(path)[:16]}"
     if name in sys.modules:
         return sys.modules[name]

@@ -92,6 +92,7 @@ class Recipe:
     trust_source: bool = False
     on_request: bool = False
     dims: Mapping[str, int | str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     project: Path = field(default_factory=Path.cwd)
     reads: tuple[Path, ...] = ()
 
@@ -175,6 +176,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         trust_source=data.get("trust_source", False),
         on_request=data.get("on_request", False),
         dims=dict(data.get("dims", {})),
+        values=dict(data.get("values", {})),
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
     )
@@ -185,6 +187,8 @@ def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe; RecipeError where it says what its kind of source does not have."""
     if recipe.dims and not recipe.is_onnx:
         raise RecipeError(f"{where}: dims are the sizes that an ONNX file names, and the source is none; use input_shapes")
+    if recipe.values and not recipe.is_onnx:
+        raise RecipeError(f"{where}: values fix inputs of an ONNX file, and the source is none; make them constants of the model")
     if recipe.is_onnx and recipe.batch_size != 1:
         raise RecipeError(f"{where}: batch_size is for Keras models; the sizes of an ONNX file are set by dims or input_shapes")
     return recipe
@@ -284,6 +288,10 @@ def _size_or_name(value: Any) -> bool:
     return _size(value) or (isinstance(value, str) and SIZE_NAME.fullmatch(value) is not None)
 
 
+def _constant(value: Any) -> bool:
+    return type(value) in (int, float, bool) or (isinstance(value, list) and bool(value) and all(map(_constant, value)))
+
+
 def _number(value: Any) -> bool:
     return type(value) in (int, float) and value > 0
 
@@ -304,5 +312,9 @@ KEYS: dict[str, tuple[str, Any]] = {
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
     "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
     "dims": ("a table: name of a size in the ONNX file = a positive size, or another name", lambda v: _table(v, _size_or_name)),
+    "values": (
+        "a table: name of an input of the ONNX file = the number, truth value or list of these that it always is",
+        lambda v: _table(v, _constant),
+    ),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

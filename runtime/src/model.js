@@ -84,8 +84,8 @@ export class Model {
   }
 
   /**
-   * Runs the model. Inputs go by name, the only one also without it. They are copied at once; outputs are fresh typed arrays. Placeholders follow from the lengths of the inputs, except
-   * where one input has several. `signal` takes a run that waits out of the queue.
+   * Runs the model. Inputs go by name, the only one also without it. They are copied at once; outputs are fresh typed arrays. Placeholders
+   * follow from the lengths of the inputs, except where one input has several. `signal` takes a run that waits out of the queue.
    * @param {Record<string, TypedArray | number[]> | TypedArray | number[]} inputs
    * @param {{ signal?: AbortSignal, placeholders?: Record<string, number> }} [options]
    * @returns {Promise<Record<string, TypedArray>>}

@@ -42,13 +42,15 @@ export class Session {
    * @returns {Layout}
    */
   arrange(values) {
-    const placeholders = this.program.placeholders.map(name => values[name] ?? 0);
+    const placeholders = this.#placeholders(values);
     if (this.layout && placeholders.every((value, index) => value === this.placeholders[index])) return this.layout;
     const layout = this.program.layout(...placeholders);
-    for (const { layer, text, size } of layout.guards) {
-      if (size >= 0) continue;
-      const given = this.program.placeholders.map((name, index) => `${name} = ${placeholders[index]}`).join(', ');
-      throw new WebkilnError('WrongSize', `layer '${layer}' has the size ${text}, which is ${size} for ${given}; give larger inputs`);
+    for (const { layer, text, size, equals } of layout.guards) {
+      if (equals ? size === equals.size : size >= 0) continue;
+      const given = Object.entries(values).map(([name, value]) => `${name} = ${value}`).join(', ');
+      throw new WebkilnError('WrongSize', equals
+        ? `layer '${layer}' needs the sizes ${text} and ${equals.text} to be equal; they are ${size} and ${equals.size} for ${given}`
+        : `layer '${layer}' has the size ${text}, which is ${size} for ${given}; give larger inputs`);
     }
     this.layout = null;
     this.engine.arrange(layout, placeholders);
@@ -56,6 +58,20 @@ export class Session {
     this.ran = null;
     this.placeholders = placeholders;
     return layout;
+  }
+
+  /**
+   * @param {Record<string, number>} values what the user has set
+   * @returns {number[]} the placeholders of the program, of which some sizes are multiples
+   */
+  #placeholders(values) {
+    const { placeholders, residues = [] } = this.program;
+    const units = new Map(residues.map(({ name, period, rests, text, layer, placeholder, offset = 0 }) => {
+      const value = values[name] ?? 0;
+      if (rests.includes(value % period) && value > offset) return [placeholder, (value - offset) / period];
+      throw new WebkilnError('WrongSize', `${name} is ${value}; layer '${layer}' needs it to be ${text}`);
+    }));
+    return placeholders.map(name => units.get(name) ?? values[name] ?? 0);
   }
 
   reset() {

@@ -60,8 +60,10 @@ export interface Manifest {
   encoding: string;
   inputs: Tensor[];
   outputs: Tensor[];
-  /** The sizes that a run sets, in the order in which programs take them. */
+  /** The sizes that a run sets. */
   placeholders: string[];
+  /** What some of them must be. */
+  sizes?: Record<string, string>;
   states: string[];
   shards: FileEntry[];
   backends: Record<string, BackendEntry>;
@@ -82,14 +84,16 @@ export interface Layout {
   inputs: Placed[];
   outputs: Placed[];
   layers: (Omit<Placed, 'name'> & { layer: string; variable: string })[];
-  /** Sizes that must not be negative, as written and as they are. */
-  guards: { layer: string; text: string; size: number }[];
+  /** Sizes that must not be negative, or equal others, as written and as they are. */
+  guards: { layer: string; text: string; size: number; equals?: { text: string; size: number } }[];
   /** The elements of each buffer, on backends that number them; offsets are such numbers there. */
   buffers?: number[];
 }
 
 export interface Program {
   placeholders: string[];
+  /** What sizes must leave when divided; where that is one number, the size is so many times the placeholder, and `offset` more. */
+  residues?: { name: string; period: number; rests: number[]; text: string; layer: string; placeholder?: string; offset?: number }[];
   /** Bytes that the memory has at first. */
   loaded: number;
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];

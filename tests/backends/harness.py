@@ -11,8 +11,7 @@ import numpy as np
 
 from tests.backends import shaders
 from webkiln.backends import chromium, frame, toolchain
-from webkiln.backends.program import places_of, program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
@@ -21,7 +20,7 @@ from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import draws
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.schedule import Schedule
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.operator import Case
@@ -32,6 +31,7 @@ from webkiln.plan.kernel import Kernel
 from webkiln.plan.places import Buffer
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
+from webkiln.program import places_of, program
 from webkiln.weights.shards import pieces, stored, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,7 +85,7 @@ def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd") 
     """The outputs of every job."""
     prepared = []
     for job in jobs:
-        made = program(job.graph, FACTS[backend], job.encoding)
+        made = program(job.graph, TARGETS[backend], job.encoding)
         prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights))))
     return run_programs(prepared, backend, folder, variant)
 
@@ -136,18 +136,18 @@ def placeholders(item: Prepared) -> dict[str, int]:
     return values
 
 
-def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]:
+def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, Any]:
     """A program of one call, every operand an input or an output. On a backend that draws, a schedule with lanes lets all of them lie four
     elements to a texel."""
-    facts = FACTS[backend]
-    held = stored_call(call, facts)
-    places = places_of(facts)
-    texels = {view.name for view in (*held.inputs, *held.outputs)} if facts.targets and schedule.lanes > 1 else set()
+    target = TARGETS[backend]
+    held = stored_call(call, target)
+    places = places_of(target)
+    texels = {view.name for view in (*held.inputs, *held.outputs)} if target.targets and schedule.lanes > 1 else set()
     for view in (*held.inputs, *held.outputs):
         places.reserve(view.name, Buffer(view.type.dtype, max(view.type.size, 1), VECTOR if view.name in texels else 1))
     made: dict[str, Kernel] = {}
 
-    def launch(part: Call) -> dict[str, Any]:
+    def launch(part: NestCall) -> dict[str, Any]:
         kernel = Kernel(part.nest, draw(part, texels).schedule if texels else schedule)
         views = (*part.inputs, *part.outputs)
         made[kernel.name] = kernel
@@ -157,13 +157,13 @@ def call_program(call: Call, schedule: Schedule, backend: str) -> dict[str, Any]
     def tensor(view: View) -> dict[str, Any]:
         type_, offset = view.type, places.offsets[view.name]
         return {
-            "name": view.name, "dtype": type_.dtype, "storage": facts.stored(type_.dtype), "shape": list(view.shape), "order": None, "offset": offset,
+            "name": view.name, "dtype": type_.dtype, "storage": target.stored(type_.dtype), "shape": list(view.shape), "order": None, "offset": offset,
         }  # fmt: skip
 
     return {
-        **places.described(), "backend": backend, "placeholders": [], "guards": [], "states": [], "layers": [], "init": [],
+        **places.described(), "backend": backend, "placeholders": [], "residues": [], "guards": [], "states": [], "layers": [], "init": [],
         "inputs": list(map(tensor, call.inputs)), "outputs": list(map(tensor, call.outputs)),
-        "main": [launch(part) for part in (draws(held, facts.targets) if facts.targets else [held])],
+        "main": [launch(part) for part in (draws(held, target.targets) if target.targets else [held])],
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {}, "written": {}, "late": [],
     }  # fmt: skip

@@ -7,7 +7,11 @@ export async function runProgram({ program, create }, compiled, { values }) {
   try {
     program.init.forEach(([shard, start, bytes], entry) => engine.init(entry, values[`shard.${shard}`].subarray(start, start + bytes)));
     const session = new Session(engine, program);
-    const placeholders = Object.fromEntries(program.placeholders.map((name, index) => [name, values.placeholders[index]]));
+    const sizes = program.placeholders.map((placeholder, index) => {
+      const { name = placeholder, period = 1, offset = 0 } = program.residues?.find(item => item.placeholder === placeholder) ?? {};
+      return [name, values.placeholders[index] * period + offset];
+    });
+    const placeholders = Object.fromEntries(sizes);
     const inputs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name.replace('input.', ''), value]));
     const { outputs, shapes } = await session.run({ inputs, placeholders });
     const described = program.layout(...values.placeholders).outputs;

@@ -11,10 +11,10 @@ from tests.backends.harness import Job, error, run
 from tests.frontends.onnx import models
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from tests.passes.graphs import evaluate_graph
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.passes.pipeline import PASSES
+from webkiln.program import program
 from webkiln.weights.shards import stored
 
 PICTURE = """graph picture
@@ -52,7 +52,7 @@ def test_tanh_of_a_hundred_is_one(tmp_path):
     np.testing.assert_array_equal(outputs["y"], np.sign(x))
 
 
-BACKENDS = list(FACTS)
+BACKENDS = list(TARGETS)
 
 
 def optimised(graph):
@@ -109,7 +109,7 @@ def test_a_scalar_takes_no_memory():
     graph = optimised(parse(text))
     assert not stored(graph)
     for backend in BACKENDS:
-        made = program(graph, FACTS[backend], "float32")
+        made = program(graph, TARGETS[backend], "float32")
         assert not made["init"]
         assert made["memory"] <= 2 * 64 * 64 * 4 + 1024
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 
-import webkiln.backends.program
+import webkiln.program
 from tests.backends import harness
 from tests.backends.harness import Job, error, run
 from tests.passes.graphs import evaluate_graph, graphs, values_for
-from webkiln.backends.program import layer_outputs, plan
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
+from webkiln.program import layer_outputs, plan
 from webkiln.weights.encoding import BY_NAME, ENCODINGS, choose, eightbit_magnitudes
 from webkiln.weights.shards import SHARD_BYTES, pieces, stored
 
@@ -51,7 +51,7 @@ def test_random_graphs(backend, variant, tmp_path):
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 @pytest.mark.parametrize("limit", [SHARD_BYTES, 64], ids=["whole", "split"])
 def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
-    for module in (harness, webkiln.backends.program):
+    for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))
     found = [graph for graph in corpus(25) if graph.slots]
     results = run([job(graph, encoding) for graph in found], backend, tmp_path)
@@ -92,12 +92,12 @@ def test_a_convolution_with_bias_and_activation_is_one_launch():
         output out = y
         """
     )
-    assert [len(plan(graph, FACTS[backend]).lowered.calls) for backend in FACTS] == [1] * len(FACTS)
+    assert [len(plan(graph, TARGETS[backend]).lowered.calls) for backend in TARGETS] == [1] * len(TARGETS)
 
 
 def test_kept_layers_are_computed():
     graph = next(graph for graph in corpus(60) if len(graph.nodes) > 3)
     kept = layer_outputs(graph)
-    written = {view.name for call in plan(graph, FACTS["wasm"], tuple(kept.values())).lowered.calls for view in call.outputs}
-    roots = plan(graph, FACTS["wasm"], tuple(kept.values())).lowered.roots
+    written = {view.name for call in plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.calls for view in call.outputs}
+    roots = plan(graph, TARGETS["wasm"], tuple(kept.values())).lowered.roots
     assert {roots[name] for name in kept.values()} - set(graph.inputs) <= written

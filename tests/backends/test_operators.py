@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import error, expected, node_job, run
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.ops.table import OPERATORS
 
 LEGS = [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")]
@@ -12,7 +12,7 @@ LEGS = [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("web
 
 def held(value, backend):
     """Whether a backend holds these whole numbers; what it does not is refused where it enters (test_webgpu_engine.py)."""
-    stored = np.dtype(FACTS[backend].stored(str(value.dtype)))
+    stored = np.dtype(TARGETS[backend].stored(str(value.dtype)))
     return value.dtype.kind not in "iu" or stored.itemsize >= value.dtype.itemsize or np.array_equal(value.astype(stored), value)
 
 

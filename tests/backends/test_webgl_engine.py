@@ -11,7 +11,7 @@ from tests.backends.harness import ROOT, Job, run
 from webkiln import canonical
 from webkiln.backends import chromium, frame
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
 from webkiln.ir.text import parse
 from webkiln.recipe import read_recipe
@@ -24,7 +24,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Choice(("webgl", "js"), "float32")), "bundle/", folder / "bundle")
+        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("webgl", "js"), "float32")), "bundle/", folder / "bundle")
     return Path(folder / "bundle")
 
 

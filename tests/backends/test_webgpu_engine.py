@@ -10,7 +10,7 @@ import pytest
 from tests.backends.harness import ROOT, Job, run
 from webkiln.backends import chromium, frame
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
 from webkiln.ir.text import parse
 from webkiln.recipe import read_recipe
@@ -24,7 +24,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
     with Engine(folder / "state") as engine:
-        engine.publish(ModelGraph(recipe, engine.share).bundle(Choice(("webgpu", "js"), "float32")), "bundle/", folder / "bundle")
+        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")), "bundle/", folder / "bundle")
     folders = {"/repository/": ROOT, "/bundle/": Path(folder / "bundle")}
     request = {"script": "/repository/tests/backends/webgpu_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
     got = chromium.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120)

@@ -7,10 +7,10 @@ import pytest
 
 from tests.backends.harness import Job, Prepared, error, run_programs
 from tests.passes.graphs import evaluate_graph
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.plan import invocations
+from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 CONV = '{"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
@@ -76,7 +76,7 @@ def prepared(name):
     values = {item: rng.standard_normal(graph.type(item).shape).astype(np.float32) for item in (*graph.inputs, *graph.slots)}
     values["x"][..., -1, 0] = np.inf
     job = Job(graph, {item: values[item] for item in graph.inputs}, {item: values[item] for item in graph.slots})
-    made = program(graph, FACTS["webgpu"], "float32")
+    made = program(graph, TARGETS["webgpu"], "float32")
     return graph, values, Prepared(made, job.inputs, write(pieces(stored(graph), "float32"), job.weights))
 
 
@@ -114,6 +114,6 @@ def test_split_reductions_compute_what_the_graphs_say(tmp_path, monkeypatch):
 )
 def test_only_large_contractions_are_blocked(rows, columns, depth, blocked):
     text = f"input x: float32[{rows},{depth}]\ninput w: float32[{depth},{columns}]\ny: float32[{rows},{columns}] = MatMul(x, w)"
-    made = program(parse(f"graph g\n{text}\noutput y = y\n"), FACTS["webgpu"], "float32")
+    made = program(parse(f"graph g\n{text}\noutput y = y\n"), TARGETS["webgpu"], "float32")
     (kernel,) = made["kernels"].values()
     assert ("depth" in kernel["schedule"]) == blocked

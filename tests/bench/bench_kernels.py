@@ -16,13 +16,13 @@ import numpy as np
 
 from tests.backends.harness import TEMPLATES, Job
 from webkiln.backends import chromium, toolchain
-from webkiln.backends.program import program
 from webkiln.backends.server import Server
-from webkiln.backends.wasm import FACTS
+from webkiln.backends.wasm import TARGET
 from webkiln.codegen.program import write_code
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.types import Type
 from webkiln.ops.table import infer
+from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 HERE = Path(__file__).parent
@@ -66,7 +66,7 @@ def jobs() -> dict[str, tuple[Job, float]]:
 
 def write_job(made: Job, folder: Path, variant: str) -> str:
     """Everything the page needs to run one job; the main kernel's name."""
-    described = program(made.graph, FACTS, "float32")
+    described = program(made.graph, TARGET, "float32")
     write_code(described, TEMPLATES, folder)
     sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
     objects = [source.with_suffix(".o") for source in sources]

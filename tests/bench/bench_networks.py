@@ -25,7 +25,7 @@ from webkiln import canonical
 from webkiln.backends import chromium
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
@@ -64,7 +64,7 @@ def prepare(name: str, backend: str, folder: Path) -> tuple[Graph, Array]:
     recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=(backend,))
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
-        engine.publish(actions.bundle(Choice((backend,))), "bundle/", folder / "bundle")
+        engine.publish(actions.bundle(Selection((backend,))), "bundle/", folder / "bundle")
         graph, values = optimised(engine, actions)
     (folder / "model.onnx").write_bytes(onnx_export.export(graph, values))
     shape = (1, *model.inputs[0].shape[1:])

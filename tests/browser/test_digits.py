@@ -13,7 +13,7 @@ from tests.browser import demo, looks
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import VerificationError
 from webkiln.recipe import read_recipe
 
@@ -28,8 +28,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = read_recipe(RECIPE)
     with Engine(folder / "state") as engine:
         graph = ModelGraph(recipe, engine.share)
-        engine.publish(graph.bundle(Choice(recipe.backends, "float32")), "bundle/", folder / "digits")
-        engine.publish(graph.bundle(Choice(recipe.backends, "float32", layers=True)), "bundle/", folder / "layers")
+        engine.publish(graph.bundle(Selection(recipe.backends, "float32")), "bundle/", folder / "digits")
+        engine.publish(graph.bundle(Selection(recipe.backends, "float32", layers=True)), "bundle/", folder / "layers")
         result = engine.run(graph.reference())
         for name in ("reference.npz", "layers.npz"):
             assert engine.cache.store.materialise(result.outputs[name], folder / name, own=True)

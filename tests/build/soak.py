@@ -21,7 +21,7 @@ from tests.build.models import MODELS
 from tests.build.tree import Tree, checkout
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import Share
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import read_recipe
@@ -103,7 +103,7 @@ class Soak:
     def bundle(self, state: Path, cache: Path, publish: Path) -> None:
         with Engine(state, cache=cache, shared=self.share, executor=self.pool) as engine:
             recipe = read_recipe(self.model / "recipe.toml")
-            action = ModelGraph(recipe, self.share, self.passes).bundle(Choice(recipe.backends, recipe.encodings[0]))
+            action = ModelGraph(recipe, self.share, self.passes).bundle(Selection(recipe.backends, recipe.encodings[0]))
             engine.publish(action, "bundle/", publish)
 
     def clean(self) -> dict[str, bytes]:

@@ -289,3 +289,16 @@ def test_an_export_script_its_helper_and_its_data(tmp_path: Path) -> None:
     shutil.copyfile(tree.root / "models" / "digits" / "digits.keras", folder / "made.keras")
     (folder / "recipe.toml").write_text('source = "made.keras"\nbackends = ["js"]\n')
     assert "fetch" in build(), "the task has the name that it had, and reads nothing of what it read"
+
+
+def test_a_script_that_is_a_link_reads_beside_the_link(project, tmp_path):
+    """What lies beside the file that it leads to is outside the project."""
+    project.script("return (HERE / 'words.txt').read_text()")
+    (project.project / "words.txt").write_text("inside")
+    aside = tmp_path / "elsewhere" / "made.py"
+    aside.parent.mkdir()
+    (project.project / "make.py").rename(aside)
+    (project.project / "make.py").symlink_to(aside)
+    assert project.make() == "inside"
+    (project.project / "words.txt").write_text("edited")
+    assert project.make() == "edited"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.build.models import Model
 from tests.build.tree import Tree, checkout
-from webkiln.build.state import State
+from webkiln.build.state import TreeState
 from webkiln.build.store import LocalStore
 
 
@@ -31,7 +31,7 @@ def test_an_edited_template_recompiles_only_its_kernel(tree: Tree, model: Model)
     tree.edit(path, old, f"/* edited */ {old}")
     stages = {task.split(":")[0] for task in tree.build("encoding=float32")}
     assert {"generate", "compile"} <= stages <= {"generate", "compile", "link", "bundle"}, "a comment changes no object"
-    manifest = State(tree.state).manifest(f"generate:{tree.model}:wasm")
+    manifest = TreeState(tree.state).manifest(f"generate:{tree.model}:wasm")
     assert manifest is not None
     outputs = manifest.result.outputs
     sources = [blob.sha256 for name, blob in outputs.items() if name.endswith(".c")]

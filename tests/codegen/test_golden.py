@@ -11,14 +11,14 @@ from textwrap import dedent
 import pytest
 
 from tests.backends.shaders import validate, validate_wgsl
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.steps import Sources
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
+from webkiln.program import program
 
 TESTS = Path(__file__).resolve().parents[1]
 TEMPLATES = Templates(TESTS.parent / "kernels")
@@ -56,7 +56,7 @@ PRINTERS = {"wasm": c.print_kernel, "webgpu": shaders, "webgl": glsl.print_kerne
 def printed(backend: str, name: str) -> str:
     """All kernels of a graph, in the order in which they run."""
     encoding, text = GRAPHS[name]
-    made = program(parse(dedent(text)), FACTS[backend], encoding)
+    made = program(parse(dedent(text)), TARGETS[backend], encoding)
     order = dict.fromkeys(step["kernel"] for step in (*made["init"], *made["main"]))
     ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:

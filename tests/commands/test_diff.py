@@ -9,7 +9,7 @@ import pytest
 from tests.commands.conftest import Command
 from webkiln import canonical
 from webkiln.backends.compare import layer_errors
-from webkiln.backends.frame import Layer
+from webkiln.backends.frame import KeptLayer
 
 Built = dict[bool, Path]
 
@@ -18,14 +18,16 @@ Built = dict[bool, Path]
 def built(sources: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Bundles of good.keras, without its layers and with them."""
     from webkiln.build.engine import Engine
-    from webkiln.build.graph import Choice, ModelGraph
+    from webkiln.build.graph import ModelGraph, Selection
     from webkiln.recipe import PathSource, Recipe
 
     folder = tmp_path_factory.mktemp("built")
     recipe = Recipe("good", PathSource(sources / "good.keras"))
     with Engine(folder / ".webkiln", cache=cache) as engine:
         for layers in (False, True):
-            engine.publish(ModelGraph(recipe, engine.share).bundle(Choice(("wasm", "js"), layers=layers)), "bundle/", folder / str(layers))
+            engine.publish(
+                ModelGraph(recipe, engine.share).bundle(Selection(("wasm", "js"), layers=layers)), "bundle/", folder / str(layers)
+            )
     return {layers: folder / str(layers) for layers in (False, True)}
 
 
@@ -85,7 +87,7 @@ def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
 def test_the_worst_element_is_told() -> None:
     got, expected = np.zeros((2, 3)), np.zeros((2, 3))
     got[1, 2], expected[0, 1] = 5, np.nan
-    kept = (Layer("a", "a", np.ones(2)), Layer("b", "b", got), Layer("c", "c", got))
+    kept = (KeptLayer("a", "a", np.ones(2)), KeptLayer("b", "b", got), KeptLayer("c", "c", got))
     found = list(layer_errors(kept, {"a": np.ones(2), "b": np.ones((2, 3)), "c": got}, 1e-4))
     assert [(error.layer, error.passed, error.index) for error in found] == [("a", True, (0,)), ("b", False, (1, 2))]
     (error,) = layer_errors(kept[1:], {"b": expected}, 1e-4)

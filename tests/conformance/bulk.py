@@ -13,8 +13,7 @@ from platformdirs import user_cache_path
 
 from tests.backends.harness import ROOT, TEMPLATES, Prepared, _given
 from webkiln.backends import chromium, frame, toolchain
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.errors import ToolError, WebkilnError
 from webkiln.ir.graph import Graph
@@ -22,6 +21,7 @@ from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
+from webkiln.program import program
 from webkiln.weights.shards import pieces, stored, write
 
 INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module);"
@@ -71,7 +71,7 @@ def run_graphs(graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray
     for number, (graph, given) in enumerate(zip(graphs, inputs, strict=True)):
         try:
             changed = optimised(graph)
-            code = program(changed, FACTS[backend], "float32")
+            code = program(changed, TARGETS[backend], "float32")
             write_code(code, TEMPLATES, folder / str(number) / "code")
             shards = write(pieces(stored(changed), "float32"), fixed_values(changed, graph.weights))
             made[number] = Prepared(code, given, shards)

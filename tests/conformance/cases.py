@@ -14,11 +14,10 @@ from onnx.backend.test.loader import load_model_tests
 
 from webkiln.frontends.onnx.call import OpenValueError
 from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.tensors import dtype_name
 from webkiln.ir.graph import Graph
 from webkiln.ir.types import DTYPES
-from webkiln.ops.builder import clean
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 LOSSES = frozenset({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})
@@ -151,25 +150,25 @@ class Prepared:
 def prepare(case: Conformance) -> list[Prepared]:
     """The case at each of its data sets, through load and convert."""
     folder = Path(case.source.model_dir) if case.source.model_dir else None
-    facts, blobs = model_facts(case.model, case.name, folder)
-    names, results = [item.name for item in facts.graph.inputs], [item.name for item in facts.graph.outputs]
+    spec, blobs = describe_model(case.model, case.name, folder)
+    names, results = [item.name for item in spec.graph.inputs], [item.name for item in spec.graph.outputs]
     made = []
     for number, (given, expected) in enumerate(case.data):
         values = dict(zip(names, given, strict=True))
-        shapes = {item.name: item.shape for item in facts.graph.inputs if item.shape is None or not all(type(s) is int for s in item.shape)}
+        shapes = {item.name: item.shape for item in spec.graph.inputs if item.shape is None or not all(type(s) is int for s in item.shape)}
         shapes = {name: values[name].shape for name in shapes}
         fixed: dict[str, np.ndarray] = {}
         while True:
             try:
-                graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(facts, blobs)
+                graph = OnnxConverter(input_shapes=shapes, values=fixed).convert(spec, blobs)
                 break
             except OpenValueError as error:
-                behind = [name for name in inputs_behind(facts.graph, error.tensor) if name not in fixed]
+                behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
                 if not behind:
                     raise
                 fixed |= {name: values[name] for name in behind}
-        inputs = {clean(name): value for name, value in values.items() if clean(name) in graph.inputs}
-        outputs = {clean(name): value for name, value in zip(results, expected, strict=True)}
+        inputs = {name: value for name, value in values.items() if name in graph.inputs}
+        outputs = dict(zip(results, expected, strict=True))
         made.append(Prepared(case, number, graph, inputs, outputs, tuple(fixed)))
     return made
 

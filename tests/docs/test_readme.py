@@ -99,7 +99,7 @@ def after_compiling(clone: Clone, printed: str) -> None:
     assert re.search(r"^conv +Conv Relu +float32\[1,14,14,8\] +224$", printed, re.MULTILINE)
     manifest = read_manifest(clone.root / "public" / "my")
     assert manifest["encoding"] == "float16"
-    assert set(manifest["backends"]) == {"webgpu", "wasm", "webgl", "js"}
+    assert set(manifest["backends"]) == {"wasm", "js"}
 
 
 def after_running(clone: Clone, printed: str) -> None:

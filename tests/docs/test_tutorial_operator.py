@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.pages import blocks
 from webkiln.backends.host import read_manifest, run_bundle
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 
 FILES = {block.marks[0]: block.text for block in blocks("docs/tutorial-operator.md") if block.language == "python"}
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("backend", FACTS)
+@pytest.mark.parametrize("backend", TARGETS)
 def test_every_backend_computes_the_operators(backend: str, folder: Path) -> None:
     bundle = folder / "output"
     (name,) = (tensor["name"] for tensor in read_manifest(bundle)["inputs"])

@@ -1,6 +1,6 @@
 """Differential fuzzing: random graphs on every backend against the numpy references.
 
-`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first]`. What disagrees is printed as a graph in its text form with the seed, cut down to
+`python -m tests.fuzz.fuzz [number] [backend,...] [--seed first] [--draw mixed,cross]`. What disagrees is printed as a graph in its text form with the seed, cut down to
 the first Variables that are wrong; such a graph belongs into `tests/backends/test_corner_graphs.py`.
 """
 
@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.backends.harness import Job, run
-from tests.fuzz.graphs import graph, values_for
-from webkiln.backends.table import FACTS
+from tests.fuzz import cross, graphs
+from tests.fuzz.graphs import values_for
+from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
@@ -25,6 +26,8 @@ BATCH = 100
 SIZES = (1, 5, 64)
 TOLERANCE = 1e-4
 NUDGE = 3e-6
+DRAWS = {"mixed": graphs.graph, "cross": cross.graph}
+"""What a graph is drawn from: operators of all families, or the cross of layers with their layouts, sizes and epilogues."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,8 @@ class Example:
         return Job(self.graph, {n: values[n] for n in self.graph.inputs}, {n: values[n] for n in self.graph.slots})
 
 
-def example(seed):
-    made = graph(seed)
+def example(seed, draw="mixed"):
+    made = DRAWS[draw](seed)
     return example_of(made, seed) if made.nodes else None
 
 
@@ -83,7 +86,7 @@ def agrees(got, expected):
 
 def held(array, backend):
     """What a backend holds of it: the numbers of nothing are the limits of the dtype, which memory of 32 bits does not have."""
-    limits = np.iinfo(FACTS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
+    limits = np.iinfo(TARGETS[backend].stored(str(array.dtype))) if array.dtype.kind in "iu" else None
     return (
         array if limits is None else np.clip(array, max(limits.min, np.iinfo(array.dtype).min), min(limits.max, np.iinfo(array.dtype).max))
     )
@@ -132,13 +135,15 @@ def main():
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("number", nargs="?", type=int, default=2000)
-    parser.add_argument("backends", nargs="?", default=",".join(FACTS))
+    parser.add_argument("backends", nargs="?", default=",".join(TARGETS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--draw", default=",".join(DRAWS))
     options = parser.parse_args()
     failed, tried = 0, 0
     for first in range(options.seed, options.seed + options.number, BATCH):
         seeds = range(first, min(first + BATCH, options.seed + options.number))
-        examples = [found for seed in seeds if (found := example(seed)) is not None]
+        draws = options.draw.split(",")
+        examples = [found for seed in seeds if (found := example(seed, draws[seed % len(draws)])) is not None]
         tried += len(examples)
         for backend in options.backends.split(","):
             for found, wrong in disagreements(examples, backend):

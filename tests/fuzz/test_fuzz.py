@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from tests.fuzz import fuzz
+from tests.fuzz import cross, fuzz
 from tests.fuzz.fuzz import cut, differences, disagreements, example, example_of
 from tests.fuzz.graphs import graphs
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.ops.table import infer
@@ -16,10 +16,20 @@ from webkiln.ops.table import infer
 EXAMPLES = [found for seed in range(7000, 7040) if (found := example(seed)) is not None]
 
 
-@pytest.mark.parametrize("backend", FACTS)
+@pytest.mark.parametrize("backend", TARGETS)
 def test_random_graphs_of_all_families(backend):
     assert len(EXAMPLES) > 30
     assert not [(found.seed, wrong, print_graph(found.graph)) for found, wrong in disagreements(EXAMPLES, backend)]
+
+
+CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(cross.corners())]
+
+
+@pytest.mark.parametrize("backend", TARGETS)
+def test_layers_in_all_layouts_strides_and_sizes(backend):
+    """Every shader of them compiles, and every element is right."""
+    assert sum(bool(found.graph.nodes) for found in CORNERS) > len(CORNERS) - 5
+    assert not [(found.seed, wrong, print_graph(found.graph)) for found, wrong in disagreements(CORNERS, backend)]
 
 
 def test_the_graphs_have_what_they_should():

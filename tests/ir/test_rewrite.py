@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from tests.passes.graphs import graphs
 from webkiln.ir import rewrite
-from webkiln.ir.rewrite import View
+from webkiln.ir.rewrite import GraphView
 from webkiln.ir.text import parse
 from webkiln.passes import absorb_padding, fold_batchnorm, fold_constants, remove_identities
 from webkiln.passes.pipeline import PASSES
@@ -17,7 +17,7 @@ RULES = (fold_constants.fold, remove_identities.simplify, absorb_padding.absorb,
 def restarted(graph, rule):
     """One edit at a time, each found by asking about every node of the graph that the edits before it gave."""
     while True:
-        view = View(graph)
+        view = GraphView(graph)
         edits = ((index, node, rule(view, node)) for index, node in enumerate(graph.nodes))
         found = next((item for item in edits if item[2] is not None), None)
         if found is None:

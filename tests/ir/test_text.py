@@ -72,7 +72,7 @@ def test_orders():
 
 
 def test_a_graph_of_another_schema_is_refused():
-    with pytest.raises(InternalError, match=r"webkiln\.graph/1"):
+    with pytest.raises(InternalError, match=r"webkiln\.graph/2"):
         from_json({"schema": "webkiln.graph/9"})
 
 

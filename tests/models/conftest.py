@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS, Recipe, read_recipe
 
@@ -25,7 +25,7 @@ class Model:
         self.actions = ModelGraph(recipe, share())
 
     def bundle(self, encoding: str = "float32", *, layers: bool = False) -> Path:
-        choice = Choice(self.recipe.backends, encoding, layers)
+        choice = Selection(self.recipe.backends, encoding, layers)
         target = self.folder / f"bundle{choice.suffix.replace(':', '-')}"
         self.engine.publish(self.actions.bundle(choice), "bundle/", target)
         return target
@@ -41,7 +41,7 @@ class Model:
         """The results on every backend that a browser has; Node has no GPU."""
         from webkiln import canonical
 
-        choice = Choice(BACKENDS if browser == "chromium" else USUAL_BACKENDS, encoding)
+        choice = Selection(BACKENDS if browser == "chromium" else USUAL_BACKENDS, encoding)
         return [canonical.read(self.file(action, "result.json")) for action in self.actions.verify(choice, browser)]
 
 

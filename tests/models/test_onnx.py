@@ -16,6 +16,8 @@ from webkiln.backends import chromium, frame
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
+from webkiln.errors import SourceError
+from webkiln.frontends.onnx import reference
 from webkiln.recipe import BACKENDS, read_recipe
 
 
@@ -32,13 +34,14 @@ def built(request, tmp_path):
 
 
 BESIDE = {"save_as_external_data": True, "location": "data/weights.bin", "size_threshold": 0, "convert_attribute": False}
+LONG = BESIDE | {"location": f"data/{'w' * 200}.bin"}
 
 
 @pytest.mark.parametrize(
     "built",
-    [(classifier, "[dims]\nbatch = 2\n", {}), (classifier, "", BESIDE), (dynamic, '[dims]\nx_1 = "T"\n', {})],
+    [(classifier, "[dims]\nbatch = 2\n", {}), (classifier, "", BESIDE), (classifier, "", LONG), (dynamic, '[dims]\nx_1 = "T"\n', {})],
     indirect=True,
-    ids=["batch of 2", "external data", "open sizes"],
+    ids=["batch of 2", "external data", "long name", "open sizes"],
 )
 def test_bundles_agree_with_onnxruntime(built):
     results = built.verify("float32", "chromium")
@@ -116,3 +119,35 @@ def test_edited_external_data_is_built_anew(built):
     changed = {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
     assert "js.js" not in changed
     assert any(name.startswith("weights-") for name in changed)
+
+
+def newest(*nodes):
+    """As the onnx package writes it where nobody says of which version."""
+    graph = helper.make_graph([*nodes], "graph", [floats("x", 2, 3)], [floats("y", 2, 3)])
+    return helper.make_model(graph)
+
+
+@pytest.mark.parametrize("built", [(lambda: newest(helper.make_node("Softmax", ["x"], ["y"])), 'backends = ["js"]\n', {})], indirect=True)
+def test_files_that_onnxruntime_is_too_old_for_are_verified(built):
+    made = onnx.load(built.folder / "net" / "net.onnx")
+    assert (made.ir_version, made.opset_import[0].version) == (onnx.IR_VERSION, onnx.defs.onnx_opset_version())
+    (result,) = [item for item in built.verify("float32", "node") if item["backend"] == "js"]
+    assert all(row["passed"] for row in result["outputs"])
+
+
+def test_operators_that_onnxruntime_is_too_old_for_are_named(tmp_path):
+    made = newest(helper.make_node("Softmax", ["x"], ["y"]))
+    started = []
+
+    def start(data):
+        started.append(onnx.load_from_string(data))
+        if started[-1].opset_import[0].version > 12:
+            raise RuntimeError("Current official support for domain ai.onnx is till opset 12.")
+        return "session"
+
+    with pytest.raises(
+        SourceError, match="onnxruntime knows opsets up to 12, and Softmax changed in 13 or later; export the model with opset 12"
+    ):
+        reference._load(start, made, "net.onnx")
+    made.graph.node[0].op_type = next(item.name for item in onnx.defs.get_all_schemas() if not item.domain and item.since_version < 12)
+    assert reference._load(start, made, "net.onnx") == "session"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from webkiln.backends.program import program
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.passes.pipeline import PASSES
+from webkiln.program import program
 
 DIGITS = Path(__file__).resolve().parents[2] / "models" / "digits" / "digits.keras"
 
@@ -26,11 +26,11 @@ def without_orders(value):
     return [without_orders(item) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("backend", FACTS)
+@pytest.mark.parametrize("backend", TARGETS)
 def test_removing_all_orders_changes_no_launch(backend):
     graph = KerasConverter(batch_size=2).convert(DIGITS)
     assert any(variable.order is not None for variable in graph.variables.values())
     bare = graph.edit(variables={name: replace(variable, order=None) for name, variable in graph.variables.items()})
-    made, same = (program(optimised(item), FACTS[backend], "float32") for item in (graph, bare))
+    made, same = (program(optimised(item), TARGETS[backend], "float32") for item in (graph, bare))
     assert made != same
     assert without_orders(made) == without_orders(same)

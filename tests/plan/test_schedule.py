@@ -4,9 +4,9 @@ from textwrap import dedent
 
 import pytest
 
-from webkiln.backends.program import plan
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
+from webkiln.program import plan
 
 CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
 GRAPHS = {
@@ -80,7 +80,7 @@ INVOKED = {
 
 def only(name, backend):
     graph = parse(f"graph g\n{dedent(GRAPHS[name]).strip()}\noutput out = y\n")
-    (choice,) = plan(graph, FACTS[backend]).choices
+    (choice,) = plan(graph, TARGETS[backend]).choices
     return choice.schedule
 
 

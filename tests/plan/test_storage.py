@@ -7,11 +7,11 @@ from tests.backends.harness import expected, node_job
 from webkiln.errors import ShapeError
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import lower
-from webkiln.nest.build import Call
+from webkiln.nest.build import NestCall
 from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, cast, walk
-from webkiln.nest.facts import Facts
 from webkiln.nest.interpret import interpret
 from webkiln.nest.semantics import compute
+from webkiln.nest.target import Target
 from webkiln.ops.table import OPERATORS
 from webkiln.plan.storage import KEPT, stored
 
@@ -19,7 +19,7 @@ STORAGE = {
     "float64": "float32", "float16": "float32", "int64": "int32", "int16": "int32", "int8": "int32", "uint64": "uint32", "uint16": "uint32",
     "uint8": "uint32", "bool": "uint32",
 }  # fmt: skip
-FACTS = Facts("narrow", 1, ((1, 1),), (1, 1), 1, packs=False, storage=STORAGE)
+TARGET = Target("narrow", 1, ((1, 1),), (1, 1), 1, packs=False, storage=STORAGE)
 DTYPES = ["float16", "float64", "int64", "uint64", "int8", "uint8", "int16", "uint16", "bool"]
 
 
@@ -46,12 +46,12 @@ def test_operators_on_narrowed_storage(dtype):
         except ShapeError:
             continue
         lowered = lower(job.graph)
-        steps = stored(lowered.steps, FACTS)
+        steps = stored(lowered.steps, TARGET)
         values = {n: np.ascontiguousarray(v).astype(STORAGE.get(str(v.dtype), v.dtype)) for n, v in job.inputs.items()}
-        if not all(isinstance(step, Call) for step in steps):
+        if not all(isinstance(step, NestCall) for step in steps):
             continue
         for step in steps:
-            assert isinstance(step, Call)
+            assert isinstance(step, NestCall)
             assert not {DOUBLE, LONG, ULONG} & {e.type for e in walk(step.nest.roots)}
             for view in step.outputs:
                 assert itemsize(view.type.dtype) == 4

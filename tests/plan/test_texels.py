@@ -4,15 +4,15 @@ from textwrap import dedent
 
 import pytest
 
-from webkiln.backends.program import plan
-from webkiln.backends.table import FACTS
+from webkiln.backends.table import TARGETS
 from webkiln.errors import InternalError
 from webkiln.ir.text import parse
 from webkiln.plan.texels import draw
+from webkiln.program import plan
 
 
 def planned(text):
-    return plan(parse("graph g\n" + dedent(text).strip() + "\n"), FACTS["webgl"])
+    return plan(parse("graph g\n" + dedent(text).strip() + "\n"), TARGETS["webgl"])
 
 
 ROWS = """

@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
 LAYERS = (
-    {"errors", "canonical"},
+    {"errors", "canonical", "npz"},
     {"recipe", "plugins", "foreign"},
     {"ir"},
     {"inputs"},
@@ -26,6 +26,7 @@ LAYERS = (
     {"lower"},
     {"plan"},
     {"codegen", "weights"},
+    {"program"},
     {"backends"},
     {"build"},
     {"cli", "commands"},
@@ -117,25 +118,26 @@ def test_the_no_op_path_imports_nothing_heavy() -> None:
 KERAS = "frontends/keras"
 HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
 OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
-BUILD = {"canonical", "errors", "build"}
+BUILD = {"canonical", "errors", "build", "frontends/arrays"}
 GRAPHS = {"ir", "ops/builder", "ops/operator", "inputs"}
 """What frontends write graphs with; it knows no operator."""
+PROBE = "frontends/probe"
 REACH: dict[str, set[str]] = {
     "fetch": {KERAS, "plugins", "ops/operator", "ir"},
-    "load": {KERAS, *HANDLERS, "plugins", "foreign", *GRAPHS},
-    "load_onnx": {"frontends/onnx", "foreign", *GRAPHS},
-    "convert": {KERAS, *HANDLERS, *OPERATORS},
+    "load": {KERAS, PROBE, *HANDLERS, "plugins", "foreign", *GRAPHS},
+    "load_onnx": {"frontends/onnx", PROBE, "foreign", *GRAPHS},
+    "convert": {KERAS, PROBE, *HANDLERS, *OPERATORS},
     "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
     "optimize": OPERATORS,
-    "lower": OPERATORS | {"lower", "plan", "weights", "backends"},
+    "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
     "compile": {"backends/toolchain"},
     "link": {"backends/toolchain"},
     "pack": OPERATORS | {"weights"},
     "bundle": {"ir", "codegen", "backends/launches"},
-    "reference": {KERAS, *HANDLERS, "plugins", *GRAPHS},
-    "reference_onnx": {"frontends/onnx", *GRAPHS},
-    "verify": {"backends", "recipe", "ir"},
+    "reference": {KERAS, PROBE, *HANDLERS, "plugins", "npz", *GRAPHS},
+    "reference_onnx": {"frontends/onnx", PROBE, "npz", *GRAPHS},
+    "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }
 """The rooms, and of some rooms the modules, whose edits may run a stage again."""

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from webkiln.backends.frame import Layer
+from webkiln.backends.frame import KeptLayer
 from webkiln.ir.types import Array
 
 NOISE_FLOOR = 1e-5
@@ -63,7 +62,7 @@ def bound_of(tolerance: float, noise: float) -> float:
     return max(tolerance, NOISE_FACTOR * noise) if noise > NOISE_FLOOR else tolerance
 
 
-def layer_errors(kept: Sequence[Layer], expected: Mapping[str, Array], bound: float) -> Iterator[LayerError]:
+def layer_errors(kept: Sequence[KeptLayer], expected: Mapping[str, Array], bound: float) -> Iterator[LayerError]:
     """The errors of the layers that both sides know, in program order, up to the first that exceeds the bound.
 
     A layer's output is the last value kept for it; where layers were merged (`conv+norm`), the value is that of the last.
@@ -85,11 +84,6 @@ def _layer_error(layer: str, got: Array, reference: Array, bound: float) -> Laye
     index = np.unravel_index(int(np.where(np.isnan(off), np.inf, off).argmax()), got.shape)
     place = tuple(int(i) for i in index)
     return LayerError(layer, got.shape, compare(got, reference).relative, bound, place, float(a[place]), float(b[place]))
-
-
-def read_archive(path: Path) -> dict[str, Array]:
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
 
 
 def sets_of(archive: Mapping[str, Array], part: str) -> dict[str, dict[str, Array]]:

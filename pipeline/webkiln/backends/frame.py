@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class KeptLayer:
     """An intermediate value that the bundle kept."""
 
     layer: str
@@ -19,14 +19,14 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class FrameResult:
     """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept layers in program order."""
 
     outputs: dict[str, np.ndarray]
     ms: float
     load_ms: float
     variant: str | None
-    layers: tuple[Layer, ...]
+    layers: tuple[KeptLayer, ...]
 
 
 def encode(values: Mapping[str, np.ndarray]) -> bytes:
@@ -36,19 +36,19 @@ def encode(values: Mapping[str, np.ndarray]) -> bytes:
     return struct.pack("<I", len(header)) + header + b"".join(array.tobytes() for array in arrays.values())
 
 
-def decode(frame: bytes) -> Result:
+def decode(frame: bytes) -> FrameResult:
     (length,) = struct.unpack_from("<I", frame)
     header: dict[str, Any] = json.loads(frame[4 : 4 + length])
     offset = 4 + length
     outputs: dict[str, np.ndarray] = {}
-    layers: list[Layer] = []
+    layers: list[KeptLayer] = []
     for tensor in header["tensors"]:
         dtype = np.dtype(tensor["dtype"])
         count = tensor["bytes"] // dtype.itemsize
         value = np.frombuffer(frame, dtype, count, offset).reshape(tensor["shape"]).copy()
         offset += tensor["bytes"]
         if "layer" in tensor:
-            layers.append(Layer(tensor["layer"], tensor["name"], value))
+            layers.append(KeptLayer(tensor["layer"], tensor["name"], value))
         else:
             outputs[tensor["name"]] = value
-    return Result(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))
+    return FrameResult(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))

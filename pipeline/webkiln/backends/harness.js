@@ -12,7 +12,7 @@ export function decode(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   let offset = 4 + length;
-  const values = {}, shapes = {};
+  const values = Object.create(null), shapes = Object.create(null);
   for (const { name, dtype, shape, bytes } of header.tensors) {
     shapes[name] = shape;
     values[name] = new ARRAYS[dtype](buffer.slice(offset, offset + bytes));

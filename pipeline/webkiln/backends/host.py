@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln import canonical
 from webkiln.backends import frame, node
-from webkiln.backends.frame import Result
+from webkiln.backends.frame import FrameResult
 from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS
 
@@ -43,7 +43,7 @@ def run_bundle(
     layers: bool = False,
     worker: bool = True,
     timeout: float = 600.0,
-) -> list[Result]:
+) -> list[FrameResult]:
     """Run the bundle once on each input set, each from the initial states, in one session of the host."""
     if host not in HOSTS:
         raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")

@@ -1,5 +1,5 @@
 """Plain JavaScript: named scalar accumulators over typed arrays, works everywhere."""
 
-from webkiln.nest.facts import Facts
+from webkiln.nest.target import Target
 
-FACTS = Facts(backend="js", width=1, shapes=((4, 4),), dot=(2, 4), map_lanes=4, packs=False)
+TARGET = Target(backend="js", width=1, shapes=((4, 4),), dot=(2, 4), map_lanes=4, packs=False)

@@ -1,7 +1,7 @@
 """Every backend by name, best first."""
 
 from webkiln.backends import js, wasm, webgl, webgpu
-from webkiln.nest.facts import Facts
+from webkiln.nest.target import Target
 
-FACTS: dict[str, Facts] = {"webgpu": webgpu.FACTS, "wasm": wasm.FACTS, "webgl": webgl.FACTS, "js": js.FACTS}
+TARGETS: dict[str, Target] = {"webgpu": webgpu.TARGET, "wasm": wasm.TARGET, "webgl": webgl.TARGET, "js": js.TARGET}
 VARIANTS: dict[str, tuple[str, ...]] = {"webgpu": (), "wasm": wasm.VARIANTS, "webgl": (), "js": ()}

@@ -40,7 +40,7 @@ HELP = (
 
 
 @dataclass(frozen=True, slots=True)
-class Toolchain:
+class Compilers:
     emcc: str
     linker: str
     environment: tuple[tuple[str, str], ...]
@@ -59,7 +59,7 @@ def programs() -> dict[str, Path]:
 
 
 @lru_cache(maxsize=1)
-def find() -> Toolchain:
+def find() -> Compilers:
     """emcc and the wasm-ld that belongs to it; ToolError says what to install."""
     found = programs()
     if "emcc" not in found:
@@ -72,7 +72,7 @@ def find() -> Toolchain:
         environment = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version}
         if Path("/usr/share/nodejs").is_dir():
             environment["NODE_PATH"] = "/usr/share/nodejs"
-    return Toolchain(str(found["emcc"]), str(found["wasm-ld"]), tuple(environment.items()))
+    return Compilers(str(found["emcc"]), str(found["wasm-ld"]), tuple(environment.items()))
 
 
 def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str) -> None:

@@ -1,7 +1,7 @@
 """WebGPU: an invocation for each chunk of points, four float lanes; everything lies in one buffer of 32-bit words."""
 
-from webkiln.nest.facts import WORDS, Facts
+from webkiln.nest.target import WORDS, Target
 
-FACTS = Facts(
+TARGET = Target(
     backend="webgpu", width=4, shapes=((4, 4),), dot=(4, 4), map_lanes=4, packs=True, threads=True, group=64, storage=WORDS,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from webkiln import canonical
 from webkiln.build.engine import Engine
-from webkiln.build.graph import COMPILERS, LINKERS, Choice, ModelGraph
+from webkiln.build.graph import COMPILERS, LINKERS, ModelGraph, Selection
 from webkiln.build.names import VARIANTS
 from webkiln.build.tools import find
 from webkiln.errors import ToolError
@@ -40,6 +40,6 @@ def missing_compilers() -> list[str]:
     return missing
 
 
-def buildable(engine: Engine, graph: ModelGraph, choice: Choice) -> bool:
+def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> bool:
     """Whether a bundle can have its wasm backend here: by compilers, or from the cache."""
     return "wasm" not in choice.backends or not missing_compilers() or all(engine.available(graph.link(v, choice)) for v in VARIANTS)

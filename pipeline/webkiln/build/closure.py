@@ -20,7 +20,7 @@ Closure = tuple[dict[str, str], frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """One first-party file: its name in keys, its digest, the first-party files and third-party modules it imports, its data."""
 
     name: str
@@ -37,7 +37,7 @@ class Closures:
         self._share = share
         self._digests = digests
         self._package = share.package.name
-        self._sources: dict[Path, Source] = {}
+        self._sources: dict[Path, SourceFile] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
         self._found: dict[str, list[Path]] = {}
 
@@ -95,7 +95,7 @@ class Closures:
                 todo += source.files
         return files, frozenset(modules)
 
-    def _source(self, path: Path) -> Source:
+    def _source(self, path: Path) -> SourceFile:
         digest = self._digest(path)
         imports, globs = self._imports(path, digest)
         files: list[Path] = []
@@ -107,7 +107,7 @@ class Closures:
             elif top not in sys.stdlib_module_names:
                 modules.add(top)
         data = tuple(item for pattern in globs for item in self._data(pattern))
-        return Source(self._name(path), digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
+        return SourceFile(self._name(path), digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
 
     def _data(self, pattern: str) -> Iterator[tuple[str, str]]:
         root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root

@@ -1,7 +1,6 @@
 """From a graph in memory to a bundle, in the spelling of the original system."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,10 +12,11 @@ from webkiln.build.action import Folder, Input, Local
 from webkiln.build.backends import present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import Share
 from webkiln.build.structure import write_blobs, write_structure
+from webkiln.frontends.arrays import Weight
 from webkiln.ir.graph import Graph
 from webkiln.recipe import BACKENDS, ENCODINGS, PathSource, Recipe, choose
 
@@ -55,7 +55,7 @@ class Descriptor:
         with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
             write_graph(self._graph, Path(scratch))
             recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
-            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Choice(backends, self._encoding))
+            action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Selection(backends, self._encoding))
             engine.check_folder(folder, bundle_files(backends), force=force)
             engine.publish(action, "bundle/", folder, force=force)
 
@@ -70,19 +70,12 @@ def generate_descriptor(
     return Descriptor(backend, graph, encoding, labels, operators)
 
 
-@dataclass(frozen=True)
-class Blob:
-    digest: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
 def write_graph(graph: Graph, folder: Path) -> None:
     """Write graph.json, weights.json and weights/, as the stages convert and load do."""
     weights, blobs = {}, {}
     for slot, array in graph.weights.items():
         data = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        blob = Blob(canonical.digest(data.tobytes()), array.dtype.name, array.shape)
+        blob = Weight(slot, canonical.digest(data.tobytes()), array.dtype.name, array.shape)
         weights[slot], blobs[blob.digest] = blob, array
     write_structure(graph, weights, folder / "graph.json", folder / "weights.json")
     write_blobs(blobs, folder / "weights")

@@ -21,9 +21,9 @@ from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.progress import Progress, Silent
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import stamp
-from webkiln.build.sandbox import Item, MissingInput, Tree, collect, lay_out, sandbox
+from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, sandbox
 from webkiln.build.share import Share, share
-from webkiln.build.state import State
+from webkiln.build.state import TreeState
 from webkiln.build.tools import Toolchain
 from webkiln.errors import OutputError, RecipeError, ToolError, UserError
 
@@ -46,7 +46,7 @@ class Engine:
         progress: Progress | None = None,
     ) -> None:
         self.share = shared or share()
-        self.state = State(state.absolute())
+        self.state = TreeState(state.absolute())
         self.cache = ActionCache(cache or cache_folder())
         self.progress = progress or Silent()
         self._executor = executor
@@ -299,16 +299,16 @@ class Engine:
             return None
         if not value.path.endswith("/"):
             blob = result.outputs[value.path]
-            return {"": Item(blob.sha256, blob, value.action)}
+            return {"": InputFile(blob.sha256, blob, value.action)}
         return {
-            path.removeprefix(value.path): Item(blob.sha256, blob, value.action)
+            path.removeprefix(value.path): InputFile(blob.sha256, blob, value.action)
             for path, blob in result.outputs.items()
             if path.startswith(value.path) and fnmatchcase(path.removeprefix(value.path), value.pattern)
         }
 
-    def _local(self, path: Path) -> Item:
+    def _local(self, path: Path) -> InputFile:
         try:
-            return Item(self._digests.digest(path), local=path)
+            return InputFile(self._digests.digest(path), local=path)
         except OSError as error:
             raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
 

@@ -19,7 +19,7 @@ BROWSER_TOOLS = {"chromium": ("chromium",), "node": ("node",)}
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """One encoding of a model for some backends; with `layers` every layer's output is kept for inspection."""
 
     backends: tuple[str, ...]
@@ -101,35 +101,35 @@ class ModelGraph:
             last = Product(action, "graph.json")
         return last
 
-    def lower(self, backend: str, choice: Choice) -> Action:
+    def lower(self, backend: str, choice: Selection) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
         inputs = {"graph.json": self.optimize(), **self._operators()}
         return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self.recipe.operators)
 
-    def generate(self, backend: str, choice: Choice) -> Action:
+    def generate(self, backend: str, choice: Selection) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
         detail, params = f":{backend}{choice.suffix}", {"backend": backend}
         return self._add("generate", detail, inputs, ("code/",), params)
 
-    def compile(self, variant: str, choice: Choice) -> Action:
+    def compile(self, variant: str, choice: Selection) -> Action:
         """One object per C file, each cached on its own and shared between models."""
         inputs = {"sources/": Product(self.generate("wasm", choice), "code/", "*.c")}
         detail, each = f":wasm:{variant}{choice.suffix}", Each("sources/", "objects/", ".o")
         return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
 
-    def link(self, variant: str, choice: Choice) -> Action:
+    def link(self, variant: str, choice: Selection) -> Action:
         inputs = {
             "objects/": Product(self.compile(variant, choice), "objects/"),
             "program.json": Product(self.lower("wasm", choice), "program.json"),
         }
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
-    def pack(self, choice: Choice) -> Action:
+    def pack(self, choice: Selection) -> Action:
         inputs = {"graph.json": self.optimize(), **self._operators(), **self.weights()}
         outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
         return self._add("pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators)
 
-    def bundle(self, choice: Choice) -> Action:
+    def bundle(self, choice: Selection) -> Action:
         pack = self.pack(choice)
         inputs = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
         variants = VARIANTS if "wasm" in choice.backends else ()
@@ -168,7 +168,7 @@ class ModelGraph:
         }
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
-    def verify(self, choice: Choice, browser: str, backends: Sequence[str] = ()) -> Sequence[Action]:
+    def verify(self, choice: Selection, browser: str, backends: Sequence[str] = ()) -> Sequence[Action]:
         """One action per backend and variant, of `backends` where they are given, else of all that the bundle has."""
         reference, bundle = self.reference(), self.bundle(choice)
         inputs = {
@@ -186,7 +186,7 @@ class ModelGraph:
                 found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=tools, timeout=1800))
         return found
 
-    def report(self, choice: Choice, browsers: Sequence[str], backends: Sequence[str] = ()) -> Action:
+    def report(self, choice: Selection, browsers: Sequence[str], backends: Sequence[str] = ()) -> Action:
         results = [action for browser in browsers for action in self.verify(choice, browser, backends)]
         inputs: dict[str, Input] = {f"result.{n}.json": Product(action, "result.json") for n, action in enumerate(results)}
         inputs["bundle/"] = Product(self.bundle(choice), "bundle/")
@@ -220,7 +220,8 @@ class ModelGraph:
 
     def _sizes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
-        return {"dims": dict(self.recipe.dims), "input_shapes": shapes}
+        values = {"values": dict(self.recipe.values)} if self.recipe.values else {}
+        return {"dims": dict(self.recipe.dims), "input_shapes": shapes, **values}
 
     def _source_name(self) -> str:
         match self.recipe.source:

@@ -15,7 +15,7 @@ from webkiln.errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class InputFile:
     """A file of an input: its digest, and where its bytes are: a blob made by `producer`, or a `local` file."""
 
     sha256: str
@@ -24,7 +24,7 @@ class Item:
     local: Path | None = None
 
 
-Tree = Mapping[str, Item]
+Tree = Mapping[str, InputFile]
 
 
 class MissingInput(Exception):

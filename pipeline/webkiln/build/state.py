@@ -21,7 +21,7 @@ class Manifest:
     reads: tuple[str, ...] = ()
 
 
-class State:
+class TreeState:
     """One folder per tree; every file in it can be deleted at any time at the cost of looking results up again."""
 
     def __init__(self, root: Path) -> None:

@@ -2,23 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from webkiln import canonical
+from webkiln.frontends.arrays import Weight
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
 from webkiln.ir.types import Array
-
-
-class Weight(Protocol):
-    @property
-    def digest(self) -> str: ...
-    @property
-    def dtype(self) -> str: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
 
 
 def write_structure(graph: Graph, weights: Mapping[str, Weight], graph_file: Path, weights_file: Path) -> None:

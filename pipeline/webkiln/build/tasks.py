@@ -26,7 +26,7 @@ from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
 from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import BROWSERS, Choice, ModelGraph
+from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.names import REPORT, bundle_files
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError, VerificationError, WebkilnError
@@ -57,7 +57,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
         """Look at everything that will be published before anything is built for it."""
-        self._ends: list[tuple[Step, str]] = []
+        self._ends: list[tuple[DoitTask, str]] = []
         self._failed = False
         steps = list(_steps(tasks, selected_tasks))
         try:
@@ -80,7 +80,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
         if "step" in (task.meta or {}):
             self._tell(task.meta["step"], "written")
 
-    def _tell(self, step: "Step", what: str) -> None:
+    def _tell(self, step: "DoitTask", what: str) -> None:
         if step.folder is not None and step.role:
             self._ends.append((step, what))
 
@@ -159,7 +159,7 @@ def _weighted(recipe: Recipe, weights: str | None) -> Recipe:
     return with_parameters(recipe, {"weights": weights}) if weights is not None and takes else recipe
 
 
-def destination(model: str, choice: Choice) -> Path:
+def destination(model: str, choice: Selection) -> Path:
     """`dist/<model>`, or `dist/<model>-<encoding>`, and `-layers` where layers are kept."""
     return Path("dist") / (model + choice.suffix.replace(":", "-"))
 
@@ -185,18 +185,18 @@ def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
         for action in graph.actions():
             if action.stage == "verify" and action.params["variant"]:
                 groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
-            yield Step(engine, action, places.get(action.task), layered.get(action.task), variables.force).task()
+            yield DoitTask(engine, action, places.get(action.task), layered.get(action.task), variables.force).task()
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
     yield {"basename": "build", "doc": "build the bundles of all models, or of model=NAME", "actions": None, "task_dep": bundles}
 
 
-def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Choice:
+def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Selection:
     """What is built in one encoding. Where compilers are missing, and the cache has no result of theirs, wasm is left out unless it was asked for."""
     recipe = graph.recipe
-    folder = destination(recipe.name, Choice((), encoding, variables.layers))
-    choice = Choice(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
+    folder = destination(recipe.name, Selection((), encoding, variables.layers))
+    choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
     others = tuple(backend for backend in choice.backends if backend != "wasm")
     if not others or "wasm" in (variables.backends or ()) or buildable(engine, graph, choice):
         return choice
@@ -204,7 +204,7 @@ def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variabl
     return replace(choice, backends=others)
 
 
-def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["Step"]:
+def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitTask"]:
     """The steps that the selected tasks need."""
     todo, seen = list(selected), set()
     while todo:
@@ -217,7 +217,7 @@ def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["Step"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Step:
+class DoitTask:
     """An action as a doit task; `folder` is where its outputs are published, if they are. `layered` is what verifies the same bundle with its
     layers kept, to tell where one that fails goes wrong."""
 
@@ -324,7 +324,7 @@ class Info(DoitInfo):  # type: ignore[misc]  # doit has no types
         return status
 
 
-class Graph(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+class GraphCommand(DoitCmdBase):  # type: ignore[misc]  # doit has no types
     """`doit graph [TASK ...]`"""
 
     name = "graph"
@@ -359,7 +359,7 @@ class Why(DoitCmdBase):  # type: ignore[misc]  # doit has no types
         known = {task.name: task for task in self.task_list if task.meta}
         if len(pos_args) != 1:
             return _fail("doit why takes the name of one task; doit list --all shows them")
-        step: Step = _known(known, pos_args[0]).meta["step"]
+        step: DoitTask = _known(known, pos_args[0]).meta["step"]
         latest = step.engine.state.keys(pos_args[0])
         now = step.engine.document(step.action)
         if now is not None and now not in latest[:1]:

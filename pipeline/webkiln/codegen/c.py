@@ -53,6 +53,7 @@ def _by_type() -> dict[tuple[str, str], str]:
         rows |= {(op, type_): f"__builtin_{name}{letter}({{0}})" for op, name in builtins.items()}
         rows |= {(op, type_): f"wk_{op}{SUFFIX[type_]}({{0}}, {{1}})" for op in ("min", "max", "pow")}
         rows["sign", type_] = f"wk_sign{SUFFIX[type_]}({{0}})"
+    rows["turn", FLOAT] = "wk_turn({0})"
     return rows | {(op, DOUBLE): f"wk_{op}_64({{0}})" for op in ("exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf")}
 
 

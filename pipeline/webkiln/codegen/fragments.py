@@ -164,6 +164,11 @@ class Fragments(Points):
         vector = self.known(self.key(expr, t, 0, "vector")) if self.vector in self.depends[expr] else None
         return super().scalar(expr, t, v) if vector is None else self.simd.lane(vector, v, expr.type)
 
+    def is_known(self, expr: Expr, t: int, v: int, form: str) -> bool:
+        if form == "scalar" and self.simd is not None and self.vector in self.depends[expr] and super().is_known(expr, t, 0, "vector"):
+            return True
+        return super().is_known(expr, t, v, form)
+
     def vector_value(self, expr: Expr, t: int, v: int) -> str:
         assert self.simd is not None
         if expr.op == "load" and self.vector is not None and self.run_of(expr) == self.vector:
@@ -172,6 +177,7 @@ class Fragments(Points):
         found = self.known(self.key(expr, t, v, "vector"))
         if not lanewise or found is not None:
             return found or super().vector_value(expr, t, v)
+        self.operands_first(expr, t, v, "vector", self.vector_value)
         args = [self.vector_value(item, t, v) for item in expr.args]
         each = [
             self.dialect.scalar(expr, [self.simd.lane(item, lane, expr.type) for item in args]) if args else self.scalar(expr, t, lane)

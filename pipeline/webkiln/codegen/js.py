@@ -27,7 +27,7 @@ SCALAR = {
     "and": "{0} && {1}", "or": "{0} || {1}", "not": "!{0}", "isnan": "{0} !== {0}", "select": "{0} ? {1} : {2}",
     "sqrt": "Math.sqrt({0})", "floor": "Math.floor({0})", "ceil": "Math.ceil({0})", "trunc": "Math.trunc({0})", "rint": "wk_rint({0})",
     "exp": "Math.exp({0})", "log": "Math.log({0})", "log1p": "Math.log1p({0})", "expm1": "Math.expm1({0})",
-    "sin": "Math.sin({0})", "cos": "Math.cos({0})", "tanh": "Math.tanh({0})", "pow": "wk_pow({0}, {1})", "erf": "wk_erf({0})",
+    "sin": "Math.sin({0})", "cos": "Math.cos({0})", "tanh": "Math.tanh({0})", "pow": "wk_pow({0}, {1})", "turn": "wk_turn({0})", "erf": "wk_erf({0})",
     "abs": "Math.abs({0})", "sign": "Math.sign({0})", "min": "Math.min({0}, {1})", "max": "Math.max({0}, {1})",
 }  # fmt: skip
 FLOATS = {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "neg": "-{0}"}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.codegen.dialect import Sequential
 from webkiln.nest.expr import Expr
-from webkiln.nest.procedure import Procedure, Set, Statement, Store, While
+from webkiln.nest.procedure import Procedure, Set, Statement, StoreElement, While
 
 
 def body(procedure: Procedure, dialect: Sequential) -> list[str]:
@@ -29,7 +29,7 @@ class _Printer:
     def statement(self, item: Statement) -> list[str]:
         if isinstance(item, Set):
             return [f"{item.name} = {self.value(item.value)};"]
-        if isinstance(item, Store):
+        if isinstance(item, StoreElement):
             name, operand = self.operands[len(self.procedure.inputs) + item.output]
             return [self.dialect.store(operand, name, self.value(item.index), self.value(item.value))]
         if isinstance(item, While):

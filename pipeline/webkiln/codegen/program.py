@@ -11,8 +11,8 @@ from webkiln.nest import procedure as procedures
 from webkiln.nest import written
 from webkiln.plan import kernel as kernels
 
-Writer = Callable[[dict[str, Any], Sources, Templates, Path], None]
-WRITERS: dict[str, Writer] = {"wasm": write_wasm.write, "js": write_js.write, "webgpu": write_webgpu.write, "webgl": write_webgl.write}
+CodeWriter = Callable[[dict[str, Any], Sources, Templates, Path], None]
+WRITERS: dict[str, CodeWriter] = {"wasm": write_wasm.write, "js": write_js.write, "webgpu": write_webgpu.write, "webgl": write_webgl.write}
 
 
 def write_code(program: dict[str, Any], templates: Templates, folder: Path) -> None:

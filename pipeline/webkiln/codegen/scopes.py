@@ -9,7 +9,7 @@ from webkiln.nest.expr import Expr
 
 
 @dataclass(slots=True)
-class Block:
+class OpenScope:
     """One open scope: declarations first, then statements."""
 
     declarations: list[str] = field(default_factory=list)
@@ -25,19 +25,19 @@ class Scopes:
 
     def __init__(self, dialect: Dialect, depends: dict[Expr, frozenset[str]]) -> None:
         self.dialect, self.depends = dialect, depends
-        self.blocks: list[Block] = []
+        self.blocks: list[OpenScope] = []
         self.levels: dict[str, int] = {}
         self.names = 0
 
     @contextmanager
-    def block(self) -> Iterator[Block]:
-        opened = Block()
+    def block(self) -> Iterator[OpenScope]:
+        opened = OpenScope()
         self.blocks.append(opened)
         yield opened
         self.blocks.pop()
 
     @property
-    def here(self) -> Block:
+    def here(self) -> OpenScope:
         return self.blocks[-1]
 
     @contextmanager

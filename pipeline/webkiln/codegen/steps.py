@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webkiln.ir import dim
-from webkiln.ir.notation import parse_size, size_from_json, size_to_json
+from webkiln.ir.notation import size_from_json, size_to_json
 from webkiln.ir.types import itemsize
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
@@ -105,17 +105,24 @@ def described(program: dict[str, Any]) -> str:
         sized = [{**item, "shape": list(map(size_from_json, item["shape"])), "offset": size_from_json(item["offset"])} for item in items]
         return [{key: item[key] for key in (*keys, "dtype", "storage", "shape", "offset")} for item in sized]
 
+    def sized(item: dict[str, Any]) -> dict[str, Any]:
+        return {"text": item["text"], "size": size_from_json(item["size"])}
+
     layout = {
         "memory": size_from_json(program["memory"]),
         "inputs": tensors(program["inputs"], "name"),
         "outputs": tensors(program["outputs"], "name"),
         "layers": tensors(program["layers"], "layer", "variable"),
-        "guards": [{"layer": guard["layer"], "text": guard["size"], "size": parse_size(guard["size"])} for guard in program["guards"]],
+        "guards": [
+            sized(guard) | {"layer": guard["layer"]} | ({"equals": sized(guard["equals"])} if "equals" in guard else {})
+            for guard in program["guards"]
+        ],
     }
     if "buffers" in program:
         layout["buffers"] = [size_from_json(buffer["elements"]) for buffer in program["buffers"]]
     value = {
         "placeholders": program["placeholders"],
+        **({"residues": program["residues"]} if program["residues"] else {}),
         "loaded": program["loaded"],
         "states": program["states"],
         "staging": program["staging"],

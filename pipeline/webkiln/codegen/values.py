@@ -4,7 +4,7 @@ Every subexpression is computed at the loop level of its deepest variable, once 
 wrong by computing early).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from webkiln.codegen.dialect import Dialect
@@ -16,6 +16,8 @@ from webkiln.plan.kernel import Kernel
 
 PRODUCED = "result"
 """The level of what is known after the reduction."""
+LEAVES = frozenset({"const", "arg", "axis", "acc", "accindex"})
+SHIFTS = frozenset({"shl", "shr"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,28 @@ class Values(Scopes):
         names = self.depends[expr]
         return (expr, t if self.tile in names else 0, v if self.vector in names else 0, form)
 
+    def operands_first(self, expr: Expr, t: int, v: int, form: str, value: Callable[[Expr, int, int], str]) -> None:
+        """Compute what is below an operation and has no name yet, the deepest first: expressions may be deeper than Python's stack."""
+        stack, seen = [expr], {expr}
+        while stack:
+            waiting = [item for item in self.operands(stack[-1], form) if item not in seen and not self.is_known(item, t, v, form)]
+            seen.update(waiting)
+            if waiting:
+                stack += reversed(waiting)
+            elif (item := stack.pop()) is not expr:
+                value(item, t, v)
+
+    def is_known(self, expr: Expr, t: int, v: int, form: str) -> bool:
+        return self.known(self.key(expr, t, v, form)) is not None
+
+    def operands(self, expr: Expr, form: str) -> list[Expr]:
+        """What is named before an operation in that form."""
+        if expr.op == "load" or (form == "vector" and self.vector not in self.depends[expr]):
+            return []
+        if form == "vector":
+            return [item for item in expr.args if item.op != "acc" and not (expr.op in SHIFTS and item.op == "const")]
+        return [item for item in expr.args if item.op not in LEAVES]
+
     def scalar(self, expr: Expr, t: int, v: int) -> str:
         """`expr` for one element: tile offset `t`, vector-axis offset `v`."""
         if expr.op == "const":
@@ -83,6 +107,7 @@ class Values(Scopes):
             return found
         if expr.op == "load":
             return self.bound(expr, key, expr.type, self.load(expr, t, v))
+        self.operands_first(expr, t, v, "scalar", self.scalar)
         args = [self.scalar(item, t, v) for item in expr.args]
         return self.bound(expr, key, expr.type, self.dialect.scalar(expr, args))
 
@@ -100,8 +125,8 @@ class Values(Scopes):
             return self.bound(expr, key, type_, self.simd.splat(self.scalar(expr, t, v), expr.type))
         if expr.op == "load":
             return self.bound(expr, key, type_, self.vector_load(expr, t, v))
-        shift = expr.op in ("shl", "shr")
-        args = [str(item.value) if shift and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
+        self.operands_first(expr, t, v, "vector", self.vector_value)
+        args = [str(item.value) if expr.op in SHIFTS and item.op == "const" else self.vector_value(item, t, v) for item in expr.args]
         return self.bound(expr, key, type_, self.simd.operation(expr, args))
 
     def terms(self, position: int, index: tuple[Expr, ...], t: int, v: int) -> list[Term]:

@@ -31,7 +31,7 @@ SCALAR = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
     "and": "{0} & {1}", "or": "{0} | {1}", "not": "!{0}", "isnan": "wk_isnan({0})", "select": "select({2}, {1}, {0})",
-    "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "round({0})", "sign": "sign({0})",
+    "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "round({0})", "sign": "sign({0})", "turn": "wk_turn({0})",
     "min": "min({0}, {1})", "max": "max({0}, {1})", "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
     "shl": "{0} << u32({1} & 31)", "shr": "{0} >> u32({1} & 31)",
 }  # fmt: skip

@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from webkiln.build import progress
 from webkiln.build.backends import buildable, missing_compilers, present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
@@ -22,6 +23,7 @@ from webkiln.foreign import refuse_foreign
 from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
+    KEYS,
     MODULE,
     SIZE_NAME,
     USUAL_BACKENDS,
@@ -64,6 +66,13 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="a size that an ONNX file names; or another name for it"
     )
+    parser.add_argument(
+        "--value",
+        action="append",
+        default=[],
+        metavar="INPUT=VALUE",
+        help="an input of an ONNX file that is always this: a number or a list",
+    )
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
@@ -80,10 +89,10 @@ def run(options: argparse.Namespace) -> int:
     with Engine(state, progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         backends = recipe.backends
-        if options.backend is None and len(backends) > 1 and not buildable(engine, graph, Choice(backends, encodings[0])):
+        if options.backend is None and len(backends) > 1 and not buildable(engine, graph, Selection(backends, encodings[0])):
             backends = tuple(backend for backend in backends if backend != "wasm")
             print("\n".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
-        places = {output_of(options.output, encoding, encodings): graph.bundle(Choice(backends, encoding)) for encoding in encodings}
+        places = {output_of(options.output, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
             engine.check_folder(output, bundle_files(backends), force=options.force)
         engine.expect(action.task for action in graph.actions() if engine.current(action) is None)
@@ -156,6 +165,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         operators=tuple(path.absolute() for path in options.operators),
         trust_source=options.trust_source,
         dims=_dims(options.dim),
+        values=dict(map(_value, options.value)),
     )
     return with_parameters(checked(recipe, str(options.source)), parameters_of(options))
 
@@ -180,6 +190,16 @@ def _parameter(text: str) -> tuple[str, Any]:
     except tomllib.TOMLDecodeError:
         read = value
     return name, read if isinstance(read, bool | int | float | str) else value
+
+
+def _value(text: str) -> tuple[str, Any]:
+    """An input and its value, as TOML writes numbers, truth values and lists."""
+    name, _, value = text.rpartition("=")
+    with suppress(tomllib.TOMLDecodeError):
+        read = tomllib.loads(f"value = {value}")["value"]
+        if name and KEYS["values"][1]({name: read}):
+            return name, read
+    raise RecipeError(f"--value is {text!r}, expected INPUT=VALUE, such as sr=16000 or scales=[1,1,2,2]")
 
 
 def _dims(texts: Sequence[str]) -> dict[str, int | str]:

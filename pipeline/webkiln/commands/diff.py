@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webkiln import canonical
+from webkiln import canonical, npz
 from webkiln.backends import host
-from webkiln.backends.compare import bound_of, layer_errors, layers_of, read_archive, sets_of
-from webkiln.backends.frame import Layer, Result
+from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
+from webkiln.backends.frame import FrameResult, KeptLayer
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.graph import Choice, ModelGraph
+from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.build import parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.inputs import SAMPLE_SIZE, make_inputs
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--source", type=Path, help="what the bundle was built from; default: the model of its name in models/")
+    parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
@@ -56,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         if against == REFERENCE:
             action = _actions(options, manifest, engine, "the framework's outputs are needed").reference()
             found = engine.run(action).outputs
-            reference, layers = (read_archive(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
+            reference, layers = (npz.read(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
             inputs, outputs, bounds = _reference_sets(reference, options.bound or TOLERANCES[manifest["encoding"]])
         else:
             inputs = make_inputs(*_tables(manifest))
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         if not any(result.layers for result in results.values()):
             print(f"{options.bundle} keeps no layers; they are those of a bundle built anew")
             bundle = Path(scratch) / "bundle"
-            choice = Choice(backends, manifest["encoding"], layers=True)
+            choice = Selection(backends, manifest["encoding"], layers=True)
             engine.publish(_actions(options, manifest, engine, "it keeps no layers").bundle(choice), "bundle/", bundle)
             kept = _run(options, bundle, backend, options.variant, inputs)
         if against != REFERENCE:
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace, bundle: Path, backend: str, variant: str | None, inputs: Sets) -> dict[str, Result]:
+def _run(options: argparse.Namespace, bundle: Path, backend: str, variant: str | None, inputs: Sets) -> dict[str, FrameResult]:
     given = list(inputs.values())
     results = host.run_bundle(bundle, backend, given, host=options.browser, variant=variant, layers=True, timeout=options.timeout)
     return dict(zip(inputs, results, strict=True))
@@ -108,11 +109,11 @@ def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:
     return {f"output {name}": value for name, value in outputs.items()}
 
 
-def _layers(result: Result) -> tuple[Layer, ...]:
-    return tuple(Layer(name, name, value) for name, value in _named(result.outputs).items())
+def _layers(result: FrameResult) -> tuple[KeptLayer, ...]:
+    return tuple(KeptLayer(name, name, value) for name, value in _named(result.outputs).items())
 
 
-def _values(result: Result) -> dict[str, Array]:
+def _values(result: FrameResult) -> dict[str, Array]:
     return {**{layer.layer: layer.value for layer in result.layers}, **_named(result.outputs)}
 
 

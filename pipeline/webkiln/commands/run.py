@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from webkiln import npz
 from webkiln.backends import host
 from webkiln.errors import OutputError, RecipeError, ShapeError, SourceError
 from webkiln.ir import dim
@@ -27,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        return npz.read(path)
     except FileNotFoundError as error:
         raise SourceError(f"{path}: no such file; --inputs takes an .npz file") from error
     except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
@@ -61,7 +61,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
             temporary = Path(file.name)
-            np.savez(file, **dict(arrays))  # type: ignore[arg-type]
+            npz.write(file, arrays)
         temporary.replace(path)
     except OSError as error:
         if temporary is not None:

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
-from math import lcm, prod
+from functools import lru_cache, reduce
+from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Any, Self
 
-from webkiln.errors import ShapeError
+from webkiln.errors import ShapeError, SizeError
 
 if TYPE_CHECKING:
     _Number = int
@@ -30,10 +30,14 @@ COUNTER = re.compile(r"i\d+\Z")
 """The names of the counters of loops, which placeholders cannot have."""
 LATE = re.compile(r"u\d+\Z")
 """The names of sizes that a run finds out."""
+UNIT = re.compile(r"\w+_by(\d+)_*\Z", re.ASCII)
+"""The names of what sizes are multiples of, with how many times."""
 SAMPLE = 64
 """The value of every name where a choice between correct alternatives wants a typical size."""
+SHOWN = 60
+"""The characters of a size that a message prints."""
 
-_guards: ContextVar[list[int] | None] = ContextVar("guards", default=None)
+_guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", default=None)
 
 Monomial = tuple["Atom", ...]
 Terms = Mapping[Monomial, int]
@@ -144,8 +148,8 @@ class Dim(_Number):
 
 def placeholder(name: str) -> int:
     """The size called `name`, at least 1; ShapeError where a size cannot have that name."""
-    if COUNTER.match(name) or LATE.match(name):
-        raise ShapeError(f"{name!r} is the name of a step counter or of a size that runs find out; choose another one for the size")
+    if COUNTER.match(name) or LATE.match(name) or UNIT.match(name):
+        raise ShapeError(f"{name!r} is the name of a step counter or of a size that webkiln finds out; choose another one for the size")
     return _named(name, 1)
 
 
@@ -159,9 +163,19 @@ def late(name: str) -> int:
     return _named(name, 0)
 
 
+def unit(name: str, multiple: int, taken: Iterable[str]) -> int:
+    """A size, at least 1, that the size called `name` is to be so many times."""
+    stem = f"{name}_by{multiple}"
+    while stem in taken:
+        stem += "_"
+    return _named(stem, 1)
+
+
 def named(name: str) -> int:
     """The size of that name, whichever kind it is."""
-    return _named(name, 0) if COUNTER.match(name) or LATE.match(name) else placeholder(name)
+    if COUNTER.match(name) or LATE.match(name):
+        return _named(name, 0)
+    return _named(name, 1) if UNIT.match(name) else placeholder(name)
 
 
 def _named(name: str, low: int) -> int:
@@ -284,10 +298,51 @@ def demand(size: int, message: str) -> None:
         found.append(size)
 
 
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """Two sizes that are equal, or a model does not fit its inputs."""
+
+    a: int
+    b: int
+
+
+def same(a: int, b: int, what: str) -> int:
+    """One of two sizes that must be equal, the shorter one. SizeError where they never are, or nothing could check it before a run; what is neither
+    proven nor refuted is a guard."""
+    if a == b:
+        return a
+    if never_zero(a - b) or any(COUNTER.match(name) or LATE.match(name) for name in names([a, b])):
+        raise SizeError(f"{what}: {shown(a)} and {shown(b)}", (a, b))
+    if (found := _guards.get()) is not None:
+        found.append(Equality(a, b))
+    return min(a, b, key=lambda size: (len(str(size)), str(size)))
+
+
+def all_same(sizes: Iterable[int], what: str) -> int:
+    """The shortest of sizes that must be equal, as `same`."""
+    return reduce(lambda a, b: same(a, b, what), sizes)
+
+
+def never_zero(size: int) -> bool:
+    """Whether a size is 0 for no values of its names, as far as that can be proven."""
+    if not isinstance(size, Dim):
+        return size != 0
+    if reaches(size, 1) or reaches(-1, size):
+        return True
+    terms = _terms(size)
+    constant = terms.pop((), 0)
+    return constant % gcd(*terms.values()) != 0
+
+
+def shown(size: int) -> str:
+    text = str(size)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
 @contextmanager
-def guards() -> Iterator[list[int]]:
-    """The sizes that are demanded inside and not proven."""
-    found: list[int] = []
+def guards() -> Iterator[list[int | Equality]]:
+    """The sizes that are demanded inside, and those that must be equal, which is not proven."""
+    found: list[int | Equality] = []
     token = _guards.set(found)
     try:
         yield found
@@ -363,29 +418,48 @@ def at(size: int, values: Mapping[str, int]) -> int:
 
 
 def _atom_at(atom: Atom, values: Mapping[str, int]) -> int:
-    if atom.op == "name":
-        return values.get(atom.args[0], _free(atom))
-    a, b = (at(arg, values) for arg in atom.args)
-    if atom.op == "floordiv":
+    return values.get(atom.args[0], _free(atom)) if atom.op == "name" else applied(atom.op, *(at(arg, values) for arg in atom.args))
+
+
+def applied(op: str, a: int, b: int) -> int:
+    """floordiv, max or min of two sizes."""
+    if op == "floordiv":
         return floordiv(a, b)
     if isinstance(a, Dim) or isinstance(b, Dim):
-        return greatest([a, b]) if atom.op == "max" else least(a, b)
-    return max(a, b) if atom.op == "max" else min(a, b)
+        return greatest([a, b]) if op == "max" else least(a, b)
+    return max(a, b) if op == "max" else min(a, b)
 
 
 def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]) -> None:
     """Add to `values` what names must be for sizes to be those of `actual`; ShapeError where they cannot."""
     for size, number in zip(declared, actual, strict=True):
         rest = at(size, values)
-        if isinstance(rest, Dim) and NAME.match(str(rest)) and number >= (0 if LATE.match(str(rest)) else 1):
-            values[str(rest)] = number
+        name, factor, constant = _linear(rest)
+        value, odd = divmod(number - constant, factor)
+        if name and not odd and value >= (0 if LATE.match(name) else 1):
+            values[name] = value
         elif rest != number:
             raise ShapeError(f"a size is {size}, got {number}")
 
 
+def _linear(size: int) -> tuple[str, int, int]:
+    """(name, factor, constant) of a multiple of one name and a number; the name is empty where it is none."""
+    terms = _terms(size)
+    constant = terms.pop((), 0)
+    ((monomial, factor),) = terms.items() if len(terms) == 1 else [((), 1)]
+    is_name = len(monomial) == 1 and monomial[0].op == "name"
+    return (str(monomial[0].args[0]) if is_name else "", factor, constant)
+
+
 def sampled(size: int) -> int:
     """A typical value, for choices among correct alternatives."""
-    return at(size, dict.fromkeys(names([size]), SAMPLE))
+    return at(size, {name: typical(name, SAMPLE) for name in names([size])})
+
+
+def typical(name: str, sample: int) -> int:
+    """A sample of a size for which sizes by name have that sample."""
+    match = UNIT.match(name)
+    return max(sample // int(match[1]), 1) if match else sample
 
 
 def rounded_up(size: int, alignment: int, coefficient: int | None = None) -> int:

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from webkiln import canonical
 from webkiln.errors import InternalError
 from webkiln.ir.axis import Order
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.types import Array, Type
+from webkiln.ir.types import Array, Type, itemsize
 
 Attributes = Mapping[str, Any]
 INLINE_ELEMENTS = 1024
+"""The most elements of a constant that are written where it is declared; the bytes of a larger one lie apart, by their digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,60 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
-    """A small literal that is part of the structure: row-major values."""
+class Guard:
+    """Two sizes that a layer needs equal, which is checked when placeholders are set."""
 
-    values: tuple[int | float | bool, ...]
+    layer: str
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Residues:
+    """What a size of the user must leave when divided by `period`, because layers need it so. Where that is one number, the graph is written
+    over `unit`: the size is `period` times that, and `offset` more."""
+
+    name: str
+    period: int
+    rests: tuple[int, ...]
+    unit: str
+    layers: tuple[str, ...]
+
+    @property
+    def offset(self) -> int:
+        return self.rests[0] - self.period if self.rests[0] else 0
+
+    def __str__(self) -> str:
+        first, *others = self.rests
+        text = f"{first} more than a multiple of {self.period}" if first else f"a multiple of {self.period}"
+        return "".join([text, *(f", or {rest} more" for rest in others)])
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal that is part of the structure: row-major values, or, where there are many, the digest of their bytes, which are little-endian.
+    Without its bytes, as the text form leaves it, a constant has no value."""
+
+    values: tuple[int | float | bool, ...] = ()
+    digest: str = ""
+    data: bytes = field(default=b"", compare=False, repr=False)
+
+    @property
+    def is_scalar(self) -> bool:
+        return len(self.values) == 1
+
+    def elements(self, type_: Type) -> int:
+        """How many there are; as many as its type says where the bytes are not here."""
+        if not self.digest:
+            return len(self.values)
+        return len(self.data) // itemsize(type_.dtype) if self.data else type_.size
 
     def value(self, type_: Type) -> Array:
-        return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
+        if not self.digest:
+            return np.array(self.values, dtype=type_.dtype).reshape(type_.shape)
+        if not self.data and type_.size:
+            raise InternalError(f"the bytes of the constant {self.digest} are not here")
+        return np.frombuffer(self.data, np.dtype(type_.dtype).newbyteorder("<")).astype(type_.dtype).reshape(type_.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +145,8 @@ class Graph:
     slots: frozenset[str] = frozenset()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     states: tuple[State, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    residues: tuple[Residues, ...] = ()
     weights: Mapping[str, Array] = field(default_factory=dict, compare=False, repr=False)
 
     def type(self, name: str) -> Type:
@@ -119,7 +170,7 @@ class Graph:
             yield state.output
 
     def constant(self, name: str) -> Array | None:
-        """The value of an inline constant, or None."""
+        """The value of a constant, or None."""
         if name not in self.constants:
             return None
         return self.constants[name].value(self.type(name))
@@ -153,6 +204,7 @@ def is_fixed(node: Node, known: Container[str], variables: Mapping[str, Variable
 
 
 def make_constant(value: Array) -> Constant:
-    if value.size > INLINE_ELEMENTS:
-        raise InternalError(f"a constant of {value.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
-    return Constant(tuple(value.ravel().tolist()))
+    if value.size <= INLINE_ELEMENTS:
+        return Constant(tuple(value.ravel().tolist()))
+    data = np.ascontiguousarray(value, value.dtype.newbyteorder("<")).tobytes()
+    return Constant(digest=canonical.digest(data), data=data)

@@ -17,10 +17,10 @@ class Edit:
     constants: Mapping[str, Constant] = field(default_factory=dict)
 
 
-Rule = Callable[["View", Node], Edit | None]
+Rule = Callable[["GraphView", Node], Edit | None]
 
 
-class View:
+class GraphView:
     """What a rule may ask about the graph that it matches in, as the edits so far have left it."""
 
     def __init__(self, graph: Graph) -> None:
@@ -93,7 +93,7 @@ class View:
 def apply(graph: Graph, rule: Rule) -> Graph:
     """Apply `rule` to the nodes in order, again and again until it matches nowhere; it sees the edits made before, and the nodes
     of an edit are matched next."""
-    view = View(graph)
+    view = GraphView(graph)
     nodes = list(graph.nodes)
     changed = True
     while changed:

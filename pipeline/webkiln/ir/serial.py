@@ -1,16 +1,18 @@
 """Graph <-> JSON (`graph.json`). What JSON lacks is tagged: {"float": "inf"}, {"size": "2*T"}, and {"graph": ...} for a graph inside a node."""
 
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
+from webkiln.ir.graph import Constant, Distribution, Graph, Guard, Node, Residues, State, Variable
 from webkiln.ir.notation import parse_size, size_from_json, size_to_json
 from webkiln.ir.types import Type
 
-SCHEMA = "webkiln.graph/1"
+SCHEMA = "webkiln.graph/2"
 
 
 def to_json(graph: Graph) -> dict[str, Any]:
@@ -20,13 +22,18 @@ def to_json(graph: Graph) -> dict[str, Any]:
         "inputs": list(graph.inputs),
         "outputs": [[name, variable] for name, variable in graph.outputs.items()],
         "slots": sorted(graph.slots),
-        "constants": {name: encode(constant.values) for name, constant in graph.constants.items()},
+        "constants": {name: constant_json(constant) for name, constant in graph.constants.items()},
+        "blobs": {
+            constant.digest: b64encode(constant.data).decode() for _, constant in sorted(graph.constants.items()) if constant.digest
+        },
         "states": [[s.name, s.initial, s.input, s.output] for s in graph.states],
         "variables": {name: _variable(variable) for name, variable in graph.variables.items()},
         "nodes": [
             {"op": n.op, "inputs": list(n.inputs), "outputs": list(n.outputs), "attrs": encode(dict(n.attrs)), "layer": n.layer}
             for n in graph.nodes
         ],
+        "guards": [[guard.layer, size_to_json(guard.a), size_to_json(guard.b)] for guard in graph.guards],
+        "residues": [[item.name, item.period, list(item.rests), item.unit, list(item.layers)] for item in graph.residues],
     }  # fmt: skip
 
 
@@ -38,13 +45,27 @@ def from_json(data: dict[str, Any]) -> Graph:
         inputs=tuple(data["inputs"]),
         outputs=dict(data["outputs"]),
         slots=frozenset(data["slots"]),
-        constants={name: Constant(decode(values)) for name, values in data["constants"].items()},
+        constants={name: read_constant(value, data["blobs"]) for name, value in data["constants"].items()},
         states=tuple(State(*state) for state in data["states"]),
         variables={name: _read_variable(name, value) for name, value in data["variables"].items()},
         nodes=tuple(
             Node(n["op"], tuple(n["inputs"]), tuple(n["outputs"]), decode(n["attrs"]), n["layer"]) for n in data["nodes"]
         ),
+        guards=tuple(Guard(layer, size_from_json(a), size_from_json(b)) for layer, a, b in data["guards"]),
+        residues=tuple(Residues(name, period, tuple(rests), unit, tuple(layers)) for name, period, rests, unit, layers in data["residues"]),
     )  # fmt: skip
+
+
+def constant_json(constant: Constant) -> Any:
+    """The values, or {"blob": digest} where the bytes lie apart."""
+    return {"blob": constant.digest} if constant.digest else encode(constant.values)
+
+
+def read_constant(value: Any, blobs: Mapping[str, str]) -> Constant:
+    if isinstance(value, dict):
+        digest = value["blob"]
+        return Constant(digest=digest, data=b64decode(blobs.get(digest, "")))
+    return Constant(decode(value))
 
 
 def encode(value: Any) -> Any:

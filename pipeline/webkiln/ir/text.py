@@ -8,43 +8,69 @@ const two: float32[] = [2.0]
 v: float32[1,8,8,16] N,H,W,C = Conv(image, conv/kernel) {"strides":[1,1]} @conv
 output scores = v
 
-A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the attribute's name and a colon.
+What a size of the user must leave when divided (and the size of the graph that it is then a multiple of), and two sizes that must be equal:
+
+size H: 0 of 32 H_by32@up1, up2
+equal T == S @sum
+
+A graph inside a node, as the body of a Scan, follows its node, indented by two spaces, below the attribute's name and a colon. What a name
+has of white space and of the characters of this notation is percent-encoded, as in URLs; the empty name is `""`.
 """
 
 import json
 import re
 from typing import Any
+from urllib.parse import quote, unquote
 
 from webkiln.errors import InternalError
 from webkiln.ir.axis import parse_order
-from webkiln.ir.graph import Constant, Distribution, Graph, Node, State, Variable
-from webkiln.ir.notation import parse_sizes
-from webkiln.ir.serial import decode, encode
+from webkiln.ir.graph import Constant, Distribution, Graph, Guard, Node, Residues, State, Variable
+from webkiln.ir.notation import parse_size, parse_sizes
+from webkiln.ir.serial import constant_json, decode, encode, read_constant
 from webkiln.ir.types import Type
 
 _NAME = r"[^\s,:()=]+"
+_RESERVED = re.compile(r"""[\s,:;()=@{}%"\x00-\x1f\x7f]+""")
 _TYPED = re.compile(rf"({_NAME}): (\w+)\[([^\]]*)\](?: ([\w,]+))?(?: ~ (\w+)\((.*)\))?$")
+_SIZE = re.compile(r"(\w+): ([\d, ]+) of (\d+) (\w*)@(.*)")
 _NODE = re.compile(r"(.*) = (\w+)\(([^)]*)\)(?: (\{.*\}))?(?: @(.*))?$")
 
 
+def spelled(name: str) -> str:
+    """A name as the text form has it."""
+    return _RESERVED.sub(lambda found: quote(found.group(), safe=""), name) or '""'
+
+
+def _read(name: str) -> str:
+    """The inverse of `spelled`."""
+    return "" if name == '""' else unquote(name)
+
+
 def print_graph(graph: Graph) -> str:
-    lines = [f"graph {graph.name}"]
+    lines = [f"graph {spelled(graph.name)}"]
     lines += [f"input {_typed(graph.variables[name])}" for name in graph.inputs]
     lines += [f"slot {_typed(graph.variables[name])}" for name in sorted(graph.slots)]
     for name in sorted(graph.constants):
-        lines.append(f"const {_typed(graph.variables[name])} = {_json(graph.constants[name].values)}")
+        lines.append(f"const {_typed(graph.variables[name])} = {_text(constant_json(graph.constants[name]))}")
     for state in graph.states:
-        lines.append(f"state {state.name} {state.initial} {state.output} -> {_typed(graph.variables[state.input])}")
+        names = " ".join(map(spelled, (state.name, state.initial, state.output)))
+        lines.append(f"state {names} -> {_typed(graph.variables[state.input])}")
+    for item in graph.residues:
+        lines.append(
+            f"size {spelled(item.name)}: {', '.join(map(str, item.rests))} of {item.period} {item.unit}@{', '.join(map(spelled, item.layers))}"
+        )
+    for guard in graph.guards:
+        lines.append(f"equal {guard.a} == {guard.b} @{spelled(guard.layer)}")
     for node in graph.nodes:
         outputs = "; ".join(_typed(graph.variables[name]) for name in node.outputs)
         inside = {key: value for key, value in node.attrs.items() if isinstance(value, Graph)}
         plain = {key: value for key, value in node.attrs.items() if key not in inside}
         attrs = f" {_json(plain)}" if plain else ""
-        layer = f" @{node.layer}" if node.layer else ""
-        lines.append(f"{outputs} = {node.op}({', '.join(node.inputs)}){attrs}{layer}")
+        layer = f" @{spelled(node.layer)}" if node.layer else ""
+        lines.append(f"{outputs} = {node.op}({', '.join(map(spelled, node.inputs))}){attrs}{layer}")
         for key, body in inside.items():
             lines += [f"  {key}:", *(f"    {line}" for line in print_graph(body).splitlines())]
-    lines += [f"output {name} = {variable}" for name, variable in graph.outputs.items()]
+    lines += [f"output {spelled(name)} = {spelled(variable)}" for name, variable in graph.outputs.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -58,46 +84,72 @@ def parse(text: str) -> Graph:
     states: list[State] = []
     variables: dict[str, Variable] = {}
     nodes: list[Node] = []
+    guards: list[Guard] = []
+    residues: list[Residues] = []
 
     def declare(typed: str) -> str:
-        match = _TYPED.match(typed.strip())
-        if not match:
-            raise InternalError(f"text form: {typed.strip()!r} is not `name: dtype[shape] order`")
-        variable, dtype, shape, order, distribution, parameters = match.groups()
-        sizes = parse_sizes(shape)
-        given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
-        drawn = Distribution(distribution, given) if distribution else None
-        variables[variable] = Variable(variable, Type(dtype, sizes), parse_order(order) if order else None, drawn)
-        return variable
+        variable = _read_variable(typed.strip())
+        variables[variable.name] = variable
+        return variable.name
 
     for line, block in _blocks(text):
         keyword, _, rest = line.partition(" ")
         if keyword == "graph":
-            name = rest
+            name = _read(rest)
         elif keyword == "input":
             inputs.append(declare(rest))
         elif keyword == "slot":
             slots.add(declare(rest))
         elif keyword == "const":
             typed, _, values = rest.partition(" = ")
-            constants[declare(typed)] = Constant(decode(json.loads(values)))
+            constants[declare(typed)] = read_constant(json.loads(values), {})
         elif keyword == "state":
             head, _, typed = rest.partition(" -> ")
-            state, initial, output = head.split()
+            state, initial, output = map(_read, head.split())
             states.append(State(state, initial, declare(typed), output))
+        elif keyword == "size":
+            residues.append(_read_residues(rest))
+        elif keyword == "equal":
+            guards.append(_read_guard(rest))
         elif keyword == "output":
             output, _, variable = rest.partition(" = ")
-            outputs[output] = variable
+            outputs[_read(output)] = _read(variable)
         else:
             match = _NODE.match(line)
             if not match:
                 raise InternalError(f"text form: cannot read {line!r}")
             produced, op, args, attrs, layer = match.groups()
             made = tuple(declare(typed) for typed in produced.split(";"))
-            read = tuple(arg.strip() for arg in args.split(",") if arg.strip())
+            read = tuple(_read(arg.strip()) for arg in args.split(",") if arg.strip())
             inside = {key.removesuffix(":"): parse("\n".join(body)) for key, body in _blocks("\n".join(block))}
-            nodes.append(Node(op, read, made, (decode(json.loads(attrs)) if attrs else {}) | inside, layer or ""))
-    return Graph(name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states))
+            nodes.append(Node(op, read, made, (decode(json.loads(attrs)) if attrs else {}) | inside, _read(layer or "")))
+    return Graph(
+        name, tuple(nodes), variables, tuple(inputs), outputs, frozenset(slots), constants, tuple(states), tuple(guards), tuple(residues)
+    )
+
+
+def _read_variable(typed: str) -> Variable:
+    match = _TYPED.match(typed)
+    if not match:
+        raise InternalError(f"text form: {typed!r} is not `name: dtype[shape] order`")
+    called, dtype, shape, order, distribution, parameters = match.groups()
+    given = tuple((key, json.loads(value)) for key, value in (part.split("=") for part in (parameters or "").split(", ") if part))
+    drawn = Distribution(distribution, given) if distribution else None
+    return Variable(_read(called), Type(dtype, parse_sizes(shape)), parse_order(order) if order else None, drawn)
+
+
+def _read_residues(text: str) -> Residues:
+    match = _SIZE.fullmatch(text)
+    if not match:
+        raise InternalError(f"text form: cannot read {text!r} as `name: rests of period unit@layers`")
+    name, rests, period, unit, layers = match.groups()
+    return Residues(_read(name), int(period), tuple(map(int, rests.split(", "))), unit, tuple(map(_read, layers.split(", "))))
+
+
+def _read_guard(text: str) -> Guard:
+    sizes, _, layer = text.partition(" @")
+    a, b = map(parse_size, sizes.split(" == "))
+    return Guard(_read(layer), a, b)
 
 
 def _blocks(text: str) -> list[tuple[str, list[str]]]:
@@ -116,8 +168,12 @@ def _blocks(text: str) -> list[tuple[str, list[str]]]:
 def _typed(variable: Variable) -> str:
     order = f" {variable.order}" if variable.order is not None and len(variable.order) else ""
     drawn = f" ~ {variable.distribution}" if variable.distribution is not None else ""
-    return f"{variable.name}: {variable.type}{order}{drawn}"
+    return f"{spelled(variable.name)}: {variable.type}{order}{drawn}"
 
 
 def _json(value: Any) -> str:
-    return json.dumps(encode(value), sort_keys=True, separators=(",", ":"))
+    return _text(encode(value))
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import all_same, is_symbolic
 
 Array = NDArray[Any]
 DTYPES = (
@@ -59,16 +59,12 @@ class Type:
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The shape that numpy's broadcasting gives; ShapeError where sizes differ and neither is 1. A symbolic size is never repeated."""
+    """The shape that numpy's broadcasting gives; SizeError where sizes differ and neither is 1. A symbolic size is never repeated."""
     given = list(shapes)
     rank = max((len(shape) for shape in given), default=0)
     padded = [(1,) * (rank - len(shape)) + tuple(shape) for shape in given]
     result = []
     for axis, sizes in enumerate(zip(*padded, strict=True)):
-        wide = {size for size in sizes if size != 1}
-        if len(wide) > 1:
-            raise ShapeError(
-                f"shapes {' and '.join(str(list(s)) for s in given)} do not broadcast: axis {axis} has sizes {', '.join(sorted(map(str, wide)))}"
-            )
-        result.append(wide.pop() if wide else 1)
+        wide = [size for size in sizes if size != 1] or [1]
+        result.append(all_same(wide, f"the sizes of axis {axis} differ"))
     return tuple(result)

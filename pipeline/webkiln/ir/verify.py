@@ -8,10 +8,10 @@ from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
 from webkiln.ir.types import Type
 
-Infer = Callable[[Node, Sequence[Type]], tuple[Type, ...]]
+TypeRule = Callable[[Node, Sequence[Type]], tuple[Type, ...]]
 
 
-def verify(graph: Graph, infer: Infer) -> None:
+def verify(graph: Graph, infer: TypeRule) -> None:
     """Raise InternalError for the first rule that `graph` breaks. `infer` is the operators' type rule."""
     checker = _Checker(graph)
     checker.sources()
@@ -44,12 +44,12 @@ class _Checker:
             self.define(name, "slot")
         for name, constant in graph.constants.items():
             self.define(name, "constant")
-            if len(constant.values) != prod(graph.type(name).shape):
-                self.fail(f"constant {name} has {len(constant.values)} values, its type is {graph.type(name)}")
+            if constant.elements(graph.type(name)) != prod(graph.type(name).shape):
+                self.fail(f"constant {name} has {constant.elements(graph.type(name))} values, its type is {graph.type(name)}")
         for state in graph.states:
             self.define(state.input, f"state {state.name}")
 
-    def node(self, node: Node, infer: Infer) -> None:
+    def node(self, node: Node, infer: TypeRule) -> None:
         graph = self.graph
         for name in node.inputs:
             if name not in self.defined:

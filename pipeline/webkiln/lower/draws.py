@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from webkiln.lower.tidy import tidy
-from webkiln.nest.build import Call
+from webkiln.nest.build import NestCall
 from webkiln.nest.expr import Expr, make, walk
 
 
-def draws(call: Call, targets: int) -> list[Call]:
+def draws(call: NestCall, targets: int) -> list[NestCall]:
     """The call, or several that compute its outputs apart."""
     groups: list[list[int]] = []
     for position in range(len(call.outputs)):
@@ -20,12 +20,12 @@ def draws(call: Call, targets: int) -> list[Call]:
     return [call] if len(groups) == 1 else [_part(call, group) for group in groups]
 
 
-def _together(call: Call, a: int, b: int) -> bool:
+def _together(call: NestCall, a: int, b: int) -> bool:
     one, other = call.outputs[a], call.outputs[b]
     return one.shape == other.shape and one.name != other.name and call.nest.outputs[a].index == call.nest.outputs[b].index
 
 
-def _part(call: Call, positions: Sequence[int]) -> Call:
+def _part(call: NestCall, positions: Sequence[int]) -> NestCall:
     """The call with these outputs alone, and the accumulators that they need."""
     nest = call.nest
     outputs = [nest.outputs[position] for position in positions]

@@ -11,20 +11,22 @@ from math import prod
 from webkiln.ir.dim import reaches
 from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import COSTLY, INT, Expr, arg, axis, const, make, rebuild, select, walk
 from webkiln.nest.nest import Loop, Nest, Operand, Output, load_guard, load_index
 
 MAX_LOADS = 8
+MAX_NODES = 256
+"""The largest expressions of two calls that fuse: beyond that little memory traffic is saved, and kernels would grow with the model."""
 CHEAP_OPERATIONS = 2
 
 
-def fuse(calls: Sequence[Call], kept: set[str]) -> list[Call]:
+def fuse(calls: Sequence[NestCall], kept: set[str]) -> list[NestCall]:
     """Fuse until nothing changes; Variables in `kept` are read from outside and stay.
 
     One walk is enough: fusing changes only which call reads what the producer read, and that call is looked at again.
     """
-    work: dict[int, Call] = dict(enumerate(calls))
+    work: dict[int, NestCall] = dict(enumerate(calls))
     writers: dict[str, set[int]] = {}
     readers: dict[str, set[int]] = {}
     for position, call in work.items():
@@ -46,8 +48,8 @@ def fuse(calls: Sequence[Call], kept: set[str]) -> list[Call]:
 
 
 def _fusable(
-    work: Mapping[int, Call], position: int, writers: Mapping[str, set[int]], readers: Mapping[str, set[int]], kept: set[str]
-) -> tuple[int, Call] | None:
+    work: Mapping[int, NestCall], position: int, writers: Mapping[str, set[int]], readers: Mapping[str, set[int]], kept: set[str]
+) -> tuple[int, NestCall] | None:
     """The first producer that fuses with the call at `position`, and both as one call."""
     consumer = work[position]
     for view in consumer.inputs:
@@ -56,15 +58,21 @@ def _fusable(
             continue
         (writer,) = made
         producer = work[writer]
-        if len(producer.outputs) != 1 or _narrows(producer):
+        if len(producer.outputs) != 1 or _narrows(producer) or len(producer.nest.nodes) + len(consumer.nest.nodes) > MAX_NODES:
             continue
         fused = as_epilogue(producer, consumer, view.name) or inlined(producer, consumer, view.name)
         if fused is not None and len(fused.nest.loads) <= MAX_LOADS:
-            return writer, fused
+            return writer, _without_unused_arguments(fused)
     return None
 
 
-def _narrows(call: Call) -> bool:
+def _without_unused_arguments(call: NestCall) -> NestCall:
+    extents = walk(loop.extent for loop in (*call.nest.axes, *call.nest.reduce))
+    used = {expr.value for expr in (*extents, *call.nest.nodes) if expr.op == "arg"}
+    return replace(call, args={name: value for name, value in call.args.items() if name in used})
+
+
+def _narrows(call: NestCall) -> bool:
     """The store rounds or wraps: it holds less than the expression computes."""
     out = call.nest.outputs[0]
     if out.operand.dtype == "bool" or itemsize(out.operand.dtype) == itemsize("float32"):
@@ -77,20 +85,21 @@ def is_map(nest: Nest) -> bool:
     return not nest.reduce and not nest.accumulators
 
 
-def _stores_all(call: Call) -> bool:
+def _stores_all(call: NestCall) -> bool:
     """The single output is stored densely, each element once, in the order of the axes."""
     index = [item for item in call.nest.outputs[0].index if item.op != "const"]
     return index == [axis(loop.axis) for loop in call.nest.axes] and prod(_sizes(call)) == call.outputs[0].type.size
 
 
-def _sizes(call: Call) -> list[int]:
+def _sizes(call: NestCall) -> list[int]:
     return [call.args[loop.extent.value] for loop in call.nest.axes]
 
 
-def imported(call: Call, other: Call) -> Call:
+def imported(call: NestCall, other: NestCall) -> NestCall:
     """Rename axes and arguments so that they cannot meet those of `other`, which may hold renamed ones from an earlier fusion."""
     taken = (*other.args, *(loop.axis for loop in (*other.nest.axes, *other.nest.reduce)))
-    mark = "'" * (1 + max((name.count("'") for name in taken), default=0))
+    latest = max((int(number) for name in taken for number in name.split("'")[1:]), default=0)
+    mark = f"'{latest + 1}"
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "axis":
@@ -120,7 +129,7 @@ def _joined(expr: Expr, first: Sequence[View], second: Sequence[View]) -> tuple[
     return rebuild(expr, change), tuple(views)
 
 
-def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
+def as_epilogue(producer: NestCall, consumer: NestCall, name: str) -> NestCall | None:
     """The producer with the consumer's expression in its epilogue, if every read of `name` is at the consumer's own position."""
     if not is_map(consumer.nest) or len(consumer.outputs) != 1 or not _stores_all(producer):
         return None
@@ -165,10 +174,10 @@ def as_epilogue(producer: Call, consumer: Call, name: str) -> Call | None:
         inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views),
         outputs=(Output(out.operand, value, tuple(index_)),),
     )
-    return Call(nest, views, consumer.outputs, {**producer.args, **consumer.args}, _label(producer, consumer))
+    return NestCall(nest, views, consumer.outputs, {**producer.args, **consumer.args}, _label(producer, consumer))
 
 
-def _positions(producer: Call, consumer: Call) -> dict[str, Expr] | None:
+def _positions(producer: NestCall, consumer: NestCall) -> dict[str, Expr] | None:
     """The consumer's axes as expressions over the producer's: equal sizes, or one axis made of several."""
     mine = list(zip(producer.nest.axes, _sizes(producer), strict=True))
     result: dict[str, Expr] = {}
@@ -205,7 +214,7 @@ def _is_slice(nest: Nest) -> bool:
     return steady and max(map(len, moving), default=0) <= 1 and order == [loop.axis for loop in nest.axes]
 
 
-def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
+def inlined(producer: NestCall, consumer: NestCall, name: str) -> NestCall | None:
     """The consumer with the producer's expression in the place of each read of `name`."""
     if not is_map(producer.nest) or not _stores_all(producer) or (consumer.nest.is_contraction and not _is_slice(producer.nest)):
         return None
@@ -236,7 +245,7 @@ def inlined(producer: Call, consumer: Call, name: str) -> Call | None:
     replacement = {e: at(load_index(e), load_guard(e)) for e in reads}
     nest = consumer.nest.map(replacement.get)
     nest = replace(nest, inputs=tuple(Operand(item.type.dtype, item.type.rank) for item in views))
-    return Call(nest, views, consumer.outputs, {**consumer.args, **producer.args}, _label(producer, consumer))
+    return NestCall(nest, views, consumer.outputs, {**consumer.args, **producer.args}, _label(producer, consumer))
 
 
 def _guarded(expr: Expr, guard: Expr) -> Expr:
@@ -247,5 +256,5 @@ def _guarded(expr: Expr, guard: Expr) -> Expr:
     return make("load", expr.type, (*load_index(expr), condition, other), (expr.value[0], True))
 
 
-def _label(producer: Call, consumer: Call) -> str:
+def _label(producer: NestCall, consumer: NestCall) -> str:
     return producer.layer if producer.layer == consumer.layer else f"{producer.layer}+{consumer.layer}"

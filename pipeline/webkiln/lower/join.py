@@ -4,14 +4,14 @@ Its writers store into that part, its other readers load from it, and the copy i
 dense block, end up in one buffer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from webkiln.ir.dim import reaches
+from webkiln.ir.dim import is_symbolic, reaches
 from webkiln.lower.fuse import imported, is_map
 from webkiln.nest.affine import step
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import INT, Expr, const, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
 
@@ -20,29 +20,43 @@ Box = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartCopy:
     """A call that copies all of one Variable: element [i, j, ...] of `whole` to [i + a, j + b, ...] of `target`."""
 
     whole: View
     target: View
-    call: Call
+    call: NestCall
 
 
-def join(calls: Sequence[Call], kept: set[str], *, apart: bool = False) -> list[Call]:
+def join(calls: Sequence[NestCall], kept: set[str], *, apart: bool = False) -> list[NestCall]:
     """Compute in place what is copied; Variables in `kept` are read from outside and stay. `apart`: a call must not read the Variable that it
     writes, not even another part of it."""
-    work = list(calls)
-    while True:
-        parts = ((number, _part(call)) for number, call in enumerate(work))
-        movable = ((number, part) for number, part in parts if part is not None and _movable(part, number, work, kept))
-        found = next(((number, part) for number, part in movable if not apart or _is_apart(part, number, work)), None)
-        if found is None:
-            return work
-        position, part = found
-        work = [_moved(call, part) for number, call in enumerate(work) if number != position]
+    work = dict(enumerate(calls))
+    parts = {number: part for number, call in work.items() if (part := _part(call)) is not None}
+    mentions: dict[str, set[int]] = {}
+    for number, call in work.items():
+        for view in (*call.inputs, *call.outputs):
+            mentions.setdefault(view.name, set()).add(number)
+    pending = sorted(parts)
+    while pending:
+        position = pending.pop(0)
+        part = parts[position]
+        near = {number: work[number] for number in sorted(mentions[part.whole.name] | mentions[part.target.name])}
+        if not _movable(part, position, near, kept) or (apart and not _is_apart(part, position, near)):
+            continue
+        del work[position], parts[position]
+        changed = mentions.pop(part.whole.name) - {position}
+        mentions[part.target.name] = (mentions[part.target.name] | changed) - {position}
+        for number in changed:
+            work[number] = _moved(work[number], part)
+            parts.pop(number, None)
+            if (moved := _part(work[number])) is not None:
+                parts[number] = moved
+        pending = sorted((mentions[part.target.name] | set(pending)) & parts.keys())
+    return [work[number] for number in sorted(work)]
 
 
-def _part(call: Call) -> Part | None:
+def _part(call: NestCall) -> PartCopy | None:
     nest = call.nest
     if not is_map(nest) or len(call.inputs) != 1 or len(call.outputs) != 1:
         return None
@@ -55,33 +69,33 @@ def _part(call: Call) -> Part | None:
     stored = [loop.axis for item in out.index for loop in nest.axes if step(item, loop.axis) == 1]
     plain = all(item.op in ("axis", "const") for item in load_index(out.value))
     whole = plain and read == order == stored and extents == [size for size in view.shape if size != 1]
-    return Part(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
+    return PartCopy(view, call.outputs[0], call) if whole and _box(call, 0) is not None else None
 
 
-def _movable(part: Part, position: int, calls: Sequence[Call], kept: set[str]) -> bool:
-    """Whether these calls alone mention the Variable, in one shape, and write it before the copy; and whether nothing else writes its part of
+def _movable(part: PartCopy, position: int, calls: Mapping[int, NestCall], kept: set[str]) -> bool:
+    """Whether these calls, all that mention the two Variables, alone mention the Variable, in one shape, and write it before the copy; and whether nothing else writes its part of
     the target."""
     name, target = part.whole.name, part.target.name
     if name in kept or name == target:
         return False
-    mentions = {view for call in calls for view in (*call.inputs, *call.outputs) if view.name == name}
-    writers = [number for number, call in enumerate(calls) if any(view.name == name for view in call.outputs)]
+    mentions = {view for call in calls.values() for view in (*call.inputs, *call.outputs) if view.name == name}
+    writers = [number for number, call in calls.items() if any(view.name == name for view in call.outputs)]
     if mentions != {part.whole} or not writers or max(writers) > position:
         return False
-    boxes = [_box(call, n) for call in calls for n, view in enumerate(call.outputs) if view == part.target]
-    others = [call for call in calls for view in call.outputs if view.name == target and view != part.target]
+    boxes = [_box(call, n) for call in calls.values() for n, view in enumerate(call.outputs) if view == part.target]
+    others = [call for call in calls.values() for view in call.outputs if view.name == target and view != part.target]
     known = [box for box in boxes if box is not None]
-    return not others and len(known) == len(boxes) and all(_apart(a, b) for a, b in combinations(known, 2))
+    return not others and len(known) == len(boxes) and _all_apart(known)
 
 
-def _is_apart(part: Part, position: int, calls: Sequence[Call]) -> bool:
+def _is_apart(part: PartCopy, position: int, calls: Mapping[int, NestCall]) -> bool:
     """Whether no call would read the target while it writes it."""
     names = {part.whole.name, part.target.name}
-    others = (call for number, call in enumerate(calls) if number != position)
+    others = (call for number, call in calls.items() if number != position)
     return not any(names & {view.name for view in call.inputs} and names & {view.name for view in call.outputs} for call in others)
 
 
-def _box(call: Call, output: int) -> Box | None:
+def _box(call: NestCall, output: int) -> Box | None:
     """What an output of a call fills, if it moves by one along at most one axis in each dimension."""
     box = []
     for item in call.nest.outputs[output].index:
@@ -95,7 +109,7 @@ def _box(call: Call, output: int) -> Box | None:
     return tuple(box)
 
 
-def _number(expr: Expr, call: Call) -> int | None:
+def _number(expr: Expr, call: NestCall) -> int | None:
     """The value of an index that depends on arguments alone."""
     if expr.op == "const":
         return int(expr.value)
@@ -109,11 +123,21 @@ def _number(expr: Expr, call: Call) -> int | None:
     return a + b if expr.op == "add" else a - b if expr.op == "sub" else a * b
 
 
+def _all_apart(boxes: Sequence[Box]) -> bool:
+    """Whether no two boxes share an element: mostly because they follow one another in some dimension, else each is compared with each."""
+    for row in zip(*boxes, strict=True):
+        if not any(is_symbolic(size) for place in row for size in place):
+            placed = sorted(row)
+            if all(start + size <= following for (start, size), (following, _) in pairwise(placed)):
+                return True
+    return all(_apart(a, b) for a, b in combinations(boxes, 2))
+
+
 def _apart(a: Box, b: Box) -> bool:
     return any(reaches(y, x + n) or reaches(x, y + m) for (x, n), (y, m) in zip(a, b, strict=True))
 
 
-def _moved(call: Call, part: Part) -> Call:
+def _moved(call: NestCall, part: PartCopy) -> NestCall:
     """The call with the part of the target in the place of the Variable."""
     name = part.whole.name
     if all(view.name != name for view in (*call.inputs, *call.outputs)):

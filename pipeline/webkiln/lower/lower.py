@@ -10,7 +10,7 @@ from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
-from webkiln.nest.build import Call, Lowering, Step, View, calls, inside, map_inside, reads, writes
+from webkiln.nest.build import Lowering, NestCall, Step, View, calls, inside, map_inside, reads, writes
 from webkiln.ops.table import complete, find
 
 VIEWS = frozenset({"Reshape", "Identity"})
@@ -24,7 +24,7 @@ class Lowered:
     roots: Mapping[str, str]
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[NestCall, ...]:
         return tuple(calls(self.steps))
 
 
@@ -77,11 +77,11 @@ def _inlined(
     return _steps(body, body.nodes, views, literals, scope, depth), [views[name] for name in body.outputs.values()]
 
 
-def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[Call], list[Step]]]:
+def _runs(steps: Iterable[Step]) -> Iterator[tuple[list[NestCall], list[Step]]]:
     """Neighbouring calls, which fusion may join, or what stands between them."""
-    for _, group in groupby(steps, lambda step: isinstance(step, Call)):
+    for _, group in groupby(steps, lambda step: isinstance(step, NestCall)):
         members = list(group)
-        yield [step for step in members if isinstance(step, Call)], [step for step in members if not isinstance(step, Call)]
+        yield [step for step in members if isinstance(step, NestCall)], [step for step in members if not isinstance(step, NestCall)]
 
 
 def _crossing(steps: Iterable[Step]) -> set[str]:
@@ -114,10 +114,10 @@ def _fused(steps: Iterable[Step], kept: set[str], *, apart: bool) -> tuple[Step,
 def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:
     result: list[Step] = []
     for step in steps:
-        result += draws(step, targets) if isinstance(step, Call) else [map_inside(step, lambda block: _drawn(block, targets))]
+        result += draws(step, targets) if isinstance(step, NestCall) else [map_inside(step, lambda block: _drawn(block, targets))]
     return tuple(result)
 
 
 def _literals(graph: Graph) -> dict[str, float]:
     """Scalars of the structure are written into the kernels."""
-    return {name: constant.values[0] for name, constant in graph.constants.items() if len(constant.values) == 1}
+    return {name: constant.values[0] for name, constant in graph.constants.items() if constant.is_scalar}

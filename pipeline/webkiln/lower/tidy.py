@@ -5,12 +5,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 from webkiln.nest.affine import step
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import INT, Expr, arg, axis, const, make, rebuild, walk
 from webkiln.nest.nest import Loop, Operand, Output, load_index
 
 
-def tidy(call: Call) -> Call:
+def tidy(call: NestCall) -> NestCall:
     call = _drop_unused_inputs(call)
     call = _squeeze(call)
     while (merged := _merge_one(call)) is not None:
@@ -18,14 +18,14 @@ def tidy(call: Call) -> Call:
     return _rename(call)
 
 
-def _accesses(call: Call) -> list[tuple[tuple[str, int], View, tuple[Expr, ...]]]:
+def _accesses(call: NestCall) -> list[tuple[tuple[str, int], View, tuple[Expr, ...]]]:
     """Every place where a tensor is indexed: (role, position) of the operand, its view, the index."""
     reads = [(("input", e.value[0]), call.inputs[e.value[0]], load_index(e)) for e in call.nest.loads]
     writes = [(("output", n), view, out.index) for n, (view, out) in enumerate(zip(call.outputs, call.nest.outputs, strict=True))]
     return reads + writes
 
 
-def _reindexed(call: Call, inputs: Sequence[tuple[View, Sequence[int]]], outputs: Sequence[tuple[View, Sequence[int]]]) -> Call:
+def _reindexed(call: NestCall, inputs: Sequence[tuple[View, Sequence[int]]], outputs: Sequence[tuple[View, Sequence[int]]]) -> NestCall:
     """Keep, of every operand, the listed dimensions."""
 
     def change(expr: Expr) -> Expr | None:
@@ -48,7 +48,7 @@ def _reindexed(call: Call, inputs: Sequence[tuple[View, Sequence[int]]], outputs
     return replace(call, nest=nest, inputs=tuple(v for v, _ in inputs), outputs=tuple(v for v, _ in outputs))
 
 
-def _drop_unused_inputs(call: Call) -> Call:
+def _drop_unused_inputs(call: NestCall) -> NestCall:
     used = sorted({e.value[0] for e in call.nest.loads})
     position = {old: new for new, old in enumerate(used)}
     nest = call.nest.map(lambda e: make("load", e.type, e.args, (position[e.value[0]], e.value[1])) if e.op == "load" else None)
@@ -60,7 +60,7 @@ def _is_zero(expr: Expr) -> bool:
     return expr.op == "const" and expr.value == 0
 
 
-def _squeeze(call: Call) -> Call:
+def _squeeze(call: NestCall) -> NestCall:
     """Drop dimensions of size 1 that are always indexed by 0."""
     reads: dict[int, list[tuple[Expr, ...]]] = {}
     for expr in call.nest.loads:
@@ -75,7 +75,7 @@ def _squeeze(call: Call) -> Call:
     return _reindexed(call, inputs, outputs)
 
 
-def _merge_one(call: Call) -> Call | None:
+def _merge_one(call: NestCall) -> NestCall | None:
     for loops in (call.nest.axes, call.nest.reduce):
         for outer, inner in pairwise(loops):
             if any(a.combiner in ("argmax", "argmin") for a in call.nest.accumulators) and loops is call.nest.reduce:
@@ -86,11 +86,11 @@ def _merge_one(call: Call) -> Call | None:
     return None
 
 
-def _size(call: Call, loop: Loop) -> int | None:
+def _size(call: NestCall, loop: Loop) -> int | None:
     return call.args[loop.extent.value] if loop.extent.op == "arg" else None
 
 
-def _merge(call: Call, outer: Loop, inner: Loop) -> Call | None:
+def _merge(call: NestCall, outer: Loop, inner: Loop) -> NestCall | None:
     """Make one loop of two where every access moves along them as along one row: (x + outer, inner) in dimensions (d, d + 1), the
     second as long as the inner loop, is x * length + merged."""
     a, b = axis(outer.axis), axis(inner.axis)
@@ -144,7 +144,7 @@ def _with_row(view: View, d: int) -> View:
     return view.reshaped([*view.shape[:d], view[d] * view[d + 1], *view.shape[d + 2 :]])
 
 
-def _mentioned_outside_indices(call: Call, axes: set[Expr]) -> bool:
+def _mentioned_outside_indices(call: NestCall, axes: set[Expr]) -> bool:
     stores = {item for out in call.nest.outputs for item in out.index}
     roots = [root for root in call.nest.roots if root not in stores]
     for expr in walk(roots):
@@ -166,7 +166,7 @@ def _values(roots: Sequence[Expr]) -> set[Expr]:
     return seen
 
 
-def _rename(call: Call) -> Call:
+def _rename(call: NestCall) -> NestCall:
     """Axes a0.. and r0.., arguments p0.. in order of appearance; arguments that nothing reads are dropped."""
     nest = call.nest
     axes = {loop.axis: f"a{i}" for i, loop in enumerate(nest.axes)} | {loop.axis: f"r{i}" for i, loop in enumerate(nest.reduce)}

@@ -12,7 +12,7 @@ from webkiln.ir.types import Type
 from webkiln.nest.expr import INT, UINT, Expr, acc, accindex, apply, arg, axis, bitcast, const, load, select
 from webkiln.nest.nest import COMPUTE, Accumulator, Nest, Operand, Output, check
 from webkiln.nest.nest import Loop as Axis
-from webkiln.nest.procedure import Procedure, Writer
+from webkiln.nest.procedure import Procedure, ProcedureWriter
 from webkiln.nest.written import WrittenKernel, written
 
 
@@ -31,13 +31,13 @@ class View:
         return self.type.shape
 
     def reshaped(self, shape: Sequence[int]) -> "View":
-        if prod(shape) != self.type.size:
+        if dim.never_zero(prod(shape) - self.type.size):
             raise InternalError(f"{self.name}: {self.type} cannot be seen with shape {list(shape)}")
         return View(self.name, Type(self.type.dtype, tuple(shape)))
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class NestCall:
     """A nest applied to Variables, with the values of its arguments."""
 
     nest: Nest
@@ -88,7 +88,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class WhileLoop:
     """Steps done while the bool `condition` holds, at most `bound` times if there is one; `counter` goes from 0. `result`: the late size
     that is how often they were done, with what it is at most."""
 
@@ -111,21 +111,21 @@ class WrittenCall:
     layer: str = ""
 
 
-Step = Call | WrittenCall | Copy | Repeat | HostCall | Branch | Loop
+Step = NestCall | WrittenCall | Copy | Repeat | HostCall | Branch | WhileLoop
 Inline = Callable[[Graph, Sequence[View], int], tuple[list[Step], list[View]]]
 """Lowers a graph whose inputs are seen as the given views, that many repeats deep, to steps and the views of its outputs."""
 
 
 def inside(step: Step) -> tuple[tuple[Step, ...], ...]:
     """The blocks of steps within a step."""
-    if isinstance(step, Repeat | Loop):
+    if isinstance(step, Repeat | WhileLoop):
         return (step.steps,)
     return (step.then, step.otherwise) if isinstance(step, Branch) else ()
 
 
 def map_inside(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]]) -> Step:
     """The step with every block within it changed."""
-    if isinstance(step, Repeat | Loop):
+    if isinstance(step, Repeat | WhileLoop):
         return replace(step, steps=change(step.steps))
     if isinstance(step, Branch):
         return replace(step, then=change(step.then), otherwise=change(step.otherwise))
@@ -134,19 +134,19 @@ def map_inside(step: Step, change: Callable[[tuple[Step, ...]], tuple[Step, ...]
 
 def reads(step: Step) -> tuple[View, ...]:
     """What a step itself reads, without the steps within it."""
-    if isinstance(step, Branch | Loop):
+    if isinstance(step, Branch | WhileLoop):
         return (step.condition,)
-    return step.inputs if isinstance(step, Call | WrittenCall | HostCall) else (step.source,) if isinstance(step, Copy) else ()
+    return step.inputs if isinstance(step, NestCall | WrittenCall | HostCall) else (step.source,) if isinstance(step, Copy) else ()
 
 
 def writes(step: Step) -> tuple[View, ...]:
-    return step.outputs if isinstance(step, Call | WrittenCall | HostCall) else (step.target,) if isinstance(step, Copy) else ()
+    return step.outputs if isinstance(step, NestCall | WrittenCall | HostCall) else (step.target,) if isinstance(step, Copy) else ()
 
 
-def calls(steps: Iterable[Step]) -> Iterator[Call]:
+def calls(steps: Iterable[Step]) -> Iterator[NestCall]:
     """Every call, those inside other steps too, in order."""
     for step in steps:
-        if isinstance(step, Call):
+        if isinstance(step, NestCall):
             yield step
         for block in inside(step):
             yield from calls(block)
@@ -172,7 +172,7 @@ class Lowering:
         self._temporaries = 0
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[NestCall]:
         return list(calls(self.steps))
 
     def temporary(self, dtype: str, shape: Sequence[int]) -> View:
@@ -213,7 +213,9 @@ class Lowering:
         kernel = written(tuple(view.type.dtype for view in inputs), out.type.dtype, tuple(args or ()), texts)
         self.steps.append(WrittenCall(kernel, tuple(inputs), (out,), {"count": out.type.size, **(args or {})}, self.layer))
 
-    def host(self, writer: Writer, inputs: Sequence[View], outputs: Sequence[View], result: tuple[Expr, str, int] | None = None) -> None:
+    def host(
+        self, writer: ProcedureWriter, inputs: Sequence[View], outputs: Sequence[View], result: tuple[Expr, str, int] | None = None
+    ) -> None:
         """Append what `writer` wrote; `result`: what it returns, the late size which that is, and what it is at most."""
         made = writer.done(result[0] if result else None)
         late = result[1:] if result else None
@@ -242,7 +244,7 @@ class Lowering:
         with self._block() as steps:
             yield dim.counter(name)
         self._depth -= 1
-        self.steps.append(Loop(name, condition, bound, tuple(steps), self.layer, result))
+        self.steps.append(WhileLoop(name, condition, bound, tuple(steps), self.layer, result))
 
     @contextmanager
     def repeat(self, count: int) -> Iterator[int]:
@@ -336,4 +338,4 @@ class NestBuilder:
         )
         check(nest)
         views = tuple(view for view, _ in self._outputs)
-        self._lowering.steps.append(Call(nest, tuple(self._inputs), views, dict(self._args), self._lowering.layer))
+        self._lowering.steps.append(NestCall(nest, tuple(self._inputs), views, dict(self._args), self._lowering.layer))

@@ -94,11 +94,11 @@ def erf(x: Expr) -> Expr:
 
 
 def _quarter(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """The quadrant of x and the sine and cosine of the rest, |rest| <= pi/4 (Cody & Waite in three parts). Beyond 1e5 the rest loses its
-    digits; where nothing is left of them it is taken for 0, so that results stay between -1 and 1."""
+    """The quadrant of x and the sine and cosine of the rest, |rest| <= pi/4 (Cody & Waite in three parts, behind `turn`, which takes whole
+    turns out of what is too large for them)."""
+    x = apply("turn", x)
     count = apply("rint", x * 0.6366197723675814)
     rest = x - count * 1.5703125 - count * 4.837512969970703125e-4 - count * 7.549789948768648e-8
-    rest = select(apply("lt", const(0.8), apply("abs", rest)), const(0.0), rest)
     square = rest * rest
     sine = polynomial(square, -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1) * square * rest + rest
     cosine = polynomial(square, 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2) * square * square - 0.5 * square + 1.0

@@ -8,7 +8,7 @@ Types: f32, f64, i32, u32, i64, u64, bool. Arithmetic on integers wraps. Interni
 subexpressions are found by identity.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
@@ -32,7 +32,7 @@ VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
     "min": (2, NUMBER), "max": (2, NUMBER),
     "div": (2, REAL), "sqrt": (1, REAL), "floor": (1, REAL), "ceil": (1, REAL), "trunc": (1, REAL), "rint": (1, REAL),
     "exp": (1, REAL), "log": (1, REAL), "log1p": (1, REAL), "expm1": (1, REAL), "sin": (1, REAL), "cos": (1, REAL), "tanh": (1, REAL),
-    "erf": (1, REAL), "pow": (2, REAL),
+    "erf": (1, REAL), "pow": (2, REAL), "turn": (1, (FLOAT,)),
     "idiv": (2, WHOLE), "irem": (2, WHOLE), "floordiv": (2, WHOLE), "floormod": (2, WHOLE),
     "band": (2, WHOLE), "bor": (2, WHOLE), "bxor": (2, WHOLE), "shl": (2, WHOLE), "shr": (2, WHOLE),
     "and": (2, (BOOL,)), "or": (2, (BOOL,)), "not": (1, (BOOL,)),
@@ -46,7 +46,7 @@ BITS = {FLOAT: (INT, UINT), INT: (FLOAT, UINT), UINT: (FLOAT, INT), LONG: (ULONG
 
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "isnan"})
 COSTLY = frozenset(
-    {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"}
+    {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "turn", "div", "sqrt", "idiv", "irem", "floordiv", "floormod"}
 )
 
 
@@ -215,19 +215,17 @@ def bitcast(value: Expr, type_: str) -> Expr:
     return make("bitcast", type_, (value,))
 
 
-def walk(roots: Iterable[Expr]) -> list[Expr]:
-    """Every distinct node below `roots`, operands before users."""
+def walk(roots: Iterable[Expr], leaves: Container[str] = ()) -> list[Expr]:
+    """Every distinct node below `roots`, operands before users; the operands of operations in `leaves` are not looked at."""
     seen: dict[Expr, None] = {}
-    stack = [(root, False) for root in reversed(list(roots))]
+    stack = list(roots)[::-1]
     while stack:
-        expr, done = stack.pop()
-        if expr in seen:
-            continue
-        if done:
-            seen[expr] = None
+        expr = stack[-1]
+        waiting = [item for item in expr.args if item not in seen] if expr not in seen and expr.op not in leaves else None
+        if waiting:
+            stack += reversed(waiting)
         else:
-            stack.append((expr, True))
-            stack.extend((item, False) for item in reversed(expr.args))
+            seen[stack.pop()] = None
     return list(seen)
 
 

@@ -93,8 +93,13 @@ class Nest:
         return (*bodies, *(out.value for out in self.outputs), *(i for out in self.outputs for i in out.index))
 
     @cached_property
+    def nodes(self) -> tuple[Expr, ...]:
+        """Every distinct expression, operands before users."""
+        return tuple(walk(self.roots))
+
+    @cached_property
     def loads(self) -> tuple[Expr, ...]:
-        return tuple(expr for expr in walk(self.roots) if expr.op == "load")
+        return tuple(expr for expr in self.nodes if expr.op == "load")
 
     @property
     def is_contraction(self) -> bool:

@@ -22,7 +22,7 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreElement:
     output: int
     index: Expr
     value: Expr
@@ -41,7 +41,7 @@ class While:
     body: "tuple[Statement, ...]"
 
 
-Statement = Set | Store | When | While
+Statement = Set | StoreElement | When | While
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Procedure:
     def name(self) -> str:
         return f"h_{key(to_json(self))[:16]}"
 
-    def map(self, change: Callable[[Expr], Expr | None], store: Callable[[Store], Store]) -> "Procedure":
+    def map(self, change: Callable[[Expr], Expr | None], store: Callable[[StoreElement], StoreElement]) -> "Procedure":
         """Rewrite every expression bottom-up, then every store."""
 
         def each(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -72,8 +72,8 @@ class Procedure:
         def statement(item: Statement) -> Statement:
             if isinstance(item, Set):
                 return Set(item.name, rebuild(item.value, change))
-            if isinstance(item, Store):
-                return store(Store(item.output, rebuild(item.index, change), rebuild(item.value, change)))
+            if isinstance(item, StoreElement):
+                return store(StoreElement(item.output, rebuild(item.index, change), rebuild(item.value, change)))
             if isinstance(item, While):
                 return While(rebuild(item.condition, change), each(item.body))
             return When(rebuild(item.condition, change), each(item.then), each(item.otherwise))
@@ -86,7 +86,7 @@ def roots(body: Sequence[Statement]) -> Iterator[Expr]:
     for item in body:
         if isinstance(item, Set):
             yield item.value
-        elif isinstance(item, Store):
+        elif isinstance(item, StoreElement):
             yield from (item.index, item.value)
         elif isinstance(item, While):
             yield item.condition
@@ -97,7 +97,7 @@ def roots(body: Sequence[Statement]) -> Iterator[Expr]:
             yield from roots(item.otherwise)
 
 
-class Writer:
+class ProcedureWriter:
     """Writes one procedure, statement by statement; sizes are arguments."""
 
     def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -130,7 +130,7 @@ class Writer:
         return load(operand, COMPUTE[(*self.inputs, *self.outputs)[operand]], (index,), guard)
 
     def store(self, output: int, index: Expr, value: Expr) -> None:
-        self._blocks[-1].append(Store(output, index, cast(value, COMPUTE[self.outputs[output]])))
+        self._blocks[-1].append(StoreElement(output, index, cast(value, COMPUTE[self.outputs[output]])))
 
     @contextmanager
     def _block(self) -> Iterator[list[Statement]]:
@@ -186,7 +186,7 @@ def to_json(procedure: Procedure) -> dict[str, Any]:
     def statement(item: Statement) -> list[Any]:
         if isinstance(item, Set):
             return ["set", item.name, position[item.value]]
-        if isinstance(item, Store):
+        if isinstance(item, StoreElement):
             return ["store", item.output, position[item.index], position[item.value]]
         if isinstance(item, While):
             return ["while", position[item.condition], each(item.body)]
@@ -213,7 +213,7 @@ def from_json(data: dict[str, Any]) -> Procedure:
         if kind == "set":
             return Set(fields[0], exprs[fields[1]])
         if kind == "store":
-            return Store(fields[0], exprs[fields[1]], exprs[fields[2]])
+            return StoreElement(fields[0], exprs[fields[1]], exprs[fields[2]])
         if kind == "while":
             return While(exprs[fields[0]], each(fields[1]))
         return When(exprs[fields[0]], each(fields[1]), each(fields[2]))

@@ -55,6 +55,12 @@ def erf(x: Array) -> Array:
     return np.asarray(np.where(np.isnan(x), x, signed))
 
 
+def _turn(x: Array) -> Array:
+    """Angles of 8192 and more within half a turn; smaller ones as they are."""
+    wide = x.astype(np.float64)
+    return np.where(np.abs(x) < 8192, x, np.arctan2(np.sin(wide), np.cos(wide))).astype(x.dtype)
+
+
 def _sign(x: Array) -> Array:
     return np.where(np.isnan(x), x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)
 
@@ -64,7 +70,7 @@ SEMANTICS: dict[str, Callable[..., Array]] = {
     "abs": np.abs, "sign": _sign, "min": np.minimum, "max": np.maximum,
     "div": np.divide, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
     "exp": _double(np.exp), "log": _double(np.log), "log1p": _double(np.log1p), "expm1": _double(np.expm1),
-    "sin": _double(np.sin), "cos": _double(np.cos), "tanh": _double(np.tanh), "erf": _double(erf), "pow": _double(np.power),
+    "sin": _double(np.sin), "cos": _double(np.cos), "tanh": _double(np.tanh), "erf": _double(erf), "pow": _double(np.power), "turn": _turn,
     "idiv": _idiv, "irem": _irem, "floordiv": _floordiv, "floormod": _floormod,
     "band": np.bitwise_and, "bor": np.bitwise_or, "bxor": np.bitwise_xor,
     "shl": _shift(np.left_shift), "shr": _shift(np.right_shift),

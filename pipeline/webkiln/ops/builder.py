@@ -4,23 +4,24 @@ A `Tensor` is a handle on a Variable of a graph under construction. Its arithmet
 and resolves them into explicit Reshape and Transpose nodes; anonymous axes follow numpy's broadcasting.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from webkiln.errors import InternalError
+from webkiln.errors import InternalError, SizeError
+from webkiln.ir import dim
 from webkiln.ir.axis import Axis, Order
-from webkiln.ir.graph import INLINE_ELEMENTS, Attributes, Constant, Distribution, Graph, Node, State, Variable, make_constant
+from webkiln.ir.graph import Attributes, Constant, Distribution, Graph, Guard, Node, State, Variable, make_constant
+from webkiln.ir.guards import settled
 from webkiln.ir.types import Array, Type
 from webkiln.ops.operator import Rules
 
 Scalar = bool | int | float
 Block = Callable[["GraphBuilder", list["Tensor"]], Sequence["Tensor"]]
 """Writes a graph inside an operator, from its operands to its results."""
-Step = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
+StepFunction = Callable[["GraphBuilder", list["Tensor"], list["Tensor"]], tuple[Sequence["Tensor"], Sequence["Tensor"]]]
 KEEPS_ORDER = frozenset({"MaxPool", "AvgPool", "BatchNorm", "Softmax", "LogSoftmax", "Pad", "Slice", "Cast", "Identity", "Clip"})
 
 
@@ -87,7 +88,7 @@ class GraphBuilder:
     """
 
     def __init__(self, name: str, rules: Rules, outer: "GraphBuilder | None" = None) -> None:
-        self.name = clean(name)
+        self.name = name
         self._rules = rules
         self._outer = outer
         self._captured: dict[str, Tensor] = {}
@@ -96,9 +97,11 @@ class GraphBuilder:
         self._variables: dict[str, Variable] = {}
         self._inputs: list[str] = []
         self._slots: dict[str, Array | None] = {}
+        self._slot_names: dict[str, str] = {}
         self._constants: dict[str, Constant] = {}
         self._states: dict[str, tuple[str, str, str]] = {}
         self._counts: dict[str, int] = {}
+        self._guards: list[Guard] = []
         self._late = 0
 
     @property
@@ -117,26 +120,28 @@ class GraphBuilder:
         """The place of a trained weight, given as an array or by its type alone; the same name is the same slot."""
         if self._outer is not None:
             return self.inside(self._outer.slot(name, value, order))
-        name = clean(name)
         type_ = value if isinstance(value, Type) else Type(str(value.dtype), value.shape)
-        if name in self._slots:
-            if self._variables[name].type != type_:
-                raise InternalError(f"slot {name} is {self._variables[name].type} and {type_}")
-            return Tensor(self, self._variables[name])
-        if name in self._variables:
-            name = self._fresh(name)
+        if name in self._slot_names:
+            known = self._variables[self._slot_names[name]]
+            if known.type != type_:
+                raise InternalError(f"slot {name} is {known.type} and {type_}")
+            return Tensor(self, known)
+        asked, name = name, self._fresh(name)
+        self._slot_names[asked] = name
         self._slots[name] = None if isinstance(value, Type) else np.ascontiguousarray(value).reshape(value.shape)
         return self._declare(name, type_, order)
+
+    def by_variable(self, slots: Mapping[str, Any]) -> dict[str, Any]:
+        """What belongs to slots, by their Variables, which are called otherwise where a name was taken."""
+        return {self._slot_names[name]: item for name, item in slots.items()}
 
     def is_slot(self, tensor: Tensor) -> bool:
         """Whether a tensor is a trained weight as it is."""
         return tensor.name in self._slots if tensor.builder is self else tensor.builder.is_slot(tensor)
 
     def constant(self, value: Array | Scalar | Sequence[Any], dtype: str | None = None, order: Order | None = None) -> Tensor:
-        """A literal of at most 1024 elements that is part of the structure."""
+        """A literal that is part of the structure."""
         array = np.asarray(value, dtype=dtype or (None if isinstance(value, np.ndarray) else _default_dtype(value)))
-        if array.size > INLINE_ELEMENTS:
-            raise InternalError(f"a literal of {array.size} elements is a slot, not structure (at most {INLINE_ELEMENTS})")
         if self._outer is not None and array.size != 1:
             return self.inside(self._outer.constant(array, order=order))
         name = self._fresh(f"{self.layer or self.name}.const")
@@ -157,16 +162,42 @@ class GraphBuilder:
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
         layer = self.layer if layer is None else layer
-        layer = clean(layer) if layer else ""
         inputs = [self.inside(tensor) for tensor in inputs]
         read = tuple(tensor.name for tensor in inputs)
-        types = self._rules.infer(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
+        types = self._inferred(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])
         names = tuple(self._fresh(layer or op.lower()) for _ in types)
         self._nodes.append(Node(op, read, names, dict(attrs or {}), layer))
         return tuple(
             self._declare(name, type_, order or _kept_order(self._rules, op, inputs, type_, attrs or {}))
             for name, type_ in zip(names, types, strict=True)
         )
+
+    def _inferred(self, node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
+        """The types of its outputs; sizes that it needs equal are guards."""
+        try:
+            with dim.guards() as found:
+                return self._rules.infer(node, types)
+        except SizeError as error:
+            error.args = (f"{error}{self.origins(error.sizes)}",)
+            raise
+        finally:
+            self.require(Guard(node.layer or node.name, item.a, item.b) for item in found if isinstance(item, dim.Equality))
+
+    def require(self, guards: Iterable[Guard]) -> None:
+        """Check sizes when the outermost graph runs."""
+        if self._outer is not None:
+            self._outer.require(guards)
+        else:
+            self._guards += guards
+
+    def origins(self, sizes: Iterable[int]) -> str:
+        """Which axes of inputs the names in some sizes are."""
+        if self._outer is not None:
+            return self._outer.origins(sizes)
+        axes = {size: (axis, name) for name in reversed(self._inputs) for axis, size in enumerate(self._variables[name].shape)}
+        places = ((name, axes.get(dim.named(name))) for name in sorted(dim.names(sizes)))
+        text = ", ".join(f"{name} is axis {place[0]} of {place[1]}" for name, place in places if place is not None)
+        return f" ({text})" if text else ""
 
     def binary(self, op: str, a: "Tensor | Scalar", b: "Tensor | Scalar") -> Tensor:
         """An elementwise operator of two operands, aligned by axis name where every axis of both has one."""
@@ -196,7 +227,7 @@ class GraphBuilder:
         return self._captured[tensor.name]
 
     def scan(
-        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: "Step", *, axis: int, reverse: bool = False
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: "StepFunction", *, axis: int, reverse: bool = False
     ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
         """Apply `step` to each slice of `sequences` along `axis`: the last states, and its other results stacked along that axis.
 
@@ -249,27 +280,28 @@ class GraphBuilder:
 
     def state(self, name: str, initial: Tensor) -> Tensor:
         """The value that `name` has when a run starts; its first is `initial`, a slot or what is computed from slots and constants. `set_state` gives the next one."""
-        name = clean(name)
         tensor = self._declare(self._fresh(f"{name}.state"), initial.type, initial.order)
         self._states[name] = (initial.name, tensor.name, tensor.name)
         return tensor
 
     def set_state(self, name: str, value: Tensor) -> None:
-        initial, start, _ = self._states[clean(name)]
-        self._states[clean(name)] = (initial, start, value.name)
+        initial, start, _ = self._states[name]
+        self._states[name] = (initial, start, value.name)
 
     def graph(self, outputs: Mapping[str, Tensor]) -> Graph:
-        return Graph(
+        """The graph; sizes that it needs equal are settled. SizeError where they never are."""
+        graph = Graph(
             name=self.name,
             nodes=tuple(self._nodes),
             variables=dict(self._variables),
             inputs=tuple(self._inputs),
-            outputs={clean(name): tensor.name for name, tensor in outputs.items()},
+            outputs={name: tensor.name for name, tensor in outputs.items()},
             slots=frozenset(self._slots),
             constants=dict(self._constants),
             states=tuple(State(name, *parts) for name, parts in self._states.items()),
             weights={name: value for name, value in self._slots.items() if value is not None},
         )
+        return settled(graph, self._guards) if self._guards else graph
 
     def _align(self, tensor: Tensor, target: Order) -> Tensor:
         assert tensor.order is not None
@@ -289,17 +321,11 @@ class GraphBuilder:
         return Tensor(self, self._variables[name])
 
     def _fresh(self, stem: str) -> str:
-        stem = clean(stem)
         count = self._counts.get(stem, 0) + 1
         while (name := stem if count == 1 else f"{stem}.{count}") in self._variables:
             count += 1
         self._counts[stem] = count
         return name
-
-
-def clean(name: str) -> str:
-    """`name` without the characters that the text form of a graph reserves."""
-    return re.sub(r"[\s,:;()=@{}]+", "_", name) or "_"
 
 
 def _default_dtype(value: Any) -> str:

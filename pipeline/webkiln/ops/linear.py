@@ -6,6 +6,7 @@ from functools import reduce
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import same
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View
@@ -19,8 +20,7 @@ def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         raise ShapeError(f"operands are {a} and {b}; both need two or more dimensions and one dtype")
     rows, inner = a.shape[-2:][:: -1 if attrs["transpose_a"] else 1]
     other, columns = b.shape[-2:][:: -1 if attrs["transpose_b"] else 1]
-    if inner != other:
-        raise ShapeError(f"the inner sizes differ: {inner} of {a} and {other} of {b}")
+    same(inner, other, "the inner sizes differ")
     return (Type(a.dtype, (*broadcast([a.shape[:-2], b.shape[:-2]]), rows, columns)),)
 
 
@@ -82,8 +82,7 @@ def _einsum_sizes(attrs: Attributes, types: Sequence[Type]) -> dict[str, int]:
         if len(term) != type_.rank:
             raise ShapeError(f"equation {attrs['equation']!r}: {term!r} names {len(term)} axes, its operand is {type_}")
         for letter, size in zip(term, type_.shape, strict=True):
-            if sizes.setdefault(letter, size) != size:
-                raise ShapeError(f"equation {attrs['equation']!r}: axis {letter} has sizes {sizes[letter]} and {size}")
+            sizes[letter] = same(sizes.get(letter, size), size, f"equation {attrs['equation']!r}: the sizes of axis {letter} differ")
     return sizes
 
 

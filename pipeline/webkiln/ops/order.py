@@ -10,18 +10,18 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import BOOL, INT, REAL, Expr, apply, cast, const
-from webkiln.nest.procedure import Writer
+from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 ZERO = const(0, INT)
 FALSE, TRUE = const(0, BOOL), const(1, BOOL)
 
 
-def writer(inputs: Sequence[View], outputs: Sequence[View]) -> Writer:
-    return Writer([view.type.dtype for view in inputs], [view.type.dtype for view in outputs])
+def writer(inputs: Sequence[View], outputs: Sequence[View]) -> ProcedureWriter:
+    return ProcedureWriter([view.type.dtype for view in inputs], [view.type.dtype for view in outputs])
 
 
-def merge_sort(w: Writer, count: Expr, order: int, spare: int, before: Callable[[Expr, Expr], Expr]) -> None:
+def merge_sort(w: ProcedureWriter, count: Expr, order: int, spare: int, before: Callable[[Expr, Expr], Expr]) -> None:
     """Make output `order` the stable order of the numbers below `count`, merging runs bottom-up through output `spare`.
 
     `before(a, b)`: whether a must precede b; it may write statements.
@@ -186,7 +186,7 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     low.host(w, [x], operands, (count, attrs["count"], shape[1]))
 
 
-def _number_by_place(w: Writer, size: Expr) -> None:
+def _number_by_place(w: ProcedureWriter, size: Expr) -> None:
     """Renumber the groups of `_lower_unique` as they first occur."""
     first, following = len(w.inputs), w.variable(ZERO)
     with w.repeat(size) as i:

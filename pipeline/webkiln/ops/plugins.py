@@ -14,7 +14,7 @@ from webkiln.ops.operator import DEFINED, Case, Operator, define
 from webkiln.ops.table import find
 from webkiln.plugins import PREFIX, import_file
 
-Infer = Callable[[Attributes, Sequence[Type]], tuple[Type, ...]]
+PluginTypeRule = Callable[[Attributes, Sequence[Type]], tuple[Type, ...]]
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def defined_by(folder: Path | None) -> Iterator[None]:
 
 
 def written(
-    name: str, infer: Infer, reference: Callable[..., tuple[Array, ...]], texts: Mapping[str, str], *,
+    name: str, infer: PluginTypeRule, reference: Callable[..., tuple[Array, ...]], texts: Mapping[str, str], *,
     attributes: Mapping[str, Any] | None = None, arguments: tuple[str, ...] = (), arity: tuple[int, int] = (1, 1), cases: Iterable[Case] = (),
 ) -> Operator:  # fmt: skip
     """Define an operator by the text of a kernel for each backend.

@@ -8,6 +8,7 @@ from math import inf, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import demand
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
@@ -167,8 +168,11 @@ MAX_POOL_INDEX = define(Operator(
 
 def _adaptive_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     check_axes(attrs["axes"], types[0].rank)
-    if len(attrs["sizes"]) != len(attrs["axes"]) or any(size < 1 for size in attrs["sizes"]):
-        raise ShapeError(f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more")
+    what = f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more"
+    if len(attrs["sizes"]) != len(attrs["axes"]):
+        raise ShapeError(what)
+    for size in attrs["sizes"]:
+        demand(size - 1, what)
     shape = list(types[0].shape)
     for axis, size in zip(attrs["axes"], attrs["sizes"], strict=True):
         shape[axis] = size

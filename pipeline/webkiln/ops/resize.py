@@ -9,7 +9,7 @@ from math import ceil, pi
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import demand, is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
@@ -89,8 +89,11 @@ def _lines(attrs: Attributes, x: Type) -> list[Line]:
 def _types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     x = types[0]
     check_axes(attrs["axes"], x.rank)
-    if len(attrs["sizes"]) != len(attrs["axes"]) or any(size < 1 for size in attrs["sizes"]):
-        raise ShapeError(f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more")
+    what = f"sizes {list(attrs['sizes'])} do not give each of the axes {list(attrs['axes'])} a size of 1 or more"
+    if len(attrs["sizes"]) != len(attrs["axes"]):
+        raise ShapeError(what)
+    for size in attrs["sizes"]:
+        demand(size - 1, what)
     if attrs["method"] not in METHODS or attrs["coordinates"] not in COORDINATES:
         raise ShapeError(
             f"method {attrs['method']!r} at {attrs['coordinates']!r}: there are {', '.join(METHODS)} at {', '.join(COORDINATES)}"

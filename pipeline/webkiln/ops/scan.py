@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from webkiln.errors import ShapeError
+from webkiln.ir.dim import all_same
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
@@ -19,10 +20,9 @@ def _signature(attrs: Attributes, types: Sequence[Type]) -> tuple[Graph, int, in
         raise ShapeError(
             f"the body {body.name} has {len(body.inputs)} inputs and {len(body.outputs)} outputs, which do not fit {len(types)} operands"
         )
-    lengths = {type_.shape[axis] for type_, axis in zip(types[states:], axes, strict=False)}
-    if len(lengths) != 1:
-        raise ShapeError(f"the scanned inputs have {' and '.join(sorted(map(str, lengths)))} steps")
-    return body, states, len(axes), lengths.pop()
+    lengths = [type_.shape[axis] for type_, axis in zip(types[states:], axes, strict=False)]
+    steps = all_same(lengths, "the scanned inputs have other numbers of steps")
+    return body, states, len(axes), steps
 
 
 def _scan_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:

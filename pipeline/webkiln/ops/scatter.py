@@ -12,7 +12,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import Accumulator
-from webkiln.nest.procedure import Writer
+from webkiln.nest.procedure import ProcedureWriter
 from webkiln.ops.index import X, check_indices, element_places, wrapped
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.order import ZERO, writer
@@ -83,7 +83,9 @@ def _combined(reduction: str, kept: Expr, given: Expr) -> Expr:
     return given if reduction == "none" else apply(reduction, kept, given)
 
 
-def _one_by_one(low: Lowering, attrs: Attributes, place: Callable[[Writer, Expr], tuple[Expr, Expr]], count: int, inner: int) -> None:
+def _one_by_one(
+    low: Lowering, attrs: Attributes, place: Callable[[ProcedureWriter, Expr], tuple[Expr, Expr]], count: int, inner: int
+) -> None:
     """Store the updates in order, on the CPU: rows of `inner` elements, of which `place` tells where the nth goes and whether that is inside."""
     inputs, out = [low.materialized(view) for view in low.inputs], low.outputs
     w = writer(inputs, out)
@@ -98,13 +100,13 @@ def _one_by_one(low: Lowering, attrs: Attributes, place: Callable[[Writer, Expr]
     low.host(w, inputs, out)
 
 
-def _counted(w: Writer, at: Expr, size: int) -> Expr:
+def _counted(w: ProcedureWriter, at: Expr, size: int) -> Expr:
     """The index at a place of the indices, those below 0 counted from the end."""
     raw = w.variable(cast(w.load(1, at), INT))
     return w.variable(select(apply("lt", raw, ZERO), raw + w.number(size), raw))
 
 
-def _is_inside(w: Writer, index: Expr, size: int) -> Expr:
+def _is_inside(w: ProcedureWriter, index: Expr, size: int) -> Expr:
     return apply("and", apply("ge", index, ZERO), apply("lt", index, w.number(size)))
 
 
@@ -135,7 +137,7 @@ def _lower_scatter_elements(low: Lowering, attrs: Attributes) -> None:
     _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
 
 
-def _element_place(w: Writer, number: Expr, shape: Sequence[int], given: Sequence[int], axis: int) -> tuple[Expr, Expr]:
+def _element_place(w: ProcedureWriter, number: Expr, shape: Sequence[int], given: Sequence[int], axis: int) -> tuple[Expr, Expr]:
     """Where the update of that row-major number goes."""
     rest, place, stride, inside = w.variable(number), w.variable(ZERO), w.variable(const(1, INT)), w.variable(const(1, BOOL))
     for d in reversed(range(len(shape))):
@@ -204,7 +206,7 @@ def _lower_scatter_nd(low: Lowering, attrs: Attributes) -> None:
     _store_scattered(low, nest, attrs["reduction"], match, number, index, update)
 
 
-def _row_place(w: Writer, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
+def _row_place(w: ProcedureWriter, row: Expr, sizes: Sequence[int]) -> tuple[Expr, Expr]:
     """Which of the rows that the leading `sizes` count an update is for."""
     place, inside = w.variable(ZERO), w.variable(const(1, BOOL))
     for position, size in enumerate(sizes):

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import demand
+from webkiln.ir.dim import all_same, demand, same
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering
@@ -18,8 +18,7 @@ X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def _reshape_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    if prod(attrs["shape"]) != types[0].size:
-        raise ShapeError(f"{types[0]} has {types[0].size} elements, shape {list(attrs['shape'])} has {prod(attrs['shape'])}")
+    same(types[0].size, prod(attrs["shape"]), "the numbers of elements before and after differ")
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -58,8 +57,11 @@ define(Operator(
 
 
 def _broadcast_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
-    if broadcast([types[0].shape, attrs["shape"]]) != tuple(attrs["shape"]):
+    result = broadcast([types[0].shape, attrs["shape"]])
+    if len(result) != len(attrs["shape"]):
         raise ShapeError(f"{types[0]} does not broadcast to {list(attrs['shape'])}")
+    for axis, (size, wanted) in enumerate(zip(result, attrs["shape"], strict=True)):
+        same(size, wanted, f"axis {axis} does not broadcast")
     return (Type(types[0].dtype, tuple(attrs["shape"])),)
 
 
@@ -78,11 +80,10 @@ define(Operator(
 def _concat_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
     axis, first = attrs["axis"], types[0]
     for type_ in types[1:]:
-        fits = type_.rank == first.rank and all(a == b for d, (a, b) in enumerate(zip(type_.shape, first.shape, strict=True)) if d != axis)
-        if not fits or type_.dtype != first.dtype:
+        if type_.rank != first.rank or type_.dtype != first.dtype:
             raise ShapeError(f"{type_} and {first} cannot be joined on axis {axis}: every other size and the dtype must be equal")
-    shape = list(first.shape)
-    shape[axis] = sum(type_.shape[axis] for type_ in types)
+    rows = enumerate(zip(*(type_.shape for type_ in types), strict=True))
+    shape = [sum(sizes) if at == axis else all_same(sizes, f"joined on axis {axis}, the sizes of axis {at} differ") for at, sizes in rows]
     return (Type(first.dtype, tuple(shape)),)
 
 

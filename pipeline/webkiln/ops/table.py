@@ -42,7 +42,8 @@ def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
     try:
         return operator.infer(complete(node), types)
     except ShapeError as error:
-        raise ShapeError(f"{node.layer or node.name} ({node.op}): {error}") from None
+        error.args = (f"{node.layer or node.name} ({node.op}): {error}",)
+        raise
 
 
 def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:

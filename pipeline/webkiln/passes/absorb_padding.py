@@ -22,7 +22,7 @@ from math import inf
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
-from webkiln.ir.rewrite import Edit, View
+from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.table import complete
 
 
@@ -30,7 +30,7 @@ def run(graph: Graph) -> Graph:
     return rewrite.apply(graph, absorb)
 
 
-def absorb(view: View, node: Node) -> Edit | None:
+def absorb(view: GraphView, node: Node) -> Edit | None:
     if node.op not in ("Conv", "MaxPool", "AvgPool"):
         return None
     pad = view.producer(node.inputs[0], "Pad", only_use=False)

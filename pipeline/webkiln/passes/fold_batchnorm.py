@@ -33,7 +33,7 @@ after:
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Attributes, Constant, Graph, Node, Variable
-from webkiln.ir.rewrite import Edit, View
+from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ir.types import Type
 from webkiln.ops.table import complete, infer
 
@@ -42,7 +42,7 @@ def run(graph: Graph) -> Graph:
     return rewrite.apply(graph, fold)
 
 
-def fold(view: View, node: Node) -> Edit | None:
+def fold(view: GraphView, node: Node) -> Edit | None:
     if node.op != "BatchNorm" or not all(name in view.fixed for name in node.inputs[1:]):
         return None
     writer = _Writer(view, node)
@@ -59,7 +59,7 @@ def fold(view: View, node: Node) -> Edit | None:
 class _Writer:
     """Collects the nodes that take the place of one BatchNorm."""
 
-    def __init__(self, view: View, node: Node) -> None:
+    def __init__(self, view: GraphView, node: Node) -> None:
         self.view, self.node = view, node
         self.edit = Edit(nodes=[], variables=[], constants={})
         self.types: dict[str, Type] = {}

@@ -20,7 +20,7 @@ after:
 from webkiln.ir import rewrite
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph, Node, make_constant
-from webkiln.ir.rewrite import Edit, View
+from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.table import evaluate
 
 
@@ -28,7 +28,7 @@ def run(graph: Graph) -> Graph:
     return rewrite.apply(graph, fold)
 
 
-def fold(view: View, node: Node) -> Edit | None:
+def fold(view: GraphView, node: Node) -> Edit | None:
     values = [view.constant(name) for name in node.inputs]
     known = [value for value in values if value is not None]
     sizes = [view.type(name).size for name in node.outputs]

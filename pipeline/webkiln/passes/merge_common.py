@@ -19,7 +19,7 @@ after:
 from webkiln import canonical
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph
-from webkiln.ir.serial import encode
+from webkiln.ir.serial import constant_json, encode
 from webkiln.ops.table import complete
 
 
@@ -28,7 +28,7 @@ def run(graph: Graph) -> Graph:
     renames: dict[str, str] = {}
     for name, constant in graph.constants.items():
         type_ = graph.type(name)
-        known = first.setdefault(canonical.dumps(["constant", encode(constant.values), str(type_)]), (name,))
+        known = first.setdefault(canonical.dumps(["constant", constant_json(constant), str(type_)]), (name,))
         if known != (name,):
             renames[name] = known[0]
     for node in graph.nodes:

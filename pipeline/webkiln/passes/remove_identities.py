@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Graph, Node
-from webkiln.ir.rewrite import Edit, View
+from webkiln.ir.rewrite import Edit, GraphView
 
 NEUTRAL = {"Add": (0, (0, 1)), "Sub": (0, (1,)), "Mul": (1, (0, 1)), "Div": (1, (1,)), "Pow": (1, (1,))}
 """Operator -> (its neutral scalar, the operands that may be it)."""
@@ -45,14 +45,14 @@ def run(graph: Graph) -> Graph:
     return rewrite.apply(graph, simplify)
 
 
-def simplify(view: View, node: Node) -> Edit | None:
+def simplify(view: GraphView, node: Node) -> Edit | None:
     kept = _unchanged(view, node)
     if kept is not None and view.type(kept) == view.type(node.outputs[0]):
         return Edit(redirect={node.outputs[0]: kept})
     return _joined(view, node)
 
 
-def _unchanged(view: View, node: Node) -> str | None:
+def _unchanged(view: GraphView, node: Node) -> str | None:
     """The input that the node hands on, if it changes nothing."""
     if node.op in NEUTRAL:
         neutral, operands = NEUTRAL[node.op]
@@ -61,7 +61,7 @@ def _unchanged(view: View, node: Node) -> str | None:
     return node.inputs[0] if unchanged is not None and unchanged(node) else None
 
 
-def _joined(view: View, node: Node) -> Edit | None:
+def _joined(view: GraphView, node: Node) -> Edit | None:
     """Reshape of a reshape, transpose of a transpose: one is enough."""
     if node.op not in ("Reshape", "Transpose"):
         return None

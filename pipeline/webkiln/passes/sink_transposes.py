@@ -27,7 +27,7 @@ from typing import Any
 
 from webkiln.ir import rewrite
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
-from webkiln.ir.rewrite import Edit, View
+from webkiln.ir.rewrite import Edit, GraphView
 from webkiln.ops.table import find, infer
 
 Perm = tuple[int, ...]
@@ -50,7 +50,7 @@ def run(graph: Graph) -> Graph:
     return rewrite.apply(graph, sink)
 
 
-def sink(view: View, node: Node) -> Edit | None:
+def sink(view: GraphView, node: Node) -> Edit | None:
     elementwise = find(node.op).elementwise
     if not (elementwise or node.op in MOVED) or len(node.outputs) != 1 or node.outputs[0] in view.fixed:
         return None

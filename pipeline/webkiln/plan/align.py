@@ -2,16 +2,17 @@
 
 from webkiln.ir.dim import rounded_up
 from webkiln.nest.affine import depends
-from webkiln.nest.build import Call, View
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import load_index
 from webkiln.nest.schedule import Panel, Schedule
 from webkiln.plan.kernel import strides
+from webkiln.plan.vectors import contiguous
 
 VECTOR = 4
 
 
-def is_aligned(call: Call, schedule: Schedule) -> bool:
+def is_aligned(call: NestCall, schedule: Schedule) -> bool:
     """Whether all stores are of whole vectors at such places, and all loads along the vector axis too."""
     name = schedule.vector
     if name is None or not schedule.whole or schedule.lanes % VECTOR or not any(loop.axis == name for loop in call.nest.axes):
@@ -22,10 +23,13 @@ def is_aligned(call: Call, schedule: Schedule) -> bool:
     return all(fits(call, call.inputs[e.value[0]], load_index(e), schedule.panel(e.value[0]), name, stored=False) for e in call.nest.loads)
 
 
-def fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
-    """Whether an access moves along an axis in vectors that begin at such places; `stored`: it must move along it."""
+def fits(call: NestCall, view: View, index: tuple[Expr, ...], panel: Panel | None, name: str, *, stored: bool) -> bool:
+    """Whether an access moves along an axis in vectors that begin at such places; `stored`: neighbours must be neighbours in memory, because
+    a vector is stored as a whole, while its lanes may be loaded one by one."""
+    if stored and not contiguous(index, name):
+        return False
     if not any(depends(item, name) for item in index):
-        return not stored
+        return True
     if panel is not None:
         return panel.block % VECTOR == 0
     if any(depends(item, name) for item in index[:-1]) or not multiple(index[-1], call, name):
@@ -34,7 +38,7 @@ def fits(call: Call, view: View, index: tuple[Expr, ...], panel: Panel | None, n
     return all(divides(steps[dim]) for dim in range(len(index) - 1))
 
 
-def multiple(expr: Expr, call: Call, name: str) -> bool:
+def multiple(expr: Expr, call: NestCall, name: str) -> bool:
     """Whether an index is a multiple of a vector where the vector axis is one."""
     if expr.op == "const":
         return divides(expr.value)

@@ -3,11 +3,11 @@
 from math import prod
 
 from webkiln.ir.types import itemsize
-from webkiln.nest.build import Call
+from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, walk
 
 
-def flops(call: Call) -> int:
+def flops(call: NestCall) -> int:
     """Float operations of the bodies (and one per accumulation) at every point, of the epilogue at every output element."""
     nest = call.nest
     outer = prod(call.args[loop.extent.value] for loop in nest.axes)
@@ -21,6 +21,6 @@ def _operations(roots: list[Expr]) -> int:
     return sum(expr.type == FLOAT and expr.op not in skipped for expr in walk(roots))
 
 
-def moved(call: Call) -> int:
+def moved(call: NestCall) -> int:
     """Bytes of all operands, each counted once."""
     return sum(view.type.size * itemsize(view.type.dtype) for view in {*call.inputs, *call.outputs})

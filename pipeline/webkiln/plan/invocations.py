@@ -6,11 +6,11 @@ from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
-from webkiln.nest.build import Call
+from webkiln.nest.build import NestCall
 from webkiln.nest.expr import walk
-from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import SIDE, Schedule
+from webkiln.nest.target import Target
 from webkiln.plan.align import fits, is_aligned
 from webkiln.plan.vectors import contiguous, extent, unvectorised
 
@@ -20,24 +20,24 @@ LARGE, DEPTH = 128, 16
 """The sizes from which factors are worth bringing to the memory of workgroups, and how much of them at a time."""
 
 
-def invoked(call: Call, schedule: Schedule, facts: Facts) -> Schedule:
+def invoked(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
     """The schedule with what is left to decide where points are computed by invocations."""
     rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
-    if not rows and facts.group == SIDE * SIDE and _blocks(call, schedule):
-        schedule = replace(schedule, group=facts.group, depth=DEPTH)
-    elif facts.group > 1 and _few(call, schedule, rows or call.nest.reduce):
-        schedule = replace(schedule, group=facts.group)
+    if not rows and target.group == SIDE * SIDE and _blocks(call, schedule):
+        schedule = replace(schedule, group=target.group, depth=DEPTH)
+    elif target.group > 1 and _few(call, schedule, rows or call.nest.reduce):
+        schedule = replace(schedule, group=target.group)
     schedule = replace(schedule, aligned=is_aligned(call, schedule))
-    return replace(schedule, unroll=_unrolled(call, schedule, facts))
+    return replace(schedule, unroll=_unrolled(call, schedule, target))
 
 
-def _few(call: Call, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
+def _few(call: NestCall, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
     """Whether several invocations share the innermost reduction loop, because it is long and the points are few."""
     chunks = prod(-(-extent(call, loop) // schedule.span(loop.axis)) for loop in call.nest.axes)
     return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
 
 
-def _blocks(call: Call, schedule: Schedule) -> bool:
+def _blocks(call: NestCall, schedule: Schedule) -> bool:
     """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
     if schedule.tile is None or schedule.vector is None or not call.nest.reduce:
         return False
@@ -47,7 +47,7 @@ def _blocks(call: Call, schedule: Schedule) -> bool:
     return min(sizes) >= LARGE and moves == {(True, False), (False, True)}
 
 
-def _unrolled(call: Call, schedule: Schedule, facts: Facts) -> str | None:
+def _unrolled(call: NestCall, schedule: Schedule, target: Target) -> str | None:
     """The innermost reduction loop of a contraction, where the factor that does not move along the vector axis can be read in vectors along it."""
     nest, vector = call.nest, schedule.vector
     if vector is None or (schedule.group > 1 and not schedule.depth) or not nest.is_contraction or not nest.reduce:
@@ -56,7 +56,7 @@ def _unrolled(call: Call, schedule: Schedule, facts: Facts) -> str | None:
         return None
     name, turns = nest.reduce[-1].axis, call.args[nest.reduce[-1].extent.value]
     rows = [factor for factor in nest.accumulators[0].body.args if not depends(factor, vector)]
-    if len(rows) != 1 or is_symbolic(turns) or turns % facts.width or unvectorised(rows, name):
+    if len(rows) != 1 or is_symbolic(turns) or turns % target.width or unvectorised(rows, name):
         return None
     for expr in (item for item in walk(rows) if item.op == "load"):
         position, index, guard = expr.value[0], load_index(expr), load_guard(expr)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.nest.build import Loop, Repeat, Step, inside, reads, writes
+from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
 
 OPEN_ALIGNMENT = 16
 """Bytes: of what is multiplied by an open size. A vector begins there; more would take several times the memory of small elements."""
@@ -40,7 +40,7 @@ def live_ranges(steps: Sequence[Step], sizes: Mapping[str, int], kept: set[str])
                 position, names = visit(block, position)
                 within += names
             position = max(position, begin + 1)
-            again = isinstance(step, Repeat | Loop)
+            again = isinstance(step, Repeat | WhileLoop)
             crossing = [name for name in within if again and mentions[name] > within[name]]
             for name in (*own, *crossing):
                 first, last = spans.get(name, (begin, begin))
@@ -62,10 +62,10 @@ def flat(steps: Iterable[Step], times: int = 1) -> Iterator[Step]:
     for step in steps:
         if not isinstance(step, Repeat):
             yield step
-        for _ in range(times if isinstance(step, Repeat | Loop) else 1):
+        for _ in range(times if isinstance(step, Repeat | WhileLoop) else 1):
             for block in inside(step):
                 yield from flat(block, times)
-            if isinstance(step, Loop):
+            if isinstance(step, WhileLoop):
                 yield step
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
-from webkiln.nest.build import Call
+from webkiln.nest.build import NestCall
 from webkiln.nest.expr import Expr, axis, walk
-from webkiln.nest.facts import Facts
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
+from webkiln.nest.target import Target
 from webkiln.plan.invocations import invoked
 from webkiln.plan.vectors import contiguous, extent, moving, unvectorised
 
@@ -26,36 +26,36 @@ class Choice:
     why: str
 
 
-def plain(call: Call, why: str) -> Choice:
+def plain(call: NestCall, why: str) -> Choice:
     return Choice(Schedule(tuple(loop.axis for loop in call.nest.axes)), why)
 
 
-def choose(call: Call, facts: Facts, constants: Collection[str]) -> Choice:
+def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     nest = call.nest
-    if facts.width == 1 and not nest.accumulators:
-        return plain(call, f"{facts.backend} computes one element at a time outside reductions")
+    if target.width == 1 and not nest.accumulators:
+        return plain(call, f"{target.backend} computes one element at a time outside reductions")
     refusals = []
     for loop in reversed(nest.axes):
-        fit = _vector(call, loop, facts, constants)
+        fit = _vector(call, loop, target, constants)
         if isinstance(fit, str):
             refusals.append(f"{loop.axis}: {fit}")
             continue
-        return _chosen(_scheduled(call, loop.axis, fit, facts), call, facts, refusals)
+        return _chosen(_scheduled(call, loop.axis, fit, target), call, target, refusals)
     for loop in reversed(nest.reduce):
-        reason = _unfit_row(call, loop, facts)
+        reason = _unfit_row(call, loop, target)
         if reason is None:
-            return _chosen(_along(call, loop.axis, facts), call, facts, refusals)
+            return _chosen(_along(call, loop.axis, target), call, target, refusals)
         refusals.append(f"{loop.axis}: {reason}")
     if not refusals:
         return plain(call, "there is no axis")
     return plain(call, "no axis can be the vector axis (" + "; ".join(refusals) + ")")
 
 
-def _chosen(schedule: Schedule, call: Call, facts: Facts, refusals: list[str]) -> Choice:
+def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[str]) -> Choice:
     """The choice with its words: what is computed together, which operands are repacked, what was tried first."""
-    if facts.threads:
-        schedule = invoked(call, schedule, facts)
+    if target.threads:
+        schedule = invoked(call, schedule, target)
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
     if schedule.depth:
         parts.append(f"in blocks of a workgroup, {schedule.depth} deep")
@@ -67,10 +67,10 @@ def _chosen(schedule: Schedule, call: Call, facts: Facts, refusals: list[str]) -
     return Choice(schedule, ", ".join(parts) + (f" ({'; '.join(refusals)})" if refusals else ""))
 
 
-def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) -> list[Panel] | str:
+def _vector(call: NestCall, loop: Loop, target: Target, constants: Collection[str]) -> list[Panel] | str:
     """The panels that make `loop` the vector axis, or why it cannot be."""
     nest, name = call.nest, loop.axis
-    found = moving(call, name, facts)
+    found = moving(call, name, target)
     if isinstance(found, str):
         return found
     panels: dict[int, Panel] = {}
@@ -78,47 +78,47 @@ def _vector(call: Call, loop: Loop, facts: Facts, constants: Collection[str]) ->
         if any(item.op in ("acc", "accindex") for item in walk(expr.args)):
             return f"where input {expr.value[0]} is read is the result of a reduction"
     for expr in found:
-        if facts.threads and contiguous(load_index(expr), name):
+        if target.threads and contiguous(load_index(expr), name):
             continue
-        panel = _panel(call, expr, name, facts, constants)
+        panel = _panel(call, expr, name, target, constants)
         if panel is not None:
             panels[expr.value[0]] = panel
         elif not contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
     for out in nest.outputs:
-        if facts.width > 1 and out.operand.dtype != "float32":
+        if target.width > 1 and out.operand.dtype != "float32":
             return f"the output is {out.operand.dtype}"
         if not contiguous(out.index, name) and not nest.accumulators:
             return "the output is not contiguous on it"
-    if facts.width > 1:
+    if target.width > 1:
         reason = unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
         if reason:
             return reason
-    if extent(call, loop) < (2 if panels or (facts.threads and nest.is_contraction) else max(facts.width, 2)):
+    if extent(call, loop) < (2 if panels or (target.threads and nest.is_contraction) else max(target.width, 2)):
         return f"its size {extent(call, loop)} is below a vector"
     return list(panels.values())
 
 
-def _unfit_row(call: Call, loop: Loop, facts: Facts) -> str | None:
+def _unfit_row(call: NestCall, loop: Loop, target: Target) -> str | None:
     """Why several elements along a reduction loop cannot be reduced together."""
     nest, name = call.nest, loop.axis
     if extent(call, loop) < ROW:
         return f"its size {extent(call, loop)} is below {ROW}"
-    found = moving(call, name, facts)
+    found = moving(call, name, target)
     if isinstance(found, str):
         return found
     for expr in found:
         if not contiguous(load_index(expr), name):
             return f"input {expr.value[0]} is not contiguous on it"
-    return unvectorised([a.body for a in nest.accumulators], name) if facts.width > 1 else None
+    return unvectorised([a.body for a in nest.accumulators], name) if target.width > 1 else None
 
 
-def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collection[str]) -> Panel | None:
+def _panel(call: NestCall, expr: Expr, name: str, target: Target, constants: Collection[str]) -> Panel | None:
     """A constant factor of a contraction is repacked with the vector axis innermost, and the dimensions that deeper loops move along
     further in; one that no loop moves along goes with the dimension before it."""
     source, index = expr.value[0], load_index(expr)
     reads = [e for e in call.nest.loads if e.value[0] == source]
-    if not facts.packs or not call.nest.is_contraction or call.inputs[source].name not in constants or len(reads) > 1 or load_guard(expr):
+    if not target.packs or not call.nest.is_contraction or call.inputs[source].name not in constants or len(reads) > 1 or load_guard(expr):
         return None
     along = [item for item in index if depends(item, name)]
     if expr not in call.nest.accumulators[0].body.args or along != [axis(name)]:
@@ -130,10 +130,10 @@ def _panel(call: Call, expr: Expr, name: str, facts: Facts, constants: Collectio
     for item in index:
         depths.append(max((depth for depth, loop in enumerate(loops) if depends(item, loop)), default=depths[-1]))
     order = sorted((d for d in range(len(index)) if d != dim), key=lambda d: depths[d + 1])
-    return Panel(source, dim, tuple(order), _lanes(call, name, facts)[0])
+    return Panel(source, dim, tuple(order), _lanes(call, name, target)[0])
 
 
-def _tile(call: Call, name: str) -> Loop | None:
+def _tile(call: NestCall, name: str) -> Loop | None:
     """The innermost other parallel axis, of 8 or the largest size, on which some factor of the contraction does not depend."""
     candidates = [loop for loop in call.nest.axes if loop.axis != name and extent(call, loop) > 1]
     last = [loop for loop in candidates if any(not depends(e, loop.axis) for e in call.nest.accumulators[0].body.args)]
@@ -141,24 +141,24 @@ def _tile(call: Call, name: str) -> Loop | None:
     return max(pool, key=lambda loop: (min(extent(call, loop), 8), call.nest.axes.index(loop))) if pool else None
 
 
-def _lanes(call: Call, name: str, facts: Facts) -> tuple[int, int]:
+def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
-    for lanes, count in facts.shapes:
+    for lanes, count in target.shapes:
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
-    return facts.shapes[-1]
+    return target.shapes[-1]
 
 
-def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Schedule:
+def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -> Schedule:
     nest = call.nest
     others = [loop.axis for loop in nest.axes if loop.axis != name]
-    whole = _is_whole(call, name, facts)
+    whole = _is_whole(call, name, target)
     if not nest.is_contraction:
-        return Schedule((*others, name), name, facts.map_lanes, whole=whole)
-    lanes, count = _lanes(call, name, facts)
+        return Schedule((*others, name), name, target.map_lanes, whole=whole)
+    lanes, count = _lanes(call, name, target)
     tile = _tile(call, name)
-    if facts.threads:
+    if target.threads:
         axis_, copies = (tile.axis, count) if tile else (None, 1)
         return Schedule((*others, name), name, lanes, axis_, copies, tuple(panels), whole)
     if tile is None:
@@ -168,16 +168,16 @@ def _scheduled(call: Call, name: str, panels: list[Panel], facts: Facts) -> Sche
     return Schedule((*inner, name) if each else (name, *inner), name, lanes, tile.axis, count, tuple(panels), whole)
 
 
-def _is_whole(call: Call, name: str, facts: Facts) -> bool:
+def _is_whole(call: NestCall, name: str, target: Target) -> bool:
     (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == name)
-    return facts.width > 1 and not is_symbolic(extent) and extent % facts.width == 0
+    return target.width > 1 and not is_symbolic(extent) and extent % target.width == 0
 
 
-def _along(call: Call, name: str, facts: Facts) -> Schedule:
+def _along(call: NestCall, name: str, target: Target) -> Schedule:
     """Lanes on a reduction loop; a contraction also has a tile, whose copies share the other factor."""
     others = [loop.axis for loop in call.nest.axes]
     tile = _tile(call, name) if call.nest.is_contraction else None
     if tile is None:
-        return Schedule(tuple(others), name, facts.map_lanes)
-    lanes, count = facts.dot
+        return Schedule(tuple(others), name, target.map_lanes)
+    lanes, count = target.dot
     return Schedule((*(item for item in others if item != tile.axis), tile.axis), name, lanes, tile.axis, count)

@@ -10,29 +10,29 @@ from dataclasses import replace
 import numpy as np
 
 from webkiln.ir.types import Type, itemsize
-from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Step, View, WrittenCall, map_inside
+from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Step, View, WhileLoop, WrittenCall, map_inside
 from webkiln.nest.compose import half
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
-from webkiln.nest.facts import Facts
 from webkiln.nest.nest import COMPUTE, Nest, Operand, Output, load_guard, load_index
-from webkiln.nest.procedure import Procedure, Store
+from webkiln.nest.procedure import Procedure, StoreElement
+from webkiln.nest.target import Target
 from webkiln.nest.written import written
 
 NARROW = {LONG: INT, ULONG: UINT, DOUBLE: FLOAT}
 
 
-def stored(steps: Iterable[Step], facts: Facts) -> tuple[Step, ...]:
+def stored(steps: Iterable[Step], target: Target) -> tuple[Step, ...]:
     """The steps with every operand in the dtype as which the backend stores it."""
-    return tuple(_step(step, facts) for step in steps) if facts.storage else tuple(steps)
+    return tuple(_step(step, target) for step in steps) if target.storage else tuple(steps)
 
 
-def stored_call(call: Call, facts: Facts, packed: Collection[str] = ()) -> Call:
+def stored_call(call: NestCall, target: Target, packed: Collection[str] = ()) -> NestCall:
     """One call; the operands named in `packed` stay as they are (encoded weights)."""
-    if not facts.storage:
+    if not target.storage:
         return call
 
     def dtype(view: View) -> str:
-        return view.type.dtype if view.name in packed else facts.stored(view.type.dtype)
+        return view.type.dtype if view.name in packed else target.stored(view.type.dtype)
 
     def seen(view: View) -> View:
         return View(view.name, Type(dtype(view), view.shape))
@@ -41,12 +41,12 @@ def stored_call(call: Call, facts: Facts, packed: Collection[str] = ()) -> Call:
     return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
 
 
-def _step(step: Step, facts: Facts) -> Step:
+def _step(step: Step, target: Target) -> Step:
     def seen(view: View) -> View:
-        return View(view.name, Type(facts.stored(view.type.dtype), view.shape))
+        return View(view.name, Type(target.stored(view.type.dtype), view.shape))
 
-    if isinstance(step, Call):
-        return stored_call(step, facts)
+    if isinstance(step, NestCall):
+        return stored_call(step, target)
     if isinstance(step, Copy):
         return Copy(seen(step.source), seen(step.target), step.layer)
     if isinstance(step, HostCall):
@@ -57,8 +57,8 @@ def _step(step: Step, facts: Facts) -> Step:
         given, results = (tuple(map(seen, operands)) for operands in (step.inputs, step.outputs))
         made = written(tuple(view.type.dtype for view in given), results[0].type.dtype, step.kernel.parameters, dict(step.kernel.texts))
         return replace(step, kernel=made, inputs=given, outputs=results)
-    changed = replace(step, condition=seen(step.condition)) if isinstance(step, Branch | Loop) else step
-    return map_inside(changed, lambda block: stored(block, facts))
+    changed = replace(step, condition=seen(step.condition)) if isinstance(step, Branch | WhileLoop) else step
+    return map_inside(changed, lambda block: stored(block, target))
 
 
 def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
@@ -75,9 +75,9 @@ def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
 def narrowed_procedure(procedure: Procedure, inputs: list[str], outputs: list[str]) -> Procedure:
     """`procedure` over operands of these dtypes."""
 
-    def store(item: Store) -> Store:
+    def store(item: StoreElement) -> StoreElement:
         dtype = procedure.outputs[item.output].dtype
-        return Store(item.output, item.index, _kept(item.value, dtype, COMPUTE[outputs[item.output]]))
+        return StoreElement(item.output, item.index, _kept(item.value, dtype, COMPUTE[outputs[item.output]]))
 
     return replace(
         procedure.map(_changer([*inputs, *outputs]), store),

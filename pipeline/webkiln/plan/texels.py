@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from webkiln.errors import InternalError
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Call, Copy, Step, View, WrittenCall, reads, writes
+from webkiln.nest.build import Copy, NestCall, Step, View, WrittenCall, reads, writes
 from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
@@ -23,12 +23,12 @@ def packed(steps: Iterable[Step], given: Mapping[str, Type], pairs: Iterable[tup
     each other outside the steps."""
     flattened = list(flat(steps))
     together = [(step.source.name, step.target.name) for step in flattened if isinstance(step, Copy)] + list(pairs)
-    calls = [step for step in flattened if isinstance(step, Call)]
+    calls = [step for step in flattened if isinstance(step, NestCall)]
     written = {view.name for step in flattened for view in writes(step)}
     mentioned = {view.name for step in flattened for view in reads(step)} | {name for pair in together for name in pair}
     found = {name for name, type_ in given.items() if type_.dtype == "float32" and type_.rank and divides(type_.shape[-1])}
     found = ((found & mentioned) - written) | {view.name for call in calls for view in call.outputs if _along(call)}
-    found -= {view.name for step in flattened if not isinstance(step, Call | Copy) for view in writes(step)}
+    found -= {view.name for step in flattened if not isinstance(step, NestCall | Copy) for view in writes(step)}
     found -= {view.name for step in flattened if isinstance(step, WrittenCall) for view in step.inputs}
     while True:
         apart = {name for pair in together if not found.issuperset(pair) for name in pair}
@@ -38,11 +38,11 @@ def packed(steps: Iterable[Step], given: Mapping[str, Type], pairs: Iterable[tup
         found -= apart
 
 
-def _stores_texels(call: Call, found: Collection[str]) -> bool:
+def _stores_texels(call: NestCall, found: Collection[str]) -> bool:
     return _along(call) is not None and all(view.name in found for view in call.outputs)
 
 
-def _along(call: Call) -> Loop | None:
+def _along(call: NestCall) -> Loop | None:
     """The axis along which a call can store whole texels; all its outputs have one index and one shape."""
     view, out = call.outputs[0], call.nest.outputs[0]
     if not out.index or any(view.type.dtype != "float32" for view in call.outputs):
@@ -53,7 +53,7 @@ def _along(call: Call) -> Loop | None:
     return None
 
 
-def _is_whole(call: Call, loop: Loop) -> bool:
+def _is_whole(call: NestCall, loop: Loop) -> bool:
     return loop.extent.op == "arg" and divides(call.args[loop.extent.value])
 
 
@@ -65,13 +65,13 @@ def _moves(index: tuple[Expr, ...], name: str) -> bool:
 def in_quarters(steps: Iterable[Step], found: Collection[str], pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
     """The Variables of which each quarter lies in a layer of its own, so that a fragment computes four rows: only contractions write them."""
     flattened = list(flat(steps))
-    fits = {view.name for step in flattened if isinstance(step, Call) and _rows(step) is not None for view in writes(step)}
-    apart = {view.name for step in flattened if not isinstance(step, Call) or _rows(step) is None for view in writes(step)}
+    fits = {view.name for step in flattened if isinstance(step, NestCall) and _rows(step) is not None for view in writes(step)}
+    apart = {view.name for step in flattened if not isinstance(step, NestCall) or _rows(step) is None for view in writes(step)}
     copied = {view.name for step in flattened if isinstance(step, Copy) for view in reads(step)} | {name for pair in pairs for name in pair}
     return frozenset(fits.intersection(found) - apart - copied)
 
 
-def _rows(call: Call) -> Loop | None:
+def _rows(call: NestCall) -> Loop | None:
     """The outermost axis of a contraction, where its quarters are quarters of the output."""
     view, out = call.outputs[0], call.nest.outputs[0]
     if not call.nest.is_contraction or len(call.outputs) > 1 or len(out.index) < 2:
@@ -82,7 +82,7 @@ def _rows(call: Call) -> Loop | None:
     return None if any(depends(item, loop.axis) for item in out.index[1:]) else loop
 
 
-def draw(call: Call, found: Collection[str], quarters: Collection[str] = ()) -> Choice:
+def draw(call: NestCall, found: Collection[str], quarters: Collection[str] = ()) -> Choice:
     """The schedule of a call among Variables of which those in `found` lie four elements to a texel, those in `quarters` also in quarters."""
     nest = call.nest
     texels = tuple(n for n, view in enumerate((*call.inputs, *call.outputs)) if view.name in found)
@@ -111,7 +111,7 @@ def draw(call: Call, found: Collection[str], quarters: Collection[str] = ()) -> 
     return Choice(schedule, ", ".join(parts))
 
 
-def _unrolled(call: Call, texels: Collection[int]) -> Loop | None:
+def _unrolled(call: NestCall, texels: Collection[int]) -> Loop | None:
     """The innermost reduction loop, where something that lies in texels moves along it."""
     if not call.nest.reduce or any(item.combiner.startswith("arg") for item in call.nest.accumulators):
         return None
@@ -120,14 +120,14 @@ def _unrolled(call: Call, texels: Collection[int]) -> Loop | None:
     return loop if _is_whole(call, loop) and any(fits) else None
 
 
-def _fits(view: View, load: Expr, call: Call, name: str) -> bool:
+def _fits(view: View, load: Expr, call: NestCall, name: str) -> bool:
     """Whether four neighbours on an axis are one texel."""
     index, guard = load_index(load), load_guard(load)
     free = guard is None or not depends(guard[0], name)
     return free and _moves(index, name) and divides(view.shape[-1]) and multiple(index[-1], call, name)
 
 
-def _reads_texels(call: Call, position: int, names: Sequence[str]) -> bool:
+def _reads_texels(call: NestCall, position: int, names: Sequence[str]) -> bool:
     loads = [expr for expr in call.nest.loads if expr.value[0] == position]
     moving = [(expr, name) for expr in loads for name in names if _moves(load_index(expr), name)]
     return bool(moving) and all(_fits(call.inputs[position], expr, call, name) for expr, name in moving)

@@ -6,7 +6,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
-from webkiln.nest.build import Call, Copy, Step, reads, writes
+from webkiln.nest.build import Copy, NestCall, Step, reads, writes
 from webkiln.plan.memory import Range, check, flat, live_ranges
 from webkiln.plan.places import Buffer
 
@@ -42,7 +42,7 @@ class Textures:
         check(steps, {name: (number * widest, buffers[name].bytes) for name, number in numbers.items()}, kept)
         self.offsets |= numbers
         self.buffers += made
-        for step in (item for item in flat(steps) if isinstance(item, Call | Copy)):
+        for step in (item for item in flat(steps) if isinstance(item, NestCall | Copy)):
             if both := {self.offsets[view.name] for view in reads(step)} & {self.offsets[view.name] for view in writes(step)}:
                 raise InternalError(f"{step.layer} reads and writes buffer {min(both)}, which no draw can")
 

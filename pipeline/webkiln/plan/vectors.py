@@ -2,20 +2,20 @@
 
 from webkiln.ir.dim import sampled
 from webkiln.nest.affine import depends, step
-from webkiln.nest.build import Call
-from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
-from webkiln.nest.facts import Facts
+from webkiln.nest.build import NestCall
+from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.target import Target
 
-SCALAR_ONLY = frozenset({"pow", "sin", "cos", "idiv", "irem", "floordiv", "floormod", "accindex"})
+SCALAR_ONLY = frozenset({"pow", "sin", "cos", "turn", "idiv", "irem", "floordiv", "floormod", "accindex"})
 VECTOR_COMBINERS = frozenset({"sum", "prod", "max", "min"})
 
 
-def extent(call: Call, loop: Loop) -> int:
+def extent(call: NestCall, loop: Loop) -> int:
     return sampled(call.args[loop.extent.value])
 
 
-def moving(call: Call, name: str, facts: Facts) -> list[Expr] | str:
+def moving(call: NestCall, name: str, target: Target) -> list[Expr] | str:
     """The loads that move along an axis, or why neighbours on it cannot be computed together."""
     nest = call.nest
     if any(a.combiner not in VECTOR_COMBINERS for a in nest.accumulators):
@@ -27,7 +27,7 @@ def moving(call: Call, name: str, facts: Facts) -> list[Expr] | str:
             return f"the guard of input {expr.value[0]} depends on it"
         if not any(depends(item, name) for item in load_index(expr)):
             continue
-        if facts.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
+        if target.width > 1 and nest.inputs[expr.value[0]].dtype != "float32":
             return f"input {expr.value[0]} is {nest.inputs[expr.value[0]].dtype}"
         found.append(expr)
     return found
@@ -62,15 +62,4 @@ def unvectorised(roots: list[Expr], name: str) -> str | None:
 
 def _data(roots: list[Expr]) -> list[Expr]:
     """Every node below `roots`, loads as leaves, operands first."""
-    seen: dict[Expr, None] = {}
-
-    def visit(expr: Expr) -> None:
-        if expr in seen:
-            return
-        for item in () if expr.op == "load" else expr.args:
-            visit(item)
-        seen[expr] = None
-
-    for root in roots:
-        visit(root)
-    return list(seen)
+    return walk(roots, leaves=("load",))

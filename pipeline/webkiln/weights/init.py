@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from webkiln.ir.types import Type
 from webkiln.lower.tidy import tidy
-from webkiln.nest.build import Call, Lowering, View
+from webkiln.nest.build import Lowering, NestCall, View
 from webkiln.nest.expr import INT, Expr, apply, const
 from webkiln.nest.schedule import Panel
 from webkiln.weights.encoding import BY_NAME, storage_dtype
@@ -14,14 +14,14 @@ HEADER, ELEMENTS = "header", "elements"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Destination:
     """How a weight lies in memory: its shape as the kernels see it, and the panel that they read, if any."""
 
     shape: tuple[int, ...]
     panel: Panel | None
 
 
-def decode_call(piece: Piece, target: Target) -> Call:
+def decode_call(piece: Piece, destination: Destination) -> NestCall:
     """Read `ELEMENTS` (and the scales, `HEADER`), write the Variable `piece.weight.name`."""
     weight, code = piece.weight, BY_NAME[piece.encoding]
     rows = (piece.rows, *weight.shape[1:]) if weight.shape else (1,)
@@ -37,22 +37,22 @@ def decode_call(piece: Piece, target: Target) -> Call:
         channel = place[weight.channel_axis] if count > 1 and weight.channel_axis is not None else const(0, INT)
         scale = nest.load(View(HEADER, Type("float32", (count,))), [channel])
     value = code.decode(nest.load(source, index), scale)
-    if target.panel is None:
+    if destination.panel is None:
         nest.store(out, value, place)
     else:
-        view, where = _panelled(out, target, place)
+        view, where = _panelled(out, destination, place)
         nest.store(view, value, where)
     nest.done()
     return tidy(low.calls[0])
 
 
-def _panelled(out: View, target: Target, place: tuple[Expr, ...]) -> tuple[View, list[Expr]]:
+def _panelled(out: View, destination: Destination, place: tuple[Expr, ...]) -> tuple[View, list[Expr]]:
     """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of an element in it."""
-    panel = target.panel
+    panel = destination.panel
     assert panel is not None
-    seen = _seen_index(place, out.shape, target.shape)
-    blocks = -(-target.shape[panel.dim] // panel.block)
-    shape = (blocks, *(target.shape[dim] for dim in panel.order), panel.block)
+    seen = _seen_index(place, out.shape, destination.shape)
+    blocks = -(-destination.shape[panel.dim] // panel.block)
+    shape = (blocks, *(destination.shape[dim] for dim in panel.order), panel.block)
     shift, mask = const(panel.block.bit_length() - 1, INT), const(panel.block - 1, INT)
     along = seen[panel.dim]
     index = [apply("shr", along, shift), *(seen[dim] for dim in panel.order), apply("band", along, mask)]

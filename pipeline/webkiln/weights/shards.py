@@ -37,7 +37,7 @@ def stored(graph: Graph) -> tuple[Stored, ...]:
         if node.name in made:
             continue
         for position, name in enumerate(node.inputs):
-            scalar = name in graph.constants and len(graph.constants[name].values) == 1
+            scalar = name in graph.constants and graph.constants[name].is_scalar
             if name in fixed and not scalar:
                 channels.setdefault(name, _channel_axis(node.op, node.attrs, position, len(graph.type(name).shape)))
     for name in (*graph.outputs.values(), *(s for state in graph.states for s in (state.initial, state.output))):

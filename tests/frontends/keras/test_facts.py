@@ -1,4 +1,4 @@
-"""Facts: the same for both file formats, free of dates and ids, and back again from JSON."""
+"""Target: the same for both file formats, free of dates and ids, and back again from JSON."""
 
 import subprocess
 import sys

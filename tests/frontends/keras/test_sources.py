@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from keras import layers as L
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
-from webkiln.frontends.keras import archive, probe
+from webkiln.frontends import probe
+from webkiln.frontends.keras import archive
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
 from webkiln.frontends.keras.reader import parse_model, read_model

@@ -7,13 +7,13 @@ import onnx
 import onnxruntime
 
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.graph import Graph
 
 
 def converted(model: onnx.ModelProto, **options: object) -> Graph:
-    facts, blobs = model_facts(model, "model.onnx")
-    return OnnxConverter(**options).convert(facts, blobs)  # type: ignore[arg-type]
+    spec, blobs = describe_model(model, "model.onnx")
+    return OnnxConverter(**options).convert(spec, blobs)  # type: ignore[arg-type]
 
 
 def onnxruntime_outputs(model: onnx.ModelProto, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -10,7 +10,7 @@ from tests.conformance.cases import Conformance, kept
 from webkiln.errors import WebkilnError
 from webkiln.frontends.onnx.call import OpenValueError
 from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
-from webkiln.frontends.onnx.load import model_facts
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.elementwise import DTYPES
 from webkiln.ir.graph import Graph
 from webkiln.lower.lower import lower
@@ -34,7 +34,7 @@ def first_cases() -> dict[str, Conformance]:
 def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
     """The case in each other dtype of each of its type parameters."""
     node = case.model.graph.node[0]
-    schema = defs.get_schema(node.op_type)
+    schema = defs.get_schema(node.op_type, next(entry.version for entry in case.model.opset_import if not entry.domain))
 
     def of(names: list[str], formals: list[defs.OpSchema.FormalParameter], parameter: str) -> set[str]:
         return {name for n, name in enumerate(names) if formals[min(n, len(formals) - 1)].type_str == parameter}
@@ -43,13 +43,14 @@ def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
         moved = of(list(node.input), list(schema.inputs), constraint.type_param_str)
         if not moved:
             continue
-        moved |= of(list(node.output), list(schema.outputs), constraint.type_param_str)
         for text in constraint.allowed_type_strs:
             name = text.removeprefix("tensor(").removesuffix(")")
             if name in NAMES:
                 changed = onnx.ModelProto()
                 changed.CopyFrom(case.model)
-                for value in (*changed.graph.input, *changed.graph.output):
+                for value in changed.graph.output:
+                    value.ClearField("type")
+                for value in changed.graph.input:
                     if value.name in moved:
                         value.type.tensor_type.elem_type = NAMES[name]
                 yield name, changed
@@ -58,13 +59,13 @@ def retyped(case: Conformance) -> Iterator[tuple[str, onnx.ModelProto]]:
 def converted(case: Conformance, model: onnx.ModelProto) -> Graph:
     given, _ = case.data[0]
     values = {item.name: value for item, value in zip(model.graph.input, given, strict=True)}
-    facts, blobs = model_facts(model, case.name, None)
+    spec, blobs = describe_model(model, case.name, None)
     fixed = {}
     while True:
         try:
-            return OnnxConverter(input_shapes={name: value.shape for name, value in values.items()}, values=fixed).convert(facts, blobs)
+            return OnnxConverter(input_shapes={name: value.shape for name, value in values.items()}, values=fixed).convert(spec, blobs)
         except OpenValueError as error:
-            behind = [name for name in inputs_behind(facts.graph, error.tensor) if name not in fixed]
+            behind = [name for name in inputs_behind(spec.graph, error.tensor) if name not in fixed]
             if not behind:
                 raise
             fixed |= {name: values[name] for name in behind}

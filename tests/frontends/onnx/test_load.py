@@ -1,4 +1,4 @@
-"""Facts of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
+"""Target of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
 
 import onnx
 import pytest
@@ -6,8 +6,9 @@ from onnx import helper
 
 from tests.frontends.onnx.models import classifier, dynamic, floats, model
 from webkiln import canonical
-from webkiln.frontends.onnx.facts import Literal, Weight, from_json, to_json
-from webkiln.frontends.onnx.load import layer_tensors, model_facts
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.onnx.load import describe_model, layer_tensors
+from webkiln.frontends.onnx.spec import from_json, to_json
 
 
 def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
@@ -27,34 +28,34 @@ def renamed(made: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def test_another_export_gives_the_same_facts():
-    facts, blobs = model_facts(classifier(), "net.onnx")
-    again, others = model_facts(renamed(classifier()), "net.onnx")
-    assert canonical.dumps(to_json(facts)) == canonical.dumps(to_json(again))
+    spec, blobs = describe_model(classifier(), "net.onnx")
+    again, others = describe_model(renamed(classifier()), "net.onnx")
+    assert canonical.dumps(to_json(spec)) == canonical.dumps(to_json(again))
     assert blobs.keys() == others.keys()
 
 
 @pytest.mark.parametrize("make", [classifier, dynamic])
 def test_facts_survive_json(make):
-    facts, _ = model_facts(make(), "net.onnx")
-    assert from_json(canonical.loads(canonical.dumps(to_json(facts)))) == facts
+    spec, _ = describe_model(make(), "net.onnx")
+    assert from_json(canonical.loads(canonical.dumps(to_json(spec)))) == spec
 
 
 def test_weights_are_slots_and_shapes_are_structure():
-    facts, _ = model_facts(classifier(), "net.onnx")
-    assert sorted(item.slot for item in facts.graph.tensors.values() if isinstance(item, Weight)) == [
+    spec, _ = describe_model(classifier(), "net.onnx")
+    assert sorted(item.slot for item in spec.graph.tensors.values() if isinstance(item, Weight)) == [
         "conv/B",
         "conv/W",
         "dense/B",
         "dense/C",
     ]
-    shapes, _ = model_facts(dynamic(), "net.onnx")
+    shapes, _ = describe_model(dynamic(), "net.onnx")
     assert all(isinstance(item, Literal) for item in shapes.graph.tensors.values())
 
 
 def test_layers_of_the_reference_are_called_as_those_of_the_graph():
     made = classifier()
-    facts, _ = model_facts(made, "net.onnx")
-    assert list(layer_tensors(made, "net.onnx")) == [node.name for node in facts.graph.nodes]
+    spec, _ = describe_model(made, "net.onnx")
+    assert list(layer_tensors(made, "net.onnx")) == [node.name for node in spec.graph.nodes]
 
 
 def test_functions_of_the_model_are_written_out():
@@ -63,5 +64,5 @@ def test_functions_of_the_model_are_written_out():
     made = model([helper.make_node("Squared", ["x"], ["y"], domain="own")], [floats("x", 3)], [floats("y", 3)])
     made.opset_import.append(helper.make_opsetid("own", 1))
     made.functions.append(function)
-    facts, _ = model_facts(made, "net.onnx")
-    assert [node.op for node in facts.graph.nodes] == ["Mul", "Neg"]
+    spec, _ = describe_model(made, "net.onnx")
+    assert [node.op for node in spec.graph.nodes] == ["Mul", "Neg"]

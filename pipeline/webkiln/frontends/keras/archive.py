@@ -28,7 +28,7 @@ BFLOAT16 = np.dtype("V2")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModelFile:
     """A model file that is open: its config, and its weights (`paths`: groups by class name, as `.keras` has them; else by layer name)."""
 
     path: str
@@ -69,7 +69,7 @@ def _version(archive: zipfile.ZipFile) -> str:
 
 
 @contextmanager
-def open_source(path: Path) -> Iterator[Source]:
+def open_source(path: Path) -> Iterator[ModelFile]:
     """Open a model file; SourceError where it is not a Keras model, is damaged, or is larger than it may be."""
     if not path.is_file():
         raise SourceError(f"{path}: there is no such file; give a .keras or .h5 file")
@@ -80,7 +80,7 @@ def open_source(path: Path) -> Iterator[Source]:
                 config, version = _json(path.name, archive.read("config.json")), _version(archive)
                 weights = io.BytesIO(_member(path.name, archive, "model.weights.h5"))
             with h5py.File(weights, "r") as file:
-                yield Source(path.name, config, file, paths=True, version=version)
+                yield ModelFile(path.name, config, file, paths=True, version=version)
         elif h5py.is_hdf5(path):
             with h5py.File(path, "r") as file:
                 if "model_config" not in file.attrs:
@@ -89,7 +89,7 @@ def open_source(path: Path) -> Iterator[Source]:
                 version = str(_text(file.attrs.get("keras_version", "3")))
                 if version.startswith("1."):
                     raise SourceError(f"{path.name}: written by Keras {version}; load it with Keras 2 and save it again")
-                yield Source(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version)
+                yield ModelFile(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version)
         elif _start(path) == ZIP_START:
             raise SourceError(f"{path.name}: a .keras archive without its end: the file is truncated; copy it or save it again")
         else:

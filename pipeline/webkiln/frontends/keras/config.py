@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.facts import Call, Literal, Ref
+from webkiln.frontends.arrays import Literal
+from webkiln.frontends.keras.facts import Call, Ref
 
 DROPPED = frozenset({
     "name", "trainable", "build_config", "compile_config", "quantization_config", "registered_name", "module", "seed", "momentum",

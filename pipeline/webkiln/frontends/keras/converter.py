@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.keras import handlers as registry
-from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, WeightRef
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
-from webkiln.frontends.keras.reader import Blobs, read_model
+from webkiln.frontends.keras.reader import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
-from webkiln.ir.graph import INLINE_ELEMENTS, Distribution, Graph
+from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
-from webkiln.ops.builder import GraphBuilder, Step, Tensor
+from webkiln.ops.builder import GraphBuilder, StepFunction, Tensor
 from webkiln.ops.table import RULES
 from webkiln.plugins import failed_plugin
 
@@ -90,6 +91,7 @@ class KerasConverter:
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         outputs, declared = self._run(source, "", inputs)
         given = (self.cast(tensor, storable(dtype)) for tensor, dtype in zip(outputs, declared, strict=True))
+        self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), given, strict=True)))
 
     def get_input_tensor(self, layer: Layer) -> list[Ref]:
@@ -116,11 +118,7 @@ class KerasConverter:
         """A trained weight of a layer as a slot; an array or number written in a handler as a literal of the structure."""
         if not isinstance(weight, Weight):
             array = np.asarray(weight, dtype=None if isinstance(weight, np.ndarray) else "float32")
-            if array.size <= INLINE_ELEMENTS:
-                return self.builder.constant(array, order=order)
-            raise ShapeError(
-                f"{self.builder.layer}: a handler's literal has {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight"
-            )
+            return self.builder.constant(array, order=order)
         if weight.slot in self._states:
             return self._states[weight.slot]
         type_ = Type(weight.dtype, weight.shape)
@@ -142,7 +140,7 @@ class KerasConverter:
         return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)[0]
 
     def scan(
-        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: Step, *, reverse: bool = False
+        self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: StepFunction, *, reverse: bool = False
     ) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
         """`GraphBuilder.scan` along axis 1, during which handlers write into the graph of the step."""
 

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.frontends.arrays import Literal, Weight
 
 SCHEMA = "webkiln.keras/1"
 
@@ -24,30 +25,10 @@ class Ref:
 
 
 @dataclass(frozen=True, slots=True)
-class Weight:
-    """A trained array: its slot (the path of the layer that owns it, and its name there; layers that share it share the slot), and the
-    digest of its row-major little-endian bytes."""
-
-    slot: str
-    digest: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class WeightRef:
     """A weight read by an operation of a traced layer, by its name within that layer."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A small array written in a layer's code."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    values: tuple[bool | int | float, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """Who converts which layer: the user's handlers first, then the built-in tables."""
 
 from webkiln.frontends.keras.facts import LayerFacts
-from webkiln.frontends.keras.layer import Handler
+from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.registered import registered_handler
 
 
-def find_handler(facts: LayerFacts) -> Handler | None:
+def find_handler(facts: LayerFacts) -> LayerHandler | None:
     """The user's handler for a layer, else the built-in one, else None."""
     built_in = LAYERS.get(facts.class_name) if facts.own and facts.kind == "layer" else None
     return registered_handler(facts) or built_in

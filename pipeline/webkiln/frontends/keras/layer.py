@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
-from webkiln.frontends.keras.facts import Call, LayerFacts, Weight
+from webkiln.frontends.arrays import Weight
+from webkiln.frontends.keras.facts import Call, LayerFacts
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
 
-Handler = Callable[["KerasConverter", "Layer"], None]
+LayerHandler = Callable[["KerasConverter", "Layer"], None]
 
 
 class LayerAttributeError(UserError, AttributeError):

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import SourceError, UnsupportedError
+from webkiln.errors import Item, SourceError, UnsupportedError
+from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import is_handled
-from webkiln.frontends.keras.reader import Blobs, read_model, read_structure
-from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, Item, find_unsupported, may_be_traced
+from webkiln.frontends.keras.reader import read_model, read_structure
+from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, find_unsupported, may_be_traced
 from webkiln.plugins import import_files
 
 FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})

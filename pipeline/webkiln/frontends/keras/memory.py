@@ -1,4 +1,4 @@
-"""Facts of a Keras model in memory. Layers without a handler are traced on the way."""
+"""Target of a Keras model in memory. Layers without a handler are traced on the way."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,11 +10,12 @@ import numpy as np
 from keras.src.models.functional import Functional, make_node_key
 
 from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
-from webkiln.frontends.keras.reader import Blobs, add_blob, weight_names
+from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.trace import trace_layer
 from webkiln.ir.types import DTYPES
 

@@ -12,14 +12,13 @@ import numpy as np
 
 from webkiln.canonical import digest
 from webkiln.errors import SourceError
+from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.archive import Source, member, open_source, read_array, read_config, reading
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, Weight
+from webkiln.frontends.keras.archive import ModelFile, member, open_source, read_array, read_config, reading
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.ir.types import Array
-
-Blobs = dict[str, Array]
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 WEIGHTS: Mapping[str, tuple[str, ...]] = {
@@ -59,7 +58,7 @@ def read_structure(path: Path) -> ModelFacts | None:
         return None
     config, version = found
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
-        return _Reader(Source(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
+        return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
 
 
 def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
@@ -86,7 +85,7 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class _Reader:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ModelFile) -> None:
         self.source = source
         self.blobs: Blobs = {}
         self.count = 0

@@ -13,7 +13,6 @@ from webkiln.frontends.keras.policies import storable
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
-from webkiln.ops.builder import clean
 
 
 def input_table(
@@ -110,7 +109,7 @@ class _Runner:
         arrays = [_stored(self.convert(result)) for result in (results if isinstance(results, list | tuple) else [results])]
         count = len(self.outputs)
         arrays[: len(self.declared)] = [array.astype(dtype) for array, dtype in zip(arrays, self.declared, strict=False)]
-        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(map(clean, self.layers), arrays[count:], strict=True))
+        return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(self.layers, arrays[count:], strict=True))
 
 
 def _tensors(model: Any) -> dict[str, Any]:

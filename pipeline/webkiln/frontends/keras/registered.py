@@ -3,23 +3,23 @@
 from collections.abc import Callable
 
 from webkiln.frontends.keras.facts import LayerFacts
-from webkiln.frontends.keras.layer import Handler
+from webkiln.frontends.keras.layer import LayerHandler
 
-REGISTERED: dict[tuple[str, str | None], Handler] = {}
+REGISTERED: dict[tuple[str, str | None], LayerHandler] = {}
 """(class, layer name or None for all) -> the user's handler."""
 
 
-def register_handler(class_name: str, layer_name: str | None = None) -> Callable[[Handler], Handler]:
+def register_handler(class_name: str, layer_name: str | None = None) -> Callable[[LayerHandler], LayerHandler]:
     """Decorator: convert layers of this class (or the one called `layer_name`) by a function of converter and layer. It precedes
     built-in handlers and tracing."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: LayerHandler) -> LayerHandler:
         REGISTERED[class_name, layer_name] = handler
         return handler
 
     return register
 
 
-def registered_handler(facts: LayerFacts) -> Handler | None:
+def registered_handler(facts: LayerFacts) -> LayerHandler | None:
     """The user's handler for a layer, if any."""
     return REGISTERED.get((facts.class_name, facts.name)) or REGISTERED.get((facts.class_name, None))

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from webkiln.errors import Item
 from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import parse_policy
 from webkiln.frontends.keras.registered import registered_handler
 
-Item = tuple[str, str, str]
 Judge = Callable[[LayerFacts], bool]
 
 POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
@@ -99,8 +99,8 @@ def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str
         if is_handled(layer):
             for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
                 activation = layer.config.get(argument)
-                name = activation["class_name"] if isinstance(activation, dict) else activation
-                if name is not None and name not in ACTIVATIONS:
+                name = activation.get("class_name", activation) if isinstance(activation, dict) else activation
+                if name is not None and (not isinstance(name, str) or name not in ACTIVATIONS):
                     yield where, f"{argument} {name!r} is not supported", f"There are {', '.join(sorted(ACTIVATIONS))}"
         elif layer.model is not None:
             yield from _find(layer.model, is_handled, may_be_traced, f"{scope}{layer.name}/")

@@ -13,11 +13,11 @@ from keras.src.ops.node import Node
 
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
-from webkiln.frontends.keras.facts import Call, LayerFacts, Literal, ModelFacts, Ref, Weight, WeightRef, to_json
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, WeightRef, to_json
 from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.noise import replaced
 from webkiln.inputs import DISTRIBUTIONS
-from webkiln.ir.graph import INLINE_ELEMENTS
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.memory import Walker
@@ -303,6 +303,4 @@ class Tracer:
                 f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
                 "or write it as a numpy array"
             )
-        if array.size > INLINE_ELEMENTS:
-            raise Refused(f"a literal of {array.size} elements (at most {INLINE_ELEMENTS}); make it a weight with add_weight")
         return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, UnsupportedError, UserError
-from webkiln.frontends.onnx.facts import GraphFacts, Literal, NodeFacts, Weight
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.onnx.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes
 from webkiln.ir.types import Array, Type
@@ -15,13 +16,14 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class GraphValue:
     """A tensor of the model: one of the graph, or a value that is known before the program runs, whose elements are then numbers of the
-    type's dtype, or, in an array of objects, sizes that are set at run time among them."""
+    type's dtype, or, in an array of objects, sizes that are set at run time among them. `compared`: the two sizes whose equality it is."""
 
     type: Type
     tensor: Tensor | None = None
     value: Array | None = None
+    compared: tuple[int, int] | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -29,30 +31,30 @@ class Operand:
         return self.value is not None and self.value.dtype != object
 
 
-Result = Tensor | Operand | Sequence[Tensor | Operand]
-Handler = Callable[["Call"], Result]
+NodeResult = Tensor | GraphValue | Sequence[Tensor | GraphValue]
+NodeHandler = Callable[["NodeCall"], NodeResult]
 
 
-Subgraph = Callable[[GraphBuilder, GraphFacts, Sequence[Tensor | Operand]], list[Operand]]
+Subgraph = Callable[[GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], list[GraphValue]]
 """Converts a graph inside the node into a graph under construction, for given inputs."""
 
 
 class OpenValueError(UserError):
-    """A value is needed before the program runs that depends on data; `tensor` is its name in the facts."""
+    """A value is needed before the program runs that depends on data; `tensor` is its name in the spec."""
 
     def __init__(self, message: str, tensor: str) -> None:
         self.tensor = tensor
         super().__init__(message)
 
 
-class Call:
+class NodeCall:
     """A node with its operands. `version` is the opset of the node's domain; an absent operand is None."""
 
     def __init__(
-        self, facts: NodeFacts, version: int, builder: GraphBuilder, operands: Sequence[Operand | None],
+        self, spec: NodeSpec, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
         subgraph: Subgraph,
     ) -> None:  # fmt: skip
-        self.facts, self.version, self.builder, self.operands = facts, version, builder, operands
+        self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
         self.subgraph = subgraph
 
     def __len__(self) -> int:
@@ -61,16 +63,16 @@ class Call:
     @property
     def outputs(self) -> int:
         """How many outputs the node has, those that nobody reads too."""
-        return len(self.facts.outputs)
+        return len(self.spec.outputs)
 
     def wants(self, position: int) -> bool:
         """Whether an output has a name, so that somebody may read it."""
-        return position < len(self.facts.outputs) and bool(self.facts.outputs[position])
+        return position < len(self.spec.outputs) and bool(self.spec.outputs[position])
 
     def has(self, position: int) -> bool:
         return position < len(self.operands) and self.operands[position] is not None
 
-    def operand(self, position: int) -> Operand:
+    def operand(self, position: int) -> GraphValue:
         found = self.operands[position] if position < len(self.operands) else None
         if found is None:
             raise self.error(f"operand {position} is missing")
@@ -112,11 +114,11 @@ class Call:
         return self.numbers(position).reshape(()).item() if self.has(position) else default
 
     def attr(self, name: str, default: Any = None) -> Any:
-        return self.facts.attrs.get(name, default)
+        return self.spec.attrs.get(name, default)
 
     def attr_array(self, name: str) -> Array | None:
         """A small array among the attributes."""
-        value = self.facts.attrs.get(name)
+        value = self.spec.attrs.get(name)
         if isinstance(value, Weight):
             raise self.error(f"its attribute {name} has more than {INLINE_ELEMENTS} elements; make it an initialiser")
         return np.array(value.values, value.dtype).reshape(value.shape) if isinstance(value, Literal) else None
@@ -139,19 +141,19 @@ class Call:
 
     def open(self, position: int) -> OpenValueError:
         return OpenValueError(
-            f"{self.facts.name} ({self.facts.op}): operand {position} is only known when the model runs, but decides what is computed; "
+            f"{self.spec.name} ({self.spec.op}): operand {position} is only known when the model runs, but decides what is computed; "
             "make it an initialiser of the model",
-            self.facts.inputs[position],
+            self.spec.inputs[position],
         )
 
     def error(self, message: str) -> ShapeError:
-        return ShapeError(f"{self.facts.name} ({self.facts.op}): {message}")
+        return ShapeError(f"{self.spec.name} ({self.spec.op}): {message}")
 
     def unsupported(self, what: str, hint: str) -> UnsupportedError:
-        return UnsupportedError(self.facts.name, [(f"{self.facts.name} ({self.facts.op})", what, hint)])
+        return UnsupportedError(self.spec.name, [(f"{self.spec.name} ({self.spec.op})", what, hint)])
 
 
-def as_tensor(builder: GraphBuilder, operand: Operand) -> Tensor:
+def as_tensor(builder: GraphBuilder, operand: GraphValue) -> Tensor:
     """An operand in a graph: a known value becomes a literal, or numbers that the program computes from its sizes."""
     if operand.tensor is not None:
         return builder.inside(operand.tensor)
@@ -163,12 +165,12 @@ def as_tensor(builder: GraphBuilder, operand: Operand) -> Tensor:
     return flat if operand.type.rank == 1 else builder.op("Reshape", [flat], {"shape": operand.type.shape})
 
 
-def known(value: Any, dtype: str) -> Operand:
+def known(value: Any, dtype: str) -> GraphValue:
     """An operand of a known value; `value` holds numbers, or numbers and sizes."""
     array = np.asarray(value)
     if array.dtype == object and not any(map(is_symbolic, array.ravel().tolist())):
         array = array.astype(dtype)
-    return Operand(Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype))
+    return GraphValue(Type(dtype, array.shape), value=array if array.dtype == object else array.astype(dtype))
 
 
-Table = Mapping[str, Handler]
+Table = Mapping[str, NodeHandler]

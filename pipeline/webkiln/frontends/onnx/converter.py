@@ -1,24 +1,24 @@
-"""OnnxConverter: facts of an ONNX model -> Graph, by handlers of operators."""
+"""OnnxConverter: spec of an ONNX model -> Graph, by handlers of operators."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.onnx.call import Call, Operand, Result, as_tensor, known
-from webkiln.frontends.onnx.facts import MAX_BYTES, Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
-from webkiln.frontends.onnx.fold import FOLDS, fold
+from webkiln.errors import Item, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeResult, as_tensor, known
+from webkiln.frontends.onnx.fold import FOLDS, compared, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
-from webkiln.frontends.onnx.sizes import input_shapes
+from webkiln.frontends.onnx.sizes import given_values, input_shapes
+from webkiln.frontends.onnx.spec import MAX_BYTES, Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
-from webkiln.ops.builder import GraphBuilder, Tensor, clean
+from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
-
-Blobs = Mapping[str, Array]
-Item = tuple[str, str, str]
 
 
 class OnnxConverter:
@@ -29,7 +29,7 @@ class OnnxConverter:
 
     def __init__(
         self, dims: Mapping[str, int | str] | None = None, input_shapes: Mapping[str, Sequence[int | str]] | None = None,
-        values: Mapping[str, Array] | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.dims = dict(dims or {})
         self.input_shapes = dict(input_shapes or {})
@@ -39,38 +39,44 @@ class OnnxConverter:
         self._opsets: Mapping[str, int] = {}
         self._blobs: Blobs = {}
 
-    def convert(self, source: ModelFacts, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+    def convert(self, source: OnnxSpec, blobs: Blobs | None = None, name: str | None = None) -> Graph:
         """The graph of a model; `blobs` gives the slots' values, if any.
 
         UnsupportedError lists every node without a handler, before anything is converted.
         """
-        if unsupported := list(find_unsupported(source.graph, source.opsets)):
-            raise UnsupportedError(name or source.name, unsupported)
+        self._check_supported(source.graph, source.opsets, name or source.name)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
         shapes = input_shapes(source, self.dims, self.input_shapes)
-        inputs = [self._input(item, shapes[item.name]) for item in source.graph.inputs]
+        given = given_values(source, shapes, self.values)
+        inputs = [self._input(item, shapes[item.name], given.get(item.name)) for item in source.graph.inputs]
         outputs = self._run(self.builder, source.graph, inputs, {})
         named: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)
             named[item.name] = tensor if tensor.name not in self.builder.inputs else self.builder.op("Identity", [tensor])
+        self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(named)
 
-    def _input(self, item: Declared, shape: Sequence[int]) -> Operand:
+    def _check_supported(self, graph: GraphSpec, opsets: Mapping[str, int], name: str) -> None:
+        """Branches may not be taken where inputs have values: they are looked at when they are."""
+        if unsupported := list(find_unsupported(graph, opsets, branches=not self.values)):
+            raise UnsupportedError(name, unsupported)
+
+    def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
         if item.dtype not in DTYPES:
             raise UnsupportedError(item.name, [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")])
-        if item.name in self.values:
-            return known(np.asarray(self.values[item.name], item.dtype), item.dtype)
+        if value is not None:
+            return known(value, item.dtype)
         tensor = self.builder.input(item.name, item.dtype, shape)
         _check_size(tensor.type, item.name)
-        return Operand(tensor.type, tensor)
+        return GraphValue(tensor.type, tensor)
 
     def _run(
-        self, builder: GraphBuilder, graph: GraphFacts, inputs: Sequence[Operand], outer: Mapping[str, Operand]
-    ) -> list[Operand]:  # fmt: skip
+        self, builder: GraphBuilder, graph: GraphSpec, inputs: Sequence[GraphValue], outer: Mapping[str, GraphValue]
+    ) -> list[GraphValue]:  # fmt: skip
         """The outputs of a graph whose inputs are given."""
-        values: dict[str, Operand] = dict(outer)
+        values: dict[str, GraphValue] = dict(outer)
         values |= zip((item.tensor for item in graph.inputs), inputs, strict=True)
         values |= {name: self._held(tensor) for name, tensor in graph.tensors.items()}
         for node in graph.nodes:
@@ -81,26 +87,29 @@ class OnnxConverter:
             values |= {name: result for name, result in zip(node.outputs, results, strict=False) if name}
         return [values[item.tensor] for item in graph.outputs]
 
-    def _held(self, tensor: Weight | Literal) -> Operand:
+    def _held(self, tensor: Weight | Literal) -> GraphValue:
         """An initialiser: a slot, or a value known while converting."""
         if isinstance(tensor, Literal):
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
         type_ = Type(tensor.dtype, tensor.shape)
-        self.digests[clean(tensor.slot)] = tensor
-        return Operand(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
+        self.digests[tensor.slot] = tensor
+        return GraphValue(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
 
     def _node(
-        self, builder: GraphBuilder, node: NodeFacts, operands: Sequence[Operand | None], values: Mapping[str, Operand]
-    ) -> list[Operand]:  # fmt: skip
+        self, builder: GraphBuilder, node: NodeSpec, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
+    ) -> list[GraphValue]:  # fmt: skip
         before, builder.layer = builder.layer, node.name
 
-        def subgraph(inside: GraphBuilder, graph: GraphFacts, inputs: Sequence[Tensor | Operand]) -> list[Operand]:
-            given = [Operand(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
+        def subgraph(inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
+            self._check_supported(graph, self._opsets, self.builder.name)
+            given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
 
-        call = Call(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
+        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
         try:
             results = fold(call) or self._evaluated(call) or self._handled(call)
+            if sizes := compared(call):
+                results = [replace(result, compared=sizes) for result in results]
             for result in results:
                 _check_size(result.type, f"{node.name} ({node.op}): a result")
         except (WebkilnError, RecursionError) as error:
@@ -113,23 +122,23 @@ class OnnxConverter:
         builder.layer = before
         return results
 
-    def _named(self, error: BaseException, node: NodeFacts) -> BaseException:
+    def _named(self, error: BaseException, node: NodeSpec) -> BaseException:
         if isinstance(error, ShapeError) and node.name not in str(error):
             return ShapeError(f"{node.name} ({node.op}): {error}")
         return error
 
-    def _handled(self, call: Call) -> list[Operand]:
-        handler = find_handler(call.facts.domain, call.facts.op)
+    def _handled(self, call: NodeCall) -> list[GraphValue]:
+        handler = find_handler(call.spec.domain, call.spec.op)
         assert handler is not None
         return as_operands(handler(call))
 
-    def _evaluated(self, call: Call) -> list[Operand] | None:
+    def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
         """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
         given = [item for item in call.operands if item is not None]
-        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphFacts) for v in call.facts.attrs.values()):
+        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphSpec) for v in call.spec.attrs.values()):
             return None
-        scratch = GraphBuilder(call.facts.name, RULES)
-        results = self._handled(Call(call.facts, call.version, scratch, call.operands, call.subgraph))
+        scratch = GraphBuilder(call.spec.name, RULES)
+        results = self._handled(NodeCall(call.spec, call.version, scratch, call.operands, call.subgraph))
         if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
@@ -143,13 +152,13 @@ def _check_size(type_: Type, what: str) -> None:
         raise ShapeError(f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than {MAX_BYTES}")
 
 
-def as_operands(result: Result) -> list[Operand]:
-    items = [result] if isinstance(result, Tensor | Operand) else list(result)
-    return [Operand(item.type, item) if isinstance(item, Tensor) else item for item in items]
+def as_operands(result: NodeResult) -> list[GraphValue]:
+    items = [result] if isinstance(result, Tensor | GraphValue) else list(result)
+    return [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in items]
 
 
-def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[Item]:
-    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too."""
+def find_unsupported(graph: GraphSpec, opsets: Mapping[str, int], *, branches: bool = True) -> Iterator[Item]:
+    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too, except `branches` of an If."""
     for node in graph.nodes:
         where = f"{node.name} ({node.op})"
         if node.domain not in domains():
@@ -164,21 +173,21 @@ def find_unsupported(graph: GraphFacts, opsets: Mapping[str, int]) -> Iterator[I
         elif find_handler(node.domain, node.op) is None and (node.domain or node.op not in FOLDS):
             yield where, "no handler", "Export the model without it, or with another opset, or register a handler"
         for value in node.attrs.values():
-            if isinstance(value, GraphFacts):
-                yield from find_unsupported(value, opsets)
+            if isinstance(value, GraphSpec) and (branches or node.op != "If"):
+                yield from find_unsupported(value, opsets, branches=branches)
 
 
-def inputs_behind(graph: GraphFacts, tensor: str) -> list[str]:
+def inputs_behind(graph: GraphSpec, tensor: str) -> list[str]:
     """The names of the model's inputs that a tensor is computed from, in graphs inside nodes too."""
     makers: dict[str, set[str]] = {}
 
-    def visit(part: GraphFacts) -> set[str]:
+    def visit(part: GraphSpec) -> set[str]:
         """What the nodes of a graph read."""
         mentioned = {item.tensor for item in part.outputs}
         for node in part.nodes:
             reads = set(filter(None, node.inputs))
             for value in node.attrs.values():
-                if isinstance(value, GraphFacts):
+                if isinstance(value, GraphSpec):
                     reads |= visit(value)
             for name in node.outputs:
                 makers[name] = reads

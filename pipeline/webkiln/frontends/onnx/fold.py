@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, WebkilnError
-from webkiln.frontends.onnx.call import Call, Operand, known
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, known
 from webkiln.ir.dim import floordiv, greatest, is_symbolic, least, reaches
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
 
-Fold = Callable[[Call], Operand | Sequence[Operand] | None]
+Fold = Callable[[NodeCall], GraphValue | Sequence[GraphValue] | None]
 
 
-def fold(call: Call) -> list[Operand] | None:
+def fold(call: NodeCall) -> list[GraphValue] | None:
     """The outputs of a node whose value does not depend on data, where it is shape arithmetic; else None."""
-    function = FOLDS.get(call.facts.op) if call.facts.domain == "" else None
+    function = FOLDS.get(call.spec.op) if call.spec.domain == "" else None
     if function is None:
         return None
     if function not in (_shape, _size) and any(item is not None and item.value is None for item in call.operands):
@@ -27,17 +27,25 @@ def fold(call: Call) -> list[Operand] | None:
         result = function(call)
     except (WebkilnError, ValueError, TypeError, OverflowError, IndexError):
         return None
-    return None if result is None else [result] if isinstance(result, Operand) else list(result)
+    return None if result is None else [result] if isinstance(result, GraphValue) else list(result)
 
 
-def _shape(call: Call) -> Operand:
+def compared(call: NodeCall) -> tuple[int, int] | None:
+    """The two sizes that an Equal compares, where it depends on the run whether they are equal."""
+    if call.spec.op != "Equal" or call.spec.domain != "" or any(item is None or item.value is None for item in call.operands):
+        return None
+    sizes = [_objects(call, position).ravel().tolist() for position in (0, 1)]
+    return (sizes[0][0], sizes[1][0]) if len(sizes[0]) == len(sizes[1]) == 1 else None
+
+
+def _shape(call: NodeCall) -> GraphValue:
     shape = call.type(0).shape
     rank = len(shape)
     start, end = call.attr("start", 0), call.attr("end", rank)
     return known(_array(shape[slice(start, end)]), "int64")
 
 
-def _size(call: Call) -> Operand:
+def _size(call: NodeCall) -> GraphValue:
     return known(_scalar(prod(call.type(0).shape)), "int64")
 
 
@@ -52,7 +60,7 @@ def _scalar(size: Any) -> Array:
     return _array([size]).reshape(())
 
 
-def _objects(call: Call, position: int) -> Array:
+def _objects(call: NodeCall, position: int) -> Array:
     """A known operand with whole numbers as Python's."""
     value = call.value(position)
     if value.dtype.kind == "f" and not np.all(value == np.rint(value)):
@@ -61,34 +69,34 @@ def _objects(call: Call, position: int) -> Array:
     return whole if whole.dtype == object else whole.astype(object)
 
 
-def _same(change: Callable[[Call, Array], Array]) -> Fold:
+def _same(change: Callable[[NodeCall, Array], Array]) -> Fold:
     """A function that moves the elements of the first operand."""
     return lambda call: known(change(call, call.value(0)), call.type(0).dtype)
 
 
-def _axes(call: Call, rank: int) -> tuple[int, ...]:
+def _axes(call: NodeCall, rank: int) -> tuple[int, ...]:
     axes = call.attr("axes") if call.attr("axes") is not None or not call.has(1) else call.sizes(1)
     return tuple(axis % rank for axis in axes or ())
 
 
-def _squeeze(call: Call, x: Array) -> Array:
+def _squeeze(call: NodeCall, x: Array) -> Array:
     return x.reshape([size for axis, size in enumerate(x.shape) if axis not in (_axes(call, x.ndim) or range(x.ndim)) or size != 1])
 
 
-def _unsqueeze(call: Call, x: Array) -> Array:
+def _unsqueeze(call: NodeCall, x: Array) -> Array:
     return np.expand_dims(x, tuple(axis % (x.ndim + len(_axes(call, 1))) for axis in _raw_axes(call)))
 
 
-def _raw_axes(call: Call) -> tuple[int, ...]:
+def _raw_axes(call: NodeCall) -> tuple[int, ...]:
     return call.sizes(1) if call.has(1) else tuple(call.attr("axes", ()))
 
 
-def _gather(call: Call, x: Array) -> Array:
+def _gather(call: NodeCall, x: Array) -> Array:
     indices = call.numbers(1)
     return np.asarray(np.take(x, indices.astype(np.int64), axis=call.attr("axis", 0)))
 
 
-def _slice(call: Call, x: Array) -> Array:
+def _slice(call: NodeCall, x: Array) -> Array:
     if call.version < 10:
         starts, ends = call.attr("starts"), call.attr("ends")
         axes, steps = call.attr("axes") or tuple(range(len(starts))), (1,) * len(starts)
@@ -102,12 +110,12 @@ def _slice(call: Call, x: Array) -> Array:
     return x[tuple(parts)]
 
 
-def _concat(call: Call) -> Operand:
+def _concat(call: NodeCall) -> GraphValue:
     arrays = [call.value(position) for position in range(len(call))]
     return known(np.concatenate([array.astype(object) for array in arrays], call.attr("axis", 1)), call.type(0).dtype)
 
 
-def _split(call: Call) -> list[Operand] | None:
+def _split(call: NodeCall) -> list[GraphValue] | None:
     x = call.value(0)
     axis = call.attr("axis", 0)
     sizes = call.sizes(1) if call.has(1) else call.attr("split")
@@ -116,7 +124,7 @@ def _split(call: Call) -> list[Operand] | None:
     return [known(part, call.type(0).dtype) for part in np.split(x, np.cumsum(sizes)[:-1], axis)]
 
 
-def _cast(call: Call) -> Operand | None:
+def _cast(call: NodeCall) -> GraphValue | None:
     return None if call.operand(0).is_constant else known(_objects(call, 0), CASTS[call.attr("to")])
 
 
@@ -124,7 +132,7 @@ CASTS = {1: "float32", 6: "int32", 7: "int64", 11: "float64"}
 
 
 def _binary(function: Callable[[Any, Any], Any], dtype: str | None = None) -> Fold:
-    def compute(call: Call) -> Operand | None:
+    def compute(call: NodeCall) -> GraphValue | None:
         if all(item is not None and item.is_constant for item in call.operands):
             return None
         result = np.frompyfunc(function, 2, 1)(_objects(call, 0), _objects(call, 1))
@@ -140,7 +148,7 @@ def _quotient(a: int, b: int) -> int:
     return floordiv(a, b)
 
 
-def _divide(call: Call) -> Operand | None:
+def _divide(call: NodeCall) -> GraphValue | None:
     if all(item is not None and item.is_constant for item in call.operands):
         return None
     a, b = _objects(call, 0), _objects(call, 1)
@@ -151,7 +159,7 @@ def _divide(call: Call) -> Operand | None:
 
 
 def _extreme(function: Callable[[int, int], int]) -> Fold:
-    def compute(call: Call) -> Operand | None:
+    def compute(call: NodeCall) -> GraphValue | None:
         if all(item is not None and item.is_constant for item in call.operands):
             return None
         result = _objects(call, 0)
@@ -170,18 +178,18 @@ def _equal(a: int, b: int) -> bool:
     raise ShapeError("whether two sizes are equal is not known")
 
 
-def _where(call: Call) -> Operand:
+def _where(call: NodeCall) -> GraphValue:
     return known(np.where(call.numbers(0), call.value(1).astype(object), call.value(2).astype(object)), call.type(1).dtype)
 
 
-def _range(call: Call) -> Operand | None:
+def _range(call: NodeCall) -> GraphValue | None:
     start, limit, delta = (call.numbers(position).item() for position in range(3))
     if not is_integer(call.type(0).dtype) or max(0, -(-(limit - start) // delta)) > INLINE_ELEMENTS:
         return None
     return known(np.arange(start, limit, delta), call.type(0).dtype)
 
 
-def _filled(call: Call) -> Operand | None:
+def _filled(call: NodeCall) -> GraphValue | None:
     sizes = call.sizes(0)
     value = call.attr_array("value")
     if any(map(is_symbolic, sizes)) or prod(sizes) > INLINE_ELEMENTS:
@@ -190,7 +198,7 @@ def _filled(call: Call) -> Operand | None:
     return known(np.full(sizes, fill.reshape(())), str(fill.dtype))
 
 
-def _expand(call: Call) -> Operand | None:
+def _expand(call: NodeCall) -> GraphValue | None:
     sizes = call.sizes(1)
     if any(map(is_symbolic, sizes)) or prod(sizes) > INLINE_ELEMENTS:
         return None
@@ -198,24 +206,24 @@ def _expand(call: Call) -> Operand | None:
     return known(np.broadcast_to(x, np.broadcast_shapes(x.shape, sizes)), call.type(0).dtype)
 
 
-def _reshape(call: Call, x: Array) -> Array:
+def _reshape(call: NodeCall, x: Array) -> Array:
     shape = call.sizes(1) if call.has(1) else call.attr("shape")
     kept = [x.shape[axis] if size == 0 and not call.attr("allowzero", 0) else size for axis, size in enumerate(shape)]
     return x.reshape(kept)
 
 
-def _product(call: Call) -> Operand | None:
+def _product(call: NodeCall) -> GraphValue | None:
     if call.operand(0).is_constant:
         return None
     axes = _axes(call, call.type(0).rank) or None
     return known(np.asarray(np.prod(call.value(0), axis=axes, keepdims=bool(call.attr("keepdims", 1))), object), call.type(0).dtype)
 
 
-def _floor(call: Call) -> Operand | None:
+def _floor(call: NodeCall) -> GraphValue | None:
     return None if call.operand(0).is_constant else known(_objects(call, 0), call.type(0).dtype)
 
 
-def _negative(call: Call) -> Operand | None:
+def _negative(call: NodeCall) -> GraphValue | None:
     return None if call.operand(0).is_constant else known(-_objects(call, 0), call.type(0).dtype)
 
 

@@ -3,24 +3,24 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from webkiln.frontends.onnx.call import Handler
+from webkiln.frontends.onnx.call import NodeHandler
 from webkiln.frontends.onnx.operators.table import DOMAINS
 
-REGISTERED: dict[tuple[str, str], Handler] = {}
+REGISTERED: dict[tuple[str, str], NodeHandler] = {}
 """(domain, operator) -> the user's handler."""
 
 
-def register_handler(op: str, domain: str = "") -> Callable[[Handler], Handler]:
+def register_handler(op: str, domain: str = "") -> Callable[[NodeHandler], NodeHandler]:
     """Decorator: convert nodes of this operator by a function of the `Call`. It precedes built-in handlers."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: NodeHandler) -> NodeHandler:
         REGISTERED[domain, op] = handler
         return handler
 
     return register
 
 
-def find_handler(domain: str, op: str) -> Handler | None:
+def find_handler(domain: str, op: str) -> NodeHandler | None:
     return REGISTERED.get((domain, op)) or DOMAINS.get(domain, {}).get(op)
 
 

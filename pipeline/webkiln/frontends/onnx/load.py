@@ -1,83 +1,99 @@
-"""An ONNX file -> facts and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError."""
+"""An ONNX file -> spec and weight blobs. Nothing in the file is trusted: what does not hold together is one SourceError."""
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.inliner
-from google.protobuf.message import DecodeError
 
 from webkiln.canonical import digest
 from webkiln.errors import SourceError, UnsupportedError
-from webkiln.frontends.onnx.facts import Declared, GraphFacts, Literal, ModelFacts, NodeFacts, Weight
+from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
+from webkiln.frontends.onnx.probe import check_file
 from webkiln.frontends.onnx.sort import sorted_nodes
+from webkiln.frontends.onnx.spec import Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
-Blobs = dict[str, Array]
 STRUCTURAL = frozenset({("Resize", 1), ("Resize", 2), ("Upsample", 1), ("Clip", 1), ("Clip", 2), ("Pad", 2)})
 """Operands that are structure whatever their dtype."""
+OPEN = -1
+"""How PaddlePaddle writes a size that is not known."""
 COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
-NEWEST = onnx.defs.onnx_opset_version()
 
 
-def read_model(path: Path, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
-    """The facts and weight blobs of a file; external data lies in `folder`, by default the file's own."""
-    try:
-        model = onnx.ModelProto.FromString(path.read_bytes())
-    except DecodeError:
-        raise SourceError(f"{path.name}: is no ONNX model: its bytes are not those of a protobuf message") from None
-    return model_facts(model, path.name, folder or path.parent)
+def read_model(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a file; external data lies in `folder`, by default the file's own."""
+    check_file(path, folder or path.parent)
+    return read_checked(path, folder)
+
+
+def read_checked(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+    """The same of a file that was checked."""
+    return _facts(parse_model(path), path.name, folder or path.parent)
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
-    """The first output of every node, in the file's words, by what the facts call the node."""
+    """The first output of every node, in the file's words, by what the spec calls the node."""
     reader = _Reader(name, None, {"": 1})
     nodes = sorted_nodes(model.graph, set(), name)
     return {reader.label(node): output for node in nodes for output in node.output[:1] if output and node.op_type != "Constant"}
 
 
-def model_facts(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[ModelFacts, Blobs]:
-    """The facts and weight blobs of a model in memory, which messages call `name`."""
-    if not model.HasField("graph") or not model.graph.output or not model.opset_import:
-        raise SourceError(f"{name}: is no ONNX model: it has no graph with outputs, or does not say its opset")
-    if model.functions:
+def describe_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a model in memory, which messages call `name`."""
+    check_whole(lambda: deepcopy(model), name, folder)
+    return _facts(model, name, folder)
+
+
+def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
+    """Raise SourceError for a model that does not keep to the standard; where it cannot be read either, that is what it says."""
+    try:
+        check_model(make(), name, folder)
+    except SourceError as refused:
         try:
-            model = onnx.inliner.inline_local_functions(model)
-        except Exception as error:
-            raise SourceError(f"{name}: its functions cannot be written out: {error}") from error
-    opsets = {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
-    if not 1 <= opsets.get("", 1) <= NEWEST:
-        raise SourceError(f"{name}: is of opset {opsets['']}; opsets 1 to {NEWEST} are known")
+            _facts(make(), name, folder)
+        except SourceError:
+            raise
+        except Exception:  # noqa: BLE001 - the reader is only made for files that keep to the standard
+            raise refused from None
+        raise
+
+
+def _facts(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[OnnxSpec, Blobs]:
+    model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
     if reader.unsupported:
         raise UnsupportedError(name, reader.unsupported)
-    return ModelFacts(Path(name).stem, opsets, graph), reader.blobs
+    return OnnxSpec(Path(name).stem, opsets, graph), reader.blobs
 
 
 class _Reader:
-    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of tensors to those of the facts."""
+    """Names tensors, nodes and slots by position while it reads. `scope` maps the file's names of tensors to those of the spec."""
 
     def __init__(self, name: str, folder: Path | None, opsets: Mapping[str, int]) -> None:
         self.name, self.folder, self.opsets = name, folder, opsets
         self.blobs: Blobs = {}
         self.unsupported: list[tuple[str, str, str]] = []
-        self.labels: Counter[str] = Counter()
+        self.labels, self.slots = _Names(), _Names()
         self.count = 0
 
-    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphFacts:
+    def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
         where = f"{self.name}: graph {graph.name}" if outer else self.name
         scope = dict(outer)
         if graph.sparse_initializer:
             self.unsupported.append((where, "has sparse initialisers", "Save it with dense ones"))
         arrays = {item.name: item for item in graph.initializer}
+        if repeated := [name for name, count in Counter(item.name for item in graph.initializer).items() if count > 1]:
+            raise SourceError(f"{where}: the tensor {repeated[0]} is made twice")
         own: set[str] = set()
         for item in graph.input:
             if item.name not in arrays:
@@ -102,7 +118,7 @@ class _Reader:
             if item.name not in scope:
                 raise SourceError(f"{where}: its output {item.name} is made by no node")
         outputs = tuple(self.declared(item, scope) for item in graph.output)
-        return GraphFacts(inputs, outputs, tensors, tuple(node for node in made if node is not None))
+        return GraphSpec(inputs, outputs, tensors, tuple(node for node in made if node is not None))
 
     def fresh(self, name: str, scope: dict[str, str], own: set[str], where: str) -> None:
         """Name a tensor of this graph, once."""
@@ -121,7 +137,7 @@ class _Reader:
         shape: tuple[int | str | None, ...] | None = None
         if type_.HasField("shape"):
             shape = tuple(
-                size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in type_.shape.dim
+                size.dim_value if size.HasField("dim_value") and size.dim_value != OPEN else size.dim_param or None for size in type_.shape.dim
             )  # fmt: skip
             if any(isinstance(size, int) and not 0 <= size < 1 << 31 for size in shape):
                 raise SourceError(f"{self.name}: {item.name} has shape {list(shape)}; sizes are from 0 to {(1 << 31) - 1}")
@@ -129,9 +145,7 @@ class _Reader:
 
     def label(self, node: onnx.NodeProto) -> str:
         """What messages and slots call a node: its name without the counters of exporters, or its operator; each once."""
-        stem = COUNTER.sub("", node.name) or node.op_type.lower()
-        self.labels[stem] += 1
-        return stem if self.labels[stem] == 1 else f"{stem}.{self.labels[stem]}"
+        return self.labels.distinct(COUNTER.sub("", node.name) or node.op_type.lower())
 
     def formal(self, node: onnx.NodeProto, position: int) -> str:
         """What the operator calls an operand."""
@@ -148,12 +162,12 @@ class _Reader:
         data = np.ascontiguousarray(array).reshape(array.shape)
         key = digest(data.tobytes())
         self.blobs[key] = data
-        return Weight(uses[0][2] if uses else name, key, str(array.dtype), array.shape)
+        return Weight(self.slots.distinct(uses[0][2] if uses else name), key, str(array.dtype), array.shape)
 
     def node(
         self, node: onnx.NodeProto, label: str, scope: dict[str, str], own: set[str], where: str,
         tensors: dict[str, Weight | Literal], uses: Mapping[str, list[tuple[str, int, str]]],
-    ) -> NodeFacts | None:  # fmt: skip
+    ) -> NodeSpec | None:  # fmt: skip
         """A node, or None for one that only holds a value."""
         inputs = tuple(scope[name] if name else "" for name in node.input)
         for name in filter(None, node.output):
@@ -167,7 +181,7 @@ class _Reader:
             return None
         attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
         outputs = tuple(scope[name] if name else "" for name in node.output)
-        return NodeFacts(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
+        return NodeSpec(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
 
     def constant(self, item: onnx.AttributeProto, label: str) -> Array | None:
         where = f"{self.name}: constant {label}"
@@ -202,6 +216,22 @@ class _Reader:
         if kind == types.STRING:
             return _text(item.s, where)
         raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
+
+
+class _Names:
+    """Names that were given."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def distinct(self, stem: str) -> str:
+        """The stem where it is free, else with the first number that makes it a new name."""
+        name = stem
+        while self.counts[name]:
+            self.counts[stem] += 1
+            name = f"{stem}.{self.counts[stem]}"
+        self.counts[name] = 1
+        return name
 
 
 def _literal(array: Array) -> Literal:

@@ -1,6 +1,7 @@
 """Reference outputs: what onnxruntime computes for made-up inputs, how noisy its float32 is, and what each node gives."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,36 +9,39 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.inputs import Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
-from webkiln.ops.builder import clean
 
 
-def compute_reference(path: Path, table: Inputs, folder: Path | None = None) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz. Noise is the difference to inputs that are moved by one unit in the last place, and
+def compute_reference(
+    path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise is the difference to inputs that are moved by one unit in the last place, and
     to onnxruntime's own optimised form of the model."""
-    run, optimised = _Runner(path, folder), _Runner(path, folder, optimised=True)
+    run, optimised = _Runner(path, folder, fixed or {}), _Runner(path, folder, fixed or {}, optimised=True)
+    table = {name: item for name, item in table.items() if name not in (fixed or {})}
     reference: dict[str, Array] = {}
     layers: dict[str, Array] = {}
     sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
     for name, values in sets.items():
         outputs, inside = run(values)
-        reference |= {f"{name}/in/{clean(key)}": value for key, value in values.items()}
-        reference |= {f"{name}/out/{clean(key)}": value for key, value in outputs.items()}
+        reference |= {f"{name}/in/{key}": value for key, value in values.items()}
+        reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
         layers |= {f"{name}/{key}": value for key, value in inside.items()}
         others = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
         others.append(optimised(values)[0])
         for key, value in outputs.items():
-            reference[f"{name}/noise/{clean(key)}"] = np.array(max(difference(value, other[key]) for other in others))
+            reference[f"{name}/noise/{key}"] = np.array(max(difference(value, other[key]) for other in others))
     return reference, layers
 
 
 class _Runner:
     """A model as a function of named inputs, that also gives the first output of every node."""
 
-    def __init__(self, path: Path, folder: Path | None, *, optimised: bool = False) -> None:
+    def __init__(self, path: Path, folder: Path | None, fixed: Mapping[str, Array], *, optimised: bool = False) -> None:
         try:
             import onnxruntime as ort
         except ImportError:
@@ -46,6 +50,7 @@ class _Runner:
         model = onnx.load_model(path, load_external_data=False)
         if folder is not None:
             load_external(model, folder, path.name)
+        self.fixed = fixed
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)
         for name in sorted(set(self.layers.values()) - set(self.outputs)):
@@ -55,13 +60,47 @@ class _Runner:
         options.intra_op_num_threads = 1
         level = ort.GraphOptimizationLevel
         options.graph_optimization_level = level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
-        try:
-            self.session: Any = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        except Exception as error:
-            raise SourceError(f"{path.name}: onnxruntime cannot load it: {error}") from error
+        self.session: Any = _load(lambda data: ort.InferenceSession(data, options, providers=["CPUExecutionProvider"]), model, path.name)
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
-        results = dict(zip(names, self.session.run(names, dict(values)), strict=True))
-        inside = {clean(label): results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
+        results = dict(zip(names, self.session.run(names, {**values, **self.fixed}), strict=True))
+        inside = {label: results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
         return {name: results[name] for name in self.outputs}, inside
+
+
+def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> Any:
+    """A session of a model; of a copy of an older version, where onnxruntime does not know its own yet and the operators are the same."""
+    while True:
+        try:
+            return start(model.SerializeToString())
+        except Exception as error:
+            if not (_lower_format(model, str(error)) or _lower_opset(model, str(error), name)):
+                raise SourceError(f"{name}: onnxruntime cannot load it: {error}") from error
+
+
+def _lower_format(model: onnx.ModelProto, told: str) -> bool:
+    found = re.search(r"max supported IR version: (\d+)", told)
+    if not found or model.ir_version <= int(found[1]):
+        return False
+    model.ir_version = int(found[1])
+    return True
+
+
+def _lower_opset(model: onnx.ModelProto, told: str, name: str) -> bool:
+    """SourceError where an operator is another one in the newest opset that onnxruntime says it knows."""
+    found = re.search(r"domain ai\.onnx is till opset (\d+)", told)
+    imported = [item for part in (model, *model.functions) for item in part.opset_import if item.domain in ("", "ai.onnx")]
+    if not found or all(entry.version <= int(found[1]) for entry in imported):
+        return False
+    newest = int(found[1])
+    used = sorted({node.op_type for part in (model.graph, *model.functions) for node in nodes_of(part) if node.domain in ("", "ai.onnx")})
+    for entry in imported:
+        others = [
+            op for op in used if onnx.defs.has(op, entry.version, "") and onnx.defs.get_schema(op, entry.version, "").since_version > newest
+        ]
+        if others:
+            what = f"onnxruntime knows opsets up to {newest}, and {', '.join(others)} changed in {newest + 1} or later"
+            raise SourceError(f"{name}: there is no reference to verify with: {what}; export the model with opset {newest}")
+        entry.version = min(entry.version, newest)
+    return True

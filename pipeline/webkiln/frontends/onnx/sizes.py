@@ -2,35 +2,60 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import prod
+from typing import Any
+
+import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.onnx.facts import Declared, ModelFacts
+from webkiln.frontends.onnx.spec import Declared, OnnxSpec
 from webkiln.inputs import SAMPLE_SIZE, Inputs
 from webkiln.ir import dim
-from webkiln.ir.dim import NAME, placeholder
-from webkiln.ops.builder import clean
+from webkiln.ir.dim import placeholder
+from webkiln.ir.types import Array
 
 Shapes = Mapping[str, Sequence[int | str]]
 Sizes = Mapping[str, int | str]
 MAX_SIZE = (1 << 31) - 1
 
 
-def input_shapes(model: ModelFacts, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
+def input_shapes(model: OnnxSpec, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
     """The shape of every input: its own, with the names in `dims` replaced; or the whole one that is `given` (under its name
-    or the bundle's name for it, or '' where the model has one input). A size without a name is called after its input and axis."""
+    or '' where the model has one input). A size without a name is called after its input and axis."""
     inputs = model.graph.inputs
     names = [item.name for item in inputs]
-    given = {name if name in names or not name else clean(name): shape for name, shape in given.items()}
-    if unknown := sorted(set(given) - {*names, *map(clean, names), ""}):
+    if unknown := sorted(set(given) - {*names, ""}):
         raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
     if "" in given and len(names) != 1:
         raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,3,224,224")
     open_sizes = {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
     if unknown := sorted(set(dims) - open_sizes - set(map(size_name, open_sizes))):
         raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(open_sizes)) or 'all known'}")
-    whole = {item.name: given.get(item.name, given.get(clean(item.name), given.get(""))) for item in inputs}
+    whole = {item.name: given.get(item.name, given.get("")) for item in inputs}
     _check_apart([item for item in inputs if whole[item.name] is None], dims)
     return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
+
+
+def given_values(model: OnnxSpec, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> dict[str, Array]:
+    """The values of inputs that a build fixes, in their dtypes; one number is one of every element."""
+    inputs = {item.name: item for item in model.graph.inputs}
+    if unknown := sorted(set(values) - set(inputs)):
+        raise ShapeError(f"there is no input {', '.join(unknown)} to give a value; inputs are {', '.join(inputs)}")
+    return {name: _value(inputs[name], shapes[name], value) for name, value in values.items()}
+
+
+def _value(item: Declared, shape: Sequence[int], value: Any) -> Array:
+    if any(map(dim.is_symbolic, shape)):
+        raise ShapeError(
+            f"input {item.name}: its shape is {list(map(str, shape))}; what is given a value has no open sizes, set them with --dim"
+        )
+    array = np.asarray(value)
+    cast = array.astype(item.dtype)
+    is_same = cast.dtype.kind == "f" or np.array_equal(cast, array)
+    if not is_same or array.size not in (1, prod(shape)):
+        raise ShapeError(f"input {item.name}: its value is {value!r}, expected {item.dtype}{list(shape)}")
+    return np.array(np.broadcast_to(cast.reshape(shape if array.size == prod(shape) else ()), shape))
 
 
 def _check_apart(inputs: Sequence[Declared], dims: Sizes) -> None:
@@ -56,12 +81,16 @@ def _shape(item: Declared, dims: Sizes, given: Sequence[int | str] | None) -> tu
         raise ShapeError(f"input {item.name}: its shape is {list(declared)}, got {list(shape)}")
     result: list[int] = []
     for axis, size in enumerate(shape):
-        named = size if isinstance(size, int) else _called(item, axis, size)
-        chosen = dims.get(named, dims.get(size_name(named), named)) if isinstance(named, str) else named
+        chosen = size if isinstance(size, int) else _chosen(_called(item, axis, size), dims)
         if isinstance(chosen, int) and chosen > MAX_SIZE:
             raise ShapeError(f"input {item.name}: the size of axis {axis} is {chosen}; sizes are at most {MAX_SIZE}")
-        result.append(chosen if isinstance(chosen, int) else placeholder(size_name(chosen)))
+        result.append(chosen if isinstance(chosen, int) else placeholder(chosen))
     return tuple(result)
+
+
+def _chosen(called: str, dims: Sizes) -> int | str:
+    own = size_name(called)
+    return dims.get(called, dims.get(own, own))
 
 
 def _called(item: Declared, axis: int, size: int | str | None) -> str:
@@ -69,12 +98,15 @@ def _called(item: Declared, axis: int, size: int | str | None) -> str:
 
 
 def size_name(name: str) -> str:
-    """The name without what only some languages have in names."""
+    """The name without what only some languages have in names, and set apart from what a size cannot be called."""
     cleaned = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return cleaned if NAME.match(cleaned) else f"d{cleaned}"
+    with suppress(ShapeError):
+        placeholder(cleaned)
+        return cleaned
+    return f"d{cleaned}"
 
 
-def input_table(model: ModelFacts, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
+def input_table(model: OnnxSpec, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
     """Name -> (dtype, shape) of every input; sizes that are set at run time are those of `samples`, or 16."""
     shapes = input_shapes(model, dims, given)
     values = {name: samples.get(name, SAMPLE_SIZE) for name in dim.names(size for shape in shapes.values() for size in shape)}

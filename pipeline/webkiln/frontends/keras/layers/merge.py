@@ -4,7 +4,7 @@ from functools import reduce
 from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.layer import Handler, Layer
+from webkiln.frontends.keras.layer import Layer, LayerHandler
 from webkiln.frontends.keras.layers.norm import to_length_1
 from webkiln.frontends.keras.operations.arguments import operands
 from webkiln.ir.types import is_float
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
 
 
-def merge(op: str, *, mean: bool = False) -> Handler:
+def merge(op: str, *, mean: bool = False) -> LayerHandler:
     """Combine all inputs from the left with a binary operator; inputs of lower rank get axes of size 1 after the batch axis."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webkiln.frontends.keras.layer import Handler, Layer
+from webkiln.frontends.keras.layer import Layer, LayerHandler
 from webkiln.frontends.keras.layers.activations import Activation, activate, options, softmax
 from webkiln.ir.axis import OrderC
 from webkiln.ir.types import is_float
@@ -166,7 +166,7 @@ def activation(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(converter.builder, layer, x))
 
 
-def activation_layer(function: Activation) -> Handler:
+def activation_layer(function: Activation) -> LayerHandler:
     """ReLU, LeakyReLU, ELU: the config holds the function's arguments."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.layer import Handler, Layer
+from webkiln.frontends.keras.layer import Layer, LayerHandler
 from webkiln.frontends.keras.layers.conv import dims, padding, sizes
 from webkiln.frontends.keras.operations.arguments import cast, countable
 from webkiln.ir.axis import OrderNC
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
 
 
-def pool(op: str) -> Handler:
+def pool(op: str) -> LayerHandler:
     """MaxPooling and AveragePooling of any rank; the average counts real elements only."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:
@@ -34,7 +34,7 @@ def pool(op: str) -> Handler:
     return handler
 
 
-def global_pool(op: str) -> Handler:
+def global_pool(op: str) -> LayerHandler:
     """GlobalMaxPooling and GlobalAveragePooling of any rank; the average over steps counts those that its mask [N, T] shows."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:
@@ -55,7 +55,7 @@ def global_pool(op: str) -> Handler:
     return handler
 
 
-def adaptive_pool(op: str) -> Handler:
+def adaptive_pool(op: str) -> LayerHandler:
     """AdaptiveMaxPooling and AdaptiveAveragePooling of any rank."""
 
     def handler(converter: "KerasConverter", layer: Layer) -> None:

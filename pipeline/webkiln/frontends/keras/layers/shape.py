@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
-from webkiln.ir.dim import reaches
+from webkiln.ir.dim import never_zero, reaches
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
@@ -25,7 +25,7 @@ def reshape(converter: "KerasConverter", layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     target = list(layer.config["target_shape"])
     size, known = prod(x.shape[1:]), prod(n for n in target if n != -1)
-    if target.count(-1) > 1 or known == 0 or size % known or (-1 not in target and size != known):
+    if target.count(-1) > 1 or known == 0 or never_zero(size % known) or (-1 not in target and never_zero(size - known)):
         raise layer.error(f"{size} elements do not fit shape {target}")
     shape = (x.shape[0], *(size // known if n == -1 else n for n in target))
     converter.set_variable(

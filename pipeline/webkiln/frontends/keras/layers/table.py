@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from webkiln.frontends.keras.layer import Handler
+from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
 from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
@@ -27,7 +27,7 @@ from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurr
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
 from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
 
-LAYERS: Mapping[str, Handler] = {
+LAYERS: Mapping[str, LayerHandler] = {
     "Dense": dense,
     "EinsumDense": einsum_dense,
     "Embedding": embedding,

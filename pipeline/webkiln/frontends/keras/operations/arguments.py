@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Operand = Any
+Argument = Any
 FLOAT = "float32"
 
 
@@ -21,7 +21,7 @@ def promote(dtypes: Sequence[str]) -> str:
     return FLOAT if is_float(result) else result
 
 
-def tensor(b: GraphBuilder, value: Operand, dtype: str | None = None) -> Tensor:
+def tensor(b: GraphBuilder, value: Argument, dtype: str | None = None) -> Tensor:
     """An operand as a tensor: a Tensor as it is, anything else as a literal of the structure."""
     return value if isinstance(value, Tensor) else b.constant(value, dtype)
 
@@ -30,7 +30,7 @@ def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
     return x if x.dtype == dtype else b.op("Cast", [x], {"dtype": dtype})
 
 
-def operands(b: GraphBuilder, *values: Operand, floating: bool = False) -> list[Tensor]:
+def operands(b: GraphBuilder, *values: Argument, floating: bool = False) -> list[Tensor]:
     """Operands in one dtype; a Python scalar follows the others, except that a float makes integers float."""
     strong = [value.dtype if isinstance(value, Tensor) else str(value.dtype) for value in values if isinstance(value, Tensor | np.ndarray)]
     weak = [value for value in values if not isinstance(value, Tensor | np.ndarray)]
@@ -44,7 +44,7 @@ def operands(b: GraphBuilder, *values: Operand, floating: bool = False) -> list[
     return [cast(b, value, dtype) if isinstance(value, Tensor) else b.constant(value, dtype) for value in values]
 
 
-def floating(b: GraphBuilder, x: Operand) -> Tensor:
+def floating(b: GraphBuilder, x: Argument) -> Tensor:
     x = tensor(b, x)
     return x if is_float(x.dtype) else cast(b, x, FLOAT)
 

@@ -8,25 +8,25 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import FLOAT, Operand, axes_of, cast, countable, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, countable, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Axis = int | Sequence[int] | None
+AxisArgument = int | Sequence[int] | None
 
 WIDE = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
 """What Keras sums these up in."""
 NARROW = frozenset(WIDE)
 
 
-def matmul(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
+def matmul(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     """numpy's rule: a vector is a row on the left and a column on the right, and its axis disappears. Matrices of int8 give int32."""
     given = [(tensor(b, x).dtype, tensor(b, x).type.rank > 1) for x in (x1, x2)]
     return _matmul(b, x1, x2, "int32" if given == [("int8", True)] * 2 else None)
 
 
-def _matmul(b: GraphBuilder, x1: Operand, x2: Operand, result: str | None = None) -> Tensor:
+def _matmul(b: GraphBuilder, x1: Argument, x2: Argument, result: str | None = None) -> Tensor:
     a, c = operands(b, x1, x2)
     given = result or a.dtype
     a, c = (_factor(b, factor) for factor in (a, c))
@@ -49,7 +49,7 @@ def _product(b: GraphBuilder, y: Tensor, given: str) -> Tensor:
     return cast(b, y, given) if given in NARROW else y
 
 
-def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
+def dot(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     if tensor(b, x1).type.rank == 0 or tensor(b, x2).type.rank == 0:
         return b.op("Mul", operands(b, x1, x2))
     if tensor(b, x2).type.rank > 2:
@@ -57,7 +57,7 @@ def dot(b: GraphBuilder, x1: Operand, x2: Operand) -> Tensor:
     return _matmul(b, x1, x2)
 
 
-def einsum(b: GraphBuilder, *xs: Operand, subscripts: str, **_: Any) -> Tensor:
+def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
     inputs = operands(b, *xs)
     given = inputs[0].dtype
     if "->" not in subscripts:
@@ -67,7 +67,7 @@ def einsum(b: GraphBuilder, *xs: Operand, subscripts: str, **_: Any) -> Tensor:
     return _product(b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), "int32" if given == "int8" else given)
 
 
-def normalize(b: GraphBuilder, x: Operand, axis: Axis = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
+def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
     x = floating(b, x)
     least = 1e-7 if epsilon is None else epsilon
     if order == 2:
@@ -79,7 +79,7 @@ def reduction(op: str, *, real: bool = False, wide: bool = False) -> Operation:
     """`real` makes integers float first, `wide` narrow ones 32 bits wide; the extremes of bools are bools."""
 
     def apply(
-        b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
+        b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
     ) -> Tensor:
         x = floating(b, x) if real else tensor(b, x)
         if initial is not None:
@@ -94,7 +94,7 @@ def reduction(op: str, *, real: bool = False, wide: bool = False) -> Operation:
 def truth(op: str) -> Operation:
     """any, all."""
 
-    def apply(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
         x = cast(b, cast(b, tensor(b, x), "bool"), "int32")
         return cast(b, b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}), "bool")
 
@@ -105,7 +105,7 @@ def index_of(op: str) -> Operation:
     """argmax, argmin; without an axis of the flattened operand. NaN is never the one."""
     last = -np.inf if op == "ArgMax" else np.inf
 
-    def apply(b: GraphBuilder, x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    def apply(b: GraphBuilder, x: Argument, axis: int | None = None, keepdims: bool = False) -> Tensor:
         x = countable(b, tensor(b, x))
         if is_float(x.dtype):
             x = b.op("Where", [b.op("Equal", [x, x]), x, b.constant(last, x.dtype)])
@@ -118,18 +118,18 @@ def index_of(op: str) -> Operation:
     return apply
 
 
-def variance(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def variance(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": axes, "keepdims": True})])
     return b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": keepdims})
 
 
-def deviation(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def deviation(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     return b.op("Sqrt", [variance(b, x, axis, keepdims)])
 
 
-def moments(b: GraphBuilder, x: Operand, axes: Axis, keepdims: bool = False, **_: Any) -> list[Tensor]:
+def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any) -> list[Tensor]:
     """Mean and variance in the dtype of x; those of halves are computed in float32 and cut to the largest half."""
     x = tensor(b, x)
     wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
@@ -140,7 +140,7 @@ def moments(b: GraphBuilder, x: Operand, axes: Axis, keepdims: bool = False, **_
     return [cast(b, y, x.dtype) for y in found]
 
 
-def norm(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False, **options: Any) -> Tensor:
+def norm(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, **options: Any) -> Tensor:
     x = floating(b, x)
     degree = options.get("ord")
     axes = axes_of(axis, x.type.rank)
@@ -152,7 +152,7 @@ def norm(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False,
     return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
 
 
-def logsumexp(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def logsumexp(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
     peak = b.op("ReduceMax", [x], {"axes": axes, "keepdims": True})
@@ -162,13 +162,13 @@ def logsumexp(b: GraphBuilder, x: Operand, axis: Axis = None, keepdims: bool = F
 
 
 def batch_norm(
-    b: GraphBuilder, x: Operand, mean: Operand, variance: Operand, *affine: Operand, axis: int, epsilon: float = 1e-3, **named: Operand
+    b: GraphBuilder, x: Argument, mean: Argument, variance: Argument, *affine: Argument, axis: int, epsilon: float = 1e-3, **named: Argument
 ) -> Tensor:
     given = dict(zip(("offset", "scale"), affine, strict=False)) | named
     x = tensor(b, x)
     channels = x.shape[axis]
 
-    def filled(value: Operand, otherwise: float) -> Tensor:
+    def filled(value: Argument, otherwise: float) -> Tensor:
         return b.op("Broadcast", [b.constant(otherwise, x.dtype)], {"shape": (channels,)}) if value is None else tensor(b, value)
 
     inputs = [x, filled(given.get("scale"), 1.0), filled(given.get("offset"), 0.0), tensor(b, mean), tensor(b, variance)]
@@ -177,11 +177,11 @@ def batch_norm(
 
 def layer_norm(
     b: GraphBuilder,
-    x: Operand,
-    gamma: Operand = None,
-    beta: Operand = None,
+    x: Argument,
+    gamma: Argument = None,
+    beta: Argument = None,
     *,
-    axis: Axis = -1,
+    axis: AxisArgument = -1,
     epsilon: float | None = None,
     **options: bool,
 ) -> Tensor:
@@ -197,14 +197,14 @@ def layer_norm(
     return y if beta is None or rms_scaling else b.op("Add", [y, b.op("Reshape", [tensor(b, beta)], {"shape": shape})])
 
 
-def rms_norm(b: GraphBuilder, x: Operand, scale: Operand = None, axis: Axis = -1, epsilon: float | None = None) -> Tensor:
+def rms_norm(b: GraphBuilder, x: Argument, scale: Argument = None, axis: AxisArgument = -1, epsilon: float | None = None) -> Tensor:
     x = floating(b, x)
     y = by_root_mean_square(b, x, axes_of(axis, x.type.rank), 1e-7 if epsilon is None else epsilon)
     return y if scale is None else b.op("Mul", operands(b, y, scale))
 
 
 def softmax(op: str) -> Operation:
-    def apply(b: GraphBuilder, x: Operand, axis: int | None = -1) -> Tensor:
+    def apply(b: GraphBuilder, x: Argument, axis: int | None = -1) -> Tensor:
         x = floating(b, x)
         if axis is None:
             flat = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0})
@@ -214,6 +214,6 @@ def softmax(op: str) -> Operation:
     return apply
 
 
-def is_nan(b: GraphBuilder, x: Operand) -> Tensor:
+def is_nan(b: GraphBuilder, x: Argument) -> Tensor:
     x = tensor(b, x)
     return b.op("NotEqual", [x, x]) if is_float(x.dtype) else b.op("Broadcast", [b.constant(0, "bool")], {"shape": x.shape})

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Operand, axes_of, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, axes_of, operands, tensor
 from webkiln.ir.dim import demand, is_symbolic, least
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
-def reshape(b: GraphBuilder, x: Operand, newshape: Sequence[int] | int) -> Tensor:
+def reshape(b: GraphBuilder, x: Argument, newshape: Sequence[int] | int) -> Tensor:
     x = tensor(b, x)
     target = [newshape] if isinstance(newshape, int) else list(newshape)
     known = prod(n for n in target if n is not None and n != -1)
@@ -20,11 +20,11 @@ def reshape(b: GraphBuilder, x: Operand, newshape: Sequence[int] | int) -> Tenso
     return b.op("Reshape", [x], {"shape": shape})
 
 
-def ravel(b: GraphBuilder, x: Operand) -> Tensor:
+def ravel(b: GraphBuilder, x: Argument) -> Tensor:
     return reshape(b, x, -1)
 
 
-def expand_dims(b: GraphBuilder, x: Operand, axis: int | Sequence[int]) -> Tensor:
+def expand_dims(b: GraphBuilder, x: Argument, axis: int | Sequence[int]) -> Tensor:
     x = tensor(b, x)
     axes = [axis] if isinstance(axis, int) else list(axis)
     added = axes_of(axes, x.type.rank + len(axes))
@@ -32,42 +32,42 @@ def expand_dims(b: GraphBuilder, x: Operand, axis: int | Sequence[int]) -> Tenso
     return b.op("Reshape", [x], {"shape": tuple(1 if a in added else next(sizes) for a in range(x.type.rank + len(axes)))})
 
 
-def squeeze(b: GraphBuilder, x: Operand, axis: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) -> Tensor:
     x = tensor(b, x)
     gone = [a for a, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(axis, x.type.rank)
     return b.op("Reshape", [x], {"shape": tuple(n for a, n in enumerate(x.shape) if a not in gone)})
 
 
-def transpose(b: GraphBuilder, x: Operand, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(b: GraphBuilder, x: Argument, axes: Sequence[int] | None = None) -> Tensor:
     x = tensor(b, x)
     perm = tuple(reversed(range(x.type.rank))) if axes is None else tuple(a % x.type.rank for a in axes)
     return b.op("Transpose", [x], {"perm": perm})
 
 
-def swapaxes(b: GraphBuilder, x: Operand, axis1: int, axis2: int) -> Tensor:
+def swapaxes(b: GraphBuilder, x: Argument, axis1: int, axis2: int) -> Tensor:
     perm = list(range(tensor(b, x).type.rank))
     perm[axis1], perm[axis2] = perm[axis2], perm[axis1]
     return transpose(b, x, perm)
 
 
-def moveaxis(b: GraphBuilder, x: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+def moveaxis(b: GraphBuilder, x: Argument, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     rank = tensor(b, x).type.rank
     order = np.moveaxis(np.empty(tuple(range(1, rank + 1))), source, destination).shape
     return transpose(b, x, [size - 1 for size in order])
 
 
-def concatenate(b: GraphBuilder, xs: Sequence[Operand], axis: int = 0) -> Tensor:
+def concatenate(b: GraphBuilder, xs: Sequence[Argument], axis: int = 0) -> Tensor:
     inputs = operands(b, *xs)
     return b.op("Concat", inputs, {"axis": axis % inputs[0].type.rank})
 
 
-def stack(b: GraphBuilder, x: Sequence[Operand], axis: int = 0) -> Tensor:
+def stack(b: GraphBuilder, x: Sequence[Argument], axis: int = 0) -> Tensor:
     inputs = operands(b, *x)
     axis %= inputs[0].type.rank + 1
     return b.op("Concat", [expand_dims(b, one, axis) for one in inputs], {"axis": axis})
 
 
-def split(b: GraphBuilder, x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+def split(b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     x = tensor(b, x)
     axis %= x.type.rank
     size = x.shape[axis]
@@ -78,7 +78,7 @@ def split(b: GraphBuilder, x: Operand, indices_or_sections: int | Sequence[int],
     return [_cut(b, x, axis, low, high) for low, high in zip([0, *cuts], [*cuts, size], strict=True)]
 
 
-def unstack(b: GraphBuilder, x: Operand, axis: int = 0, **_: Any) -> list[Tensor]:
+def unstack(b: GraphBuilder, x: Argument, axis: int = 0, **_: Any) -> list[Tensor]:
     x = tensor(b, x)
     axis %= x.type.rank
     return [squeeze(b, _cut(b, x, axis, index, index + 1), axis) for index in range(x.shape[axis])]
@@ -90,7 +90,7 @@ def _cut(b: GraphBuilder, x: Tensor, axis: int, low: int, high: int) -> Tensor:
     return b.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
 
 
-def get_item(b: GraphBuilder, x: Operand, key: Any) -> Tensor:
+def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
     """x[key] for integers, slices, None and Ellipsis."""
     x = tensor(b, x)
     keys = list(key) if isinstance(key, list | tuple) else [key]
@@ -138,7 +138,7 @@ def _positions(size: int, key: slice) -> tuple[int, int, int]:
     return start, (least(place(key.stop, size), size) - start + step - 1) // step, step
 
 
-def slice_(b: GraphBuilder, inputs: Operand, start_indices: Any, shape: Sequence[int]) -> Tensor:
+def slice_(b: GraphBuilder, inputs: Argument, start_indices: Any, shape: Sequence[int]) -> Tensor:
     x = tensor(b, inputs)
     starts = start_indices.tolist() if isinstance(start_indices, np.ndarray) else start_indices
     if isinstance(starts, Tensor) or any(isinstance(start, Tensor) for start in starts):
@@ -147,7 +147,7 @@ def slice_(b: GraphBuilder, inputs: Operand, start_indices: Any, shape: Sequence
     return b.op("Slice", [x], {"starts": tuple(starts), "sizes": sizes, "steps": (1,) * x.type.rank})
 
 
-def pad(b: GraphBuilder, x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
+def pad(b: GraphBuilder, x: Argument, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
     x = tensor(b, x)
     if mode != "constant":
         raise ShapeError(f"{b.layer}: padding by {mode!r} is not supported; there is constant")
@@ -155,11 +155,11 @@ def pad(b: GraphBuilder, x: Operand, pad_width: Any, mode: str = "constant", con
     return b.op("Pad", [x], {"low": tuple(p[0] for p in pairs), "high": tuple(p[1] for p in pairs), "value": float(constant_values or 0)})
 
 
-def broadcast_to(b: GraphBuilder, x: Operand, shape: Sequence[int]) -> Tensor:
+def broadcast_to(b: GraphBuilder, x: Argument, shape: Sequence[int]) -> Tensor:
     return b.op("Broadcast", [tensor(b, x)], {"shape": tuple(shape)})
 
 
-def tile(b: GraphBuilder, x: Operand, repeats: int | Sequence[int]) -> Tensor:
+def tile(b: GraphBuilder, x: Argument, repeats: int | Sequence[int]) -> Tensor:
     x = tensor(b, x)
     times = [repeats] if isinstance(repeats, int) else list(repeats)
     rank = max(len(times), x.type.rank)
@@ -171,7 +171,7 @@ def tile(b: GraphBuilder, x: Operand, repeats: int | Sequence[int]) -> Tensor:
     return b.op("Reshape", [y], {"shape": tuple(count * size for count, size in zip(times, shape, strict=True))})
 
 
-def repeat(b: GraphBuilder, x: Operand, repeats: int, axis: int | None = None) -> Tensor:
+def repeat(b: GraphBuilder, x: Argument, repeats: int, axis: int | None = None) -> Tensor:
     x = tensor(b, x) if axis is not None else ravel(b, x)
     if not isinstance(repeats, int):
         raise ShapeError(f"{b.layer}: repeat by a different count for each element is not supported; use keras.ops.take")
@@ -182,7 +182,7 @@ def repeat(b: GraphBuilder, x: Operand, repeats: int, axis: int | None = None) -
     return b.op("Reshape", [y], {"shape": (*before, size * repeats, *after)})
 
 
-def take(b: GraphBuilder, x: Operand, indices: Operand, axis: int | None = None) -> Tensor:
+def take(b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = None) -> Tensor:
     x = tensor(b, x) if axis is not None else ravel(b, x)
     index = tensor(b, indices, None if isinstance(indices, Tensor) else "int32")
     size = x.shape[(axis or 0) % x.type.rank]
@@ -191,7 +191,7 @@ def take(b: GraphBuilder, x: Operand, indices: Operand, axis: int | None = None)
     return b.op("Gather", [x, index], {"axis": (axis or 0) % x.type.rank})
 
 
-def flip(b: GraphBuilder, x: Operand, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) -> Tensor:
     x = tensor(b, x)
     axes = axes_of(axis, x.type.rank)
     starts = tuple(n - 1 if a in axes else 0 for a, n in enumerate(x.shape))

@@ -2,26 +2,26 @@
 
 from math import inf, sqrt
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.reduce import along, reduced
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
-def apart(call: Call, x: Tensor, heads: int) -> Tensor:
+def apart(call: NodeCall, x: Tensor, heads: int) -> Tensor:
     """[N, T, heads * size] as [N, heads, T, size]."""
     n, t, width = x.shape
     return transposed(call, reshaped(call, x, (n, t, heads, width // heads)), (0, 2, 1, 3))
 
 
-def together(call: Call, x: Tensor) -> Tensor:
+def together(call: NodeCall, x: Tensor) -> Tensor:
     """[N, heads, T, size] as [N, T, heads * size]."""
     n, heads, t, size = x.shape
     return reshaped(call, transposed(call, x, (0, 2, 1, 3)), (n, t, heads * size))
 
 
-def repeated(call: Call, x: Tensor, heads: int) -> Tensor:
+def repeated(call: NodeCall, x: Tensor, heads: int) -> Tensor:
     """Each head as often as it takes for `heads` of them."""
     n, own, t, size = x.shape
     if own == heads:
@@ -30,18 +30,18 @@ def repeated(call: Call, x: Tensor, heads: int) -> Tensor:
     return reshaped(call, wide, (n, heads, t, size))
 
 
-def allowed(call: Call, mask: Tensor, dtype: str) -> Tensor:
+def allowed(call: NodeCall, mask: Tensor, dtype: str) -> Tensor:
     """A bias from what is allowed: 0, or -inf elsewhere."""
     return call.op("Where", [mask, call.constant(0, dtype), call.constant(-inf, dtype)])
 
 
-def frontier(call: Call, rows: int, columns: int, offset: Tensor) -> Tensor:
+def frontier(call: NodeCall, rows: int, columns: int, offset: Tensor) -> Tensor:
     """How far each key lies behind what its query may see: key - query - offset, [..., rows, columns]."""
     down = reshaped(call, iota(call, rows, "int64"), (rows, 1))
     return call.op("Sub", [call.op("Sub", [iota(call, columns, "int64"), down]), offset])
 
 
-def bias_of(call: Call, rows: int, columns: int, past: int, dtype: str) -> Tensor | None:
+def bias_of(call: NodeCall, rows: int, columns: int, past: int, dtype: str) -> Tensor | None:
     """The sum of all masks."""
     parts: list[Tensor] = []
     if call.has(3):
@@ -72,7 +72,7 @@ def bias_of(call: Call, rows: int, columns: int, past: int, dtype: str) -> Tenso
     return total
 
 
-def weights_of(call: Call, scores: Tensor, bias: Tensor | None) -> Tensor:
+def weights_of(call: NodeCall, scores: Tensor, bias: Tensor | None) -> Tensor:
     """A softmax; rows that may see nothing are 0."""
     working = call.attr("softmax_precision")
     wide = cast(call, scores, DTYPES[working]) if working else scores
@@ -83,7 +83,7 @@ def weights_of(call: Call, scores: Tensor, bias: Tensor | None) -> Tensor:
     return cast(call, y, scores.dtype)
 
 
-def attention(call: Call) -> list[Tensor]:
+def attention(call: NodeCall) -> list[Tensor]:
     """Operands: Q, K, V, mask, past keys and values, lengths of the keys. Outputs: Y, all keys and values, and the products at some point."""
     q, k, v = (call.tensor(position) for position in range(3))
     flat = q.type.rank == 3
@@ -106,7 +106,7 @@ def attention(call: Call) -> list[Tensor]:
     return [together(call, y) if flat else y, keys, values, shown[call.attr("qk_matmul_output_mode", 0)]]
 
 
-def linear_attention(call: Call) -> list[Tensor]:
+def linear_attention(call: NodeCall) -> list[Tensor]:
     """A memory [N, heads, keys, values] of outer products, that decays and is corrected; operands: Q, K, V, memory, decay, beta."""
     own, heads = call.attr("kv_num_heads"), call.attr("q_num_heads")
     rule = call.attr("update_rule", "gated_delta")
@@ -147,7 +147,7 @@ def linear_attention(call: Call) -> list[Tensor]:
     return [y, cast(call, last, call.type(3).dtype if call.has(3) else call.type(0).dtype)]
 
 
-def rotary_embedding(call: Call) -> Tensor:
+def rotary_embedding(call: NodeCall) -> Tensor:
     """Pairs of elements of each head turned by angles, whose cosines and sines are [N, T, pairs], or rows of tables by position. A pair is
     two neighbours, or one element of each half."""
     x, flat = call.tensor(0), call.type(0).rank == 3
@@ -175,4 +175,4 @@ def rotary_embedding(call: Call) -> Tensor:
     return together(call, y) if flat else y
 
 
-ATTENTION: dict[str, Handler] = {"Attention": attention, "LinearAttention": linear_attention, "RotaryEmbedding": rotary_embedding}
+ATTENTION: dict[str, NodeHandler] = {"Attention": attention, "LinearAttention": linear_attention, "RotaryEmbedding": rotary_embedding}

@@ -2,13 +2,14 @@
 
 import itertools
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 
 
-def top_k(call: Call) -> list[Tensor]:
+def top_k(call: NodeCall) -> list[Tensor]:
     """The first of the elements in order, and where they stood."""
     x = call.tensor(0)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
@@ -17,11 +18,11 @@ def top_k(call: Call) -> list[Tensor]:
     return [part(call, item, axis, 0, count) for item in ordered]
 
 
-def non_zero(call: Call) -> Tensor:
+def non_zero(call: NodeCall) -> Tensor:
     return call.op("NonZero", [call.tensor(0)], {"count": call.builder.late()})
 
 
-def compress(call: Call) -> Tensor:
+def compress(call: NodeCall) -> Tensor:
     """The slices whose condition holds; conditions that are missing do not."""
     x, condition = call.tensor(0), call.tensor(1)
     axis = call.attr("axis")
@@ -32,13 +33,13 @@ def compress(call: Call) -> Tensor:
     return call.op("Gather", [x, reshaped(call, chosen, chosen.shape[1:])], {"axis": axis})
 
 
-def unique(call: Call) -> list[Tensor]:
+def unique(call: NodeCall) -> list[Tensor]:
     x, axis = call.tensor(0), call.attr("axis")
     attrs = {"axis": None if axis is None else call.axis(axis, x.type.rank), "sorted": bool(call.attr("sorted", 1))}
     return list(call.builder.ops("Unique", [x], attrs | {"count": call.builder.late()}))
 
 
-def non_max_suppression(call: Call) -> Tensor:
+def non_max_suppression(call: NodeCall) -> Tensor:
     """Operands: boxes, scores, how many of a class, overlap, least score; all are chosen that may be where the last is missing."""
     boxes, scores = call.tensor(0), call.tensor(1)
     most = call.tensor(2) if call.has(2) else call.constant(0, "int64")
@@ -49,7 +50,7 @@ def non_max_suppression(call: Call) -> Tensor:
     return call.op("NonMaxSuppression", [boxes, scores, *limits], attrs)
 
 
-def ngrams(call: Call) -> Tensor:
+def ngrams(call: NodeCall) -> Tensor:
     """How often each sequence of a pool occurs in each row, with up to some number of places left out between its elements."""
     x, pool = cast(call, call.tensor(0), "int64"), call.attr("pool_int64s")
     if pool is None:
@@ -62,7 +63,7 @@ def ngrams(call: Call) -> Tensor:
         entries = (last - first) // length
         total = call.op("Broadcast", [call.constant(0, "int32")], {"shape": (rows.shape[0], entries)})
         if call.attr("min_gram_length") <= length <= call.attr("max_gram_length") and entries:
-            for skip in range(call.attr("max_skip_count") + 1 if length > 1 else 1):
+            for skip in range(_skips(call, rows.shape[1], length)):
                 total = call.op("Add", [total, _matches(call, rows, pool[first:last], length, skip + 1)])
         counts.append(total)
     whole = call.op("Concat", counts, {"axis": 1})
@@ -72,7 +73,13 @@ def ngrams(call: Call) -> Tensor:
     return reshaped(call, _weighed(call, y), (*x.shape[:-1], width))
 
 
-def _matches(call: Call, rows: Tensor, entries: tuple[int, ...], length: int, step: int) -> Tensor:
+def _skips(call: NodeCall, columns: int, length: int) -> int:
+    """How many distances between elements there are: those at which a sequence fits into a row."""
+    allowed = int(call.attr("max_skip_count")) + 1
+    return 1 if length == 1 else allowed if is_symbolic(columns) else min(allowed, max((columns - 1) // (length - 1), 1))
+
+
+def _matches(call: NodeCall, rows: Tensor, entries: tuple[int, ...], length: int, step: int) -> Tensor:
     """How often each of the sequences occurs with its elements that far apart, [rows, sequences]."""
     count, span = len(entries) // length, rows.shape[1] - (length - 1) * step
     if span <= 0:
@@ -86,7 +93,7 @@ def _matches(call: Call, rows: Tensor, entries: tuple[int, ...], length: int, st
     return call.op("ReduceSum", [cast(call, equal, "int32")], {"axes": (1,), "keepdims": False})
 
 
-def _weighed(call: Call, counts: Tensor) -> Tensor:
+def _weighed(call: NodeCall, counts: Tensor) -> Tensor:
     mode, weights = call.attr("mode"), call.attr("weights")
     if mode != "TF":
         counts = call.op("Min", [counts, call.constant(1.0)])
@@ -98,7 +105,7 @@ def _weighed(call: Call, counts: Tensor) -> Tensor:
     return call.op("Mul", [counts, call.constant(ordered, "float32")])
 
 
-CHOOSE: dict[str, Handler] = {
+CHOOSE: dict[str, NodeHandler] = {
     "TopK": top_k, "NonZero": non_zero, "Compress": compress, "Unique": unique, "NonMaxSuppression": non_max_suppression,
     "TfIdfVectorizer": ngrams,
 }  # fmt: skip

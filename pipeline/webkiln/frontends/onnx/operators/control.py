@@ -2,30 +2,53 @@
 
 from collections.abc import Sequence
 
-from webkiln.frontends.onnx.call import Call, Handler, OpenValueError, Operand, as_tensor, known
-from webkiln.frontends.onnx.facts import GraphFacts
+from webkiln.errors import ShapeError
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, OpenValueError, as_tensor, known
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
+from webkiln.frontends.onnx.spec import GraphSpec
+from webkiln.ir.dim import greatest, reaches
+from webkiln.ir.graph import Guard
+from webkiln.ir.types import Type
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
 
 WRITTEN_OUT = 64
 """How many steps of a loop are written out rather than repeated."""
 
 
-def if_(call: Call) -> Sequence[Tensor | Operand]:
-    """The branch that a known condition chooses, or both."""
-    branches = [call.attr("then_branch"), call.attr("else_branch")]
-    if call.operand(0).is_constant:
-        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], [])
+def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
+    """The branch that a known condition chooses, or both.
 
-    def block(graph: GraphFacts) -> Block:
+    Of a condition that two sizes are equal, as before a Squeeze, the branch where they are not: the bundle is for such sizes alone.
+    """
+    branches = [call.attr("then_branch"), call.attr("else_branch")]
+    condition = call.operand(0)
+    if condition.is_constant:
+        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], [])
+    if condition.compared is not None and _apart(call, *condition.compared):
+        return call.subgraph(call.builder, branches[1], [])
+
+    def block(graph: GraphSpec) -> Block:
         return lambda builder, inputs: [as_tensor(builder, item) for item in call.subgraph(builder, graph, [])]
 
-    return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+    try:
+        return call.builder.branch(reshaped(call, call.tensor(0), ()), *map(block, branches))
+    except ShapeError as error:
+        hint = "where its condition depends on a size or on an input that is always the same, set it with --dim or --value"
+        raise ShapeError(f"{error}; {hint}") from error
 
 
-def loop(call: Call) -> Sequence[Tensor | Operand]:
+def _apart(call: NodeCall, a: int, b: int) -> bool:
+    """Make it a guard that two sizes differ, where it is known which of them is never the smaller one."""
+    large, small = (a, b) if reaches(a, b) else (b, a)
+    if not reaches(large, small):
+        return False
+    call.builder.require([Guard(call.spec.name, greatest([large - small, 1]), large - small)])
+    return True
+
+
+def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """Written out where the number of steps is known and small, or its shapes depend on the step; else repeated when the model runs."""
     limit = int(call.numbers(0).reshape(())) if call.has(0) and call.operand(0).is_constant else None
     begins = not call.has(1) or call.operand(1).is_constant
@@ -41,14 +64,15 @@ def loop(call: Call) -> Sequence[Tensor | Operand]:
         return results
 
 
-def written_out(call: Call, limit: int) -> list[Operand] | None:
+def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
     """The steps one after another, as long as it is known whether they go on; None where it is not."""
     body, step = call.attr("body"), 0
     going = bool(call.numbers(1).reshape(())) if call.has(1) else True
     state = [call.operand(position) for position in range(2, len(call))]
-    piles: list[list[Operand]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
+    piles: list[list[GraphValue]] = [[] for _ in range(len(body.outputs) - 1 - len(state))]
     while going and step < limit:
         condition, *results = call.subgraph(call.builder, body, [known(step, "int64"), known(1, "bool"), *state])
+        _check_condition(call, condition.type)
         if not condition.is_constant or condition.value is None:
             return None
         going = bool(condition.value.reshape(()))
@@ -59,7 +83,7 @@ def written_out(call: Call, limit: int) -> list[Operand] | None:
     return [*state, *(stacked(call, pile) for pile in piles)]
 
 
-def repeated(call: Call, bound: int | None) -> list[Tensor]:
+def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
     """A loop of the program, whose condition also counts the steps where their number is data."""
     body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
     if len(body.outputs) - 1 > len(states) and bound is None:
@@ -71,6 +95,7 @@ def repeated(call: Call, bound: int | None) -> list[Tensor]:
 
     def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
         more, *results = (as_tensor(builder, item) for item in call.subgraph(builder, body, list(given)))
+        _check_condition(call, more.type)
         more = builder.op("Reshape", [more], {"shape": ()})
         if limit is not None:
             following = builder.op("Add", [given[0], builder.constant(1, "int64")])
@@ -81,17 +106,22 @@ def repeated(call: Call, bound: int | None) -> list[Tensor]:
     return [*lasts, *piles]
 
 
-def stacked(call: Call, pile: Sequence[Operand]) -> Operand:
+def _check_condition(call: NodeCall, type_: Type) -> None:
+    if type_.dtype != "bool" or type_.size != 1:
+        raise call.error(f"the condition that its body gives is {type_}, expected one bool")
+
+
+def stacked(call: NodeCall, pile: Sequence[GraphValue]) -> GraphValue:
     """Equal tensors along a new first axis."""
     if not pile:
         raise call.unsupported("gives results of no step at all", "Remove the loop")
     tensors = [as_tensor(call.builder, item) for item in pile]
     wide = [reshaped(call, item, (1, *item.shape)) for item in tensors]
     whole = call.op("Concat", wide, {"axis": 0})
-    return Operand(whole.type, whole)
+    return GraphValue(whole.type, whole)
 
 
-def scan(call: Call) -> list[Tensor]:
+def scan(call: NodeCall) -> list[Tensor]:
     """States and slices of sequences, step by step. In opset 8 the first axis is a batch, each of which is scanned by itself."""
     if call.version >= 9:
         return _scanned(call, call.tensors(), call.attr("scan_input_axes"), call.attr("scan_input_directions"))
@@ -107,7 +137,7 @@ def scan(call: Call) -> list[Tensor]:
     return joined
 
 
-def _scanned(call: Call, operands: Sequence[Tensor], axes: Sequence[int] | None, directions: Sequence[int] | None) -> list[Tensor]:
+def _scanned(call: NodeCall, operands: Sequence[Tensor], axes: Sequence[int] | None, directions: Sequence[int] | None) -> list[Tensor]:
     body, count = call.attr("body"), call.attr("num_scan_inputs")
     states, sequences = list(operands[: len(operands) - count]), list(operands[len(operands) - count :])
     for number, x in enumerate(sequences):
@@ -130,4 +160,4 @@ def _scanned(call: Call, operands: Sequence[Tensor], axes: Sequence[int] | None,
     return [*lasts, *piles]
 
 
-CONTROL: dict[str, Handler] = {"If": if_, "Loop": loop, "Scan": scan}
+CONTROL: dict[str, NodeHandler] = {"If": if_, "Loop": loop, "Scan": scan}

@@ -1,13 +1,13 @@
 """Convolutions: batch and channels first."""
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.frontends.onnx.operators.windows import windows
 from webkiln.ops.builder import Tensor
 
 
-def convolved(call: Call, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
+def convolved(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
     dims = tuple(range(x.type.rank))
     place = windows(call, x.shape[2:], call.attr("kernel_shape") or w.shape[2:])
     attrs = {
@@ -17,11 +17,11 @@ def convolved(call: Call, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
     return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
 
 
-def conv(call: Call) -> Tensor:
+def conv(call: NodeCall) -> Tensor:
     return convolved(call, call.tensor(0), call.tensor(1), call.optional(2))
 
 
-def conv_transpose(call: Call) -> Tensor:
+def conv_transpose(call: NodeCall) -> Tensor:
     """A convolution over elements that lie the stride apart, by the kernel turned round; the kernel is [in, out / groups, ...]."""
     x, w = call.tensor(0), call.tensor(1)
     count, groups = x.type.rank - 2, call.attr("group", 1)
@@ -52,7 +52,7 @@ def conv_transpose(call: Call) -> Tensor:
     return call.op("Conv", [x, turned] if bias is None else [x, turned, bias], attrs)
 
 
-def _cropped(call: Call, x: Tensor, strides: tuple[int, ...], full: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _cropped(call: NodeCall, x: Tensor, strides: tuple[int, ...], full: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """How much of the full result is cut off at each end."""
     count = len(full)
     mode, asked = call.attr("auto_pad", "NOTSET"), call.attr("output_shape")
@@ -67,7 +67,7 @@ def _cropped(call: Call, x: Tensor, strides: tuple[int, ...], full: list[int]) -
     return tuple(before), tuple(total - first for total, first in zip(totals, before, strict=True))
 
 
-def causal_conv(call: Call) -> list[Tensor]:
+def causal_conv(call: NodeCall) -> list[Tensor]:
     """A depthwise convolution along the last axis, of what came before (the state) and x; the end of both is the next state."""
     x, w, bias = call.tensor(0), call.tensor(1), call.optional(2)
     channels, width = w.shape[0], w.shape[-1]
@@ -85,4 +85,4 @@ def causal_conv(call: Call) -> list[Tensor]:
     return [y, part(call, whole, 2, whole.shape[2] - before, before)]
 
 
-CONV: dict[str, Handler] = {"Conv": conv, "ConvTranspose": conv_transpose, "CausalConvWithState": causal_conv}
+CONV: dict[str, NodeHandler] = {"Conv": conv, "ConvTranspose": conv_transpose, "CausalConvWithState": causal_conv}

@@ -5,22 +5,22 @@ from functools import reduce
 from math import inf
 from typing import Any
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import Tensor
 
 
-def plain(op: str, **attrs: Any) -> Handler:
+def plain(op: str, **attrs: Any) -> NodeHandler:
     """An operator that webkiln has by another name at most."""
     return lambda call: call.op(op, call.tensors(), attrs)
 
 
-def scaled(op: str, **defaults: float) -> Handler:
+def scaled(op: str, **defaults: float) -> NodeHandler:
     """One operand, and attributes with these defaults."""
     return lambda call: call.op(op, [call.tensor(0)], {name: call.attr(name, value) for name, value in defaults.items()})
 
 
-def aligned(call: Call) -> list[Tensor]:
+def aligned(call: NodeCall) -> list[Tensor]:
     """Two operands; before opset 7 the second lies at an axis of the first that an attribute names."""
     a, b = call.tensor(0), call.tensor(1)
     if call.version < 7 and call.attr("broadcast", 0) and b.type.rank < a.type.rank and call.attr("axis") is not None:
@@ -29,24 +29,24 @@ def aligned(call: Call) -> list[Tensor]:
     return [a, b]
 
 
-def binary(op: str) -> Handler:
+def binary(op: str) -> NodeHandler:
     return lambda call: call.op(op, aligned(call))
 
 
-def modulo(call: Call) -> Tensor:
+def modulo(call: NodeCall) -> Tensor:
     return call.op("Rem" if call.attr("fmod", 0) else "Mod", call.tensors())
 
 
-def variadic(op: str) -> Callable[[Call], Tensor]:
+def variadic(op: str) -> Callable[[NodeCall], Tensor]:
     return lambda call: reduce(lambda a, b: call.op(op, [a, b]), call.tensors())
 
 
-def mean(call: Call) -> Tensor:
+def mean(call: NodeCall) -> Tensor:
     total: Tensor = variadic("Add")(call)
     return total * (1 / len(call))
 
 
-def power(call: Call) -> Tensor:
+def power(call: NodeCall) -> Tensor:
     """The exponent may have a dtype of its own; of integers, the nearest integer to the power."""
     a, b = aligned(call)
     if is_integer(a.dtype):
@@ -55,7 +55,7 @@ def power(call: Call) -> Tensor:
     return call.op("Pow", [a, cast(call, b, a.dtype)])
 
 
-def cast(call: Call, x: Tensor, dtype: str) -> Tensor:
+def cast(call: NodeCall, x: Tensor, dtype: str) -> Tensor:
     return x if x.dtype == dtype else call.op("Cast", [x], {"dtype": dtype})
 
 
@@ -66,7 +66,7 @@ DTYPES = {
 NAMES = {name.upper(): name for name in DTYPES.values()} | {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
-def dtype_of(call: Call, name: str, default: str) -> str:
+def dtype_of(call: NodeCall, name: str, default: str) -> str:
     """The dtype that an attribute says, by number or, in old opsets, by name."""
     code = call.attr(name)
     if code is None or code == 0:
@@ -77,19 +77,19 @@ def dtype_of(call: Call, name: str, default: str) -> str:
     return found
 
 
-def to_dtype(call: Call) -> Tensor:
+def to_dtype(call: NodeCall) -> Tensor:
     return cast(call, call.tensor(0), dtype_of(call, "to", "float32"))
 
 
-def bit_cast(call: Call) -> Tensor:
+def bit_cast(call: NodeCall) -> Tensor:
     return call.op("BitCast", [call.tensor(0)], {"dtype": dtype_of(call, "to", "float32")})
 
 
-def cast_like(call: Call) -> Tensor:
+def cast_like(call: NodeCall) -> Tensor:
     return cast(call, call.tensor(0), call.type(1).dtype)
 
 
-def clip(call: Call) -> Tensor:
+def clip(call: NodeCall) -> Tensor:
     """Bounds are attributes, operands that are known, or tensors."""
     x = call.tensor(0)
     low, high = (call.attr("min"), call.attr("max")) if call.version < 11 else (None, None)
@@ -100,38 +100,38 @@ def clip(call: Call) -> Tensor:
     return call.op("Min", [x, call.tensor(2)]) if call.has(2) else x
 
 
-def hard_sigmoid(call: Call) -> Tensor:
+def hard_sigmoid(call: NodeCall) -> Tensor:
     return bounded(call, call.tensor(0) * call.attr("alpha", 0.2) + call.attr("beta", 0.5))
 
 
-def bounded(call: Call, x: Tensor) -> Tensor:
+def bounded(call: NodeCall, x: Tensor) -> Tensor:
     """In 0..1."""
     return call.op("Clip", [x], {"min": 0, "max": 1})
 
 
-def hard_swish(call: Call) -> Tensor:
+def hard_swish(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     return x * bounded(call, x * (1 / 6) + 0.5)
 
 
-def selu(call: Call) -> Tensor:
+def selu(call: NodeCall) -> Tensor:
     y = call.op("Elu", [call.tensor(0)], {"alpha": call.attr("alpha", 1.6732631921768188)})
     return y * float(call.attr("gamma", 1.0507010221481323))
 
 
-def celu(call: Call) -> Tensor:
+def celu(call: NodeCall) -> Tensor:
     x, alpha = call.tensor(0), call.attr("alpha", 1.0)
     positive = call.op("Relu", [x])
     return positive + call.op("Min", [call.op("Expm1", [x * (1 / alpha)]) * alpha, call.like(0, x)])
 
 
-def thresholded_relu(call: Call) -> Tensor:
+def thresholded_relu(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     alpha = call.like(call.attr("alpha", 1.0), x)
     return call.op("Where", [call.op("Greater", [x, alpha]), x, call.like(0, x)])
 
 
-def shrink(call: Call) -> Tensor:
+def shrink(call: NodeCall) -> Tensor:
     """Towards 0 by the bias, and 0 between -lambd and lambd."""
     x, bias, bound = call.tensor(0), call.attr("bias", 0.0), call.attr("lambd", 0.5)
     wide = cast(call, x, "float32") if not is_float(x.dtype) else x
@@ -141,34 +141,34 @@ def shrink(call: Call) -> Tensor:
     return cast(call, call.op("Where", [low, wide + bias, shrunk]), x.dtype)
 
 
-def prelu(call: Call) -> Tensor:
+def prelu(call: NodeCall) -> Tensor:
     x, slope = call.tensor(0), call.tensor(1)
     if call.version < 7 and slope.type.rank == 1 and slope.shape[0] != 1:
         slope = call.op("Reshape", [slope], {"shape": (*slope.shape, *[1] * (x.type.rank - 2))})
     return call.op("Where", [call.op("Less", [x, call.like(0, x)]), x * slope, x])
 
 
-def mish(call: Call) -> Tensor:
+def mish(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     return x * call.op("Tanh", [call.op("Softplus", [x])])
 
 
-def swish(call: Call) -> Tensor:
+def swish(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.0)])
 
 
-def gelu(call: Call) -> Tensor:
+def gelu(call: NodeCall) -> Tensor:
     return call.op("Gelu", [call.tensor(0)], {"approximate": call.attr("approximate", "none") == "tanh"})
 
 
-def swiglu(call: Call) -> Tensor:
+def swiglu(call: NodeCall) -> Tensor:
     """x Swish(beta x) of the first half, times the second, or of two operands."""
     x, gate = (call.tensor(0), call.tensor(1)) if call.has(1) else halves(call, call.tensor(0))
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.0)]) * gate
 
 
-def halves(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+def halves(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
     """The first and second half of the last axis."""
     axis = x.type.rank - 1
     count = x.shape[axis] // 2
@@ -176,35 +176,35 @@ def halves(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def part(call: Call, x: Tensor, axis: int, start: int, count: int) -> Tensor:
+def part(call: NodeCall, x: Tensor, axis: int, start: int, count: int) -> Tensor:
     """`count` elements of one axis, from `start` on."""
     starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
     sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))
     return call.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
 
 
-def is_inf(call: Call) -> Tensor:
+def is_inf(call: NodeCall) -> Tensor:
     signs = {"positive": bool(call.attr("detect_positive", 1)), "negative": bool(call.attr("detect_negative", 1))}
     return call.op("IsInf", [call.tensor(0)], signs)
 
 
-def bit_shift(call: Call) -> Tensor:
+def bit_shift(call: NodeCall) -> Tensor:
     return call.op("ShiftLeft" if call.attr("direction") == "LEFT" else "ShiftRight", call.tensors())
 
 
-def xor(call: Call) -> Tensor:
+def xor(call: NodeCall) -> Tensor:
     return call.op("NotEqual", aligned(call))
 
 
-def compared(op: str, *, negated: bool = False) -> Handler:
-    def handler(call: Call) -> Tensor:
+def compared(op: str, *, negated: bool = False) -> NodeHandler:
+    def handler(call: NodeCall) -> Tensor:
         result = call.op(op, aligned(call))
         return call.op("Not", [result]) if negated else result
 
     return handler
 
 
-def dropout(call: Call) -> Sequence[Tensor]:
+def dropout(call: NodeCall) -> Sequence[Tensor]:
     """The identity, with a mask that keeps everything."""
     if call.has(2) and bool(call.numbers(2)):
         raise call.unsupported("drops elements at random", "Export the model for inference")
@@ -215,22 +215,22 @@ def dropout(call: Call) -> Sequence[Tensor]:
     return [x] if kept is None else [x, kept]
 
 
-def composed(op: str) -> Handler:
+def composed(op: str) -> NodeHandler:
     """A function of one float operand that is written with others."""
     return lambda call: FUNCTIONS[op](call, call.tensor(0))
 
 
-def _asin(call: Call, x: Tensor) -> Tensor:
+def _asin(call: NodeCall, x: Tensor) -> Tensor:
     """atan(x / sqrt((1 - x) (1 + x)))."""
     return call.op("Atan", [x / call.op("Sqrt", [(1.0 - x) * (1.0 + x)])])
 
 
-def _acos(call: Call, x: Tensor) -> Tensor:
+def _acos(call: NodeCall, x: Tensor) -> Tensor:
     """2 atan(sqrt((1 - x) / (1 + x)))."""
     return call.op("Atan", [call.op("Sqrt", [(1.0 - x) / (1.0 + x)])]) * 2.0
 
 
-def _sinh(call: Call, x: Tensor) -> Tensor:
+def _sinh(call: NodeCall, x: Tensor) -> Tensor:
     """(e + e / (e + 1)) / 2 with e = exp(x) - 1, which is exact near 0."""
     e = call.op("Expm1", [x])
     whole = (e + e / (e + 1.0)) * 0.5
@@ -238,12 +238,12 @@ def _sinh(call: Call, x: Tensor) -> Tensor:
     return call.op("Where", [large, call.op("Sign", [x]) * call.op("Exp", [call.op("Abs", [x]) - 0.6931471805599453]), whole])
 
 
-def _cosh(call: Call, x: Tensor) -> Tensor:
+def _cosh(call: NodeCall, x: Tensor) -> Tensor:
     half = call.op("Exp", [call.op("Abs", [x]) - 0.6931471805599453])
     return half + 0.25 / half
 
 
-def _asinh(call: Call, x: Tensor) -> Tensor:
+def _asinh(call: NodeCall, x: Tensor) -> Tensor:
     """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1))), for a up to 128, whose square has any dtype; plus how many times more it is."""
     size = call.op("Abs", [x])
     a = call.op("Min", [size, call.like(128.0, x)])
@@ -252,20 +252,20 @@ def _asinh(call: Call, x: Tensor) -> Tensor:
     return call.op("Sign", [x]) * (near + call.op("Log", [call.op("Max", [size * 0.0078125, call.like(1.0, x)])]))
 
 
-def _acosh(call: Call, x: Tensor) -> Tensor:
+def _acosh(call: NodeCall, x: Tensor) -> Tensor:
     less = x - 1.0
     return call.op("Log1p", [less + call.op("Sqrt", [less]) * call.op("Sqrt", [x + 1.0])])
 
 
-def _atanh(call: Call, x: Tensor) -> Tensor:
+def _atanh(call: NodeCall, x: Tensor) -> Tensor:
     return (call.op("Log1p", [x]) - call.op("Log1p", [-x])) * 0.5
 
 
-def _tan(call: Call, x: Tensor) -> Tensor:
+def _tan(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("Sin", [x]) / call.op("Cos", [x])
 
 
-FUNCTIONS: dict[str, Callable[[Call, Tensor], Tensor]] = {
+FUNCTIONS: dict[str, Callable[[NodeCall, Tensor], Tensor]] = {
     "Asin": _asin, "Acos": _acos, "Sinh": _sinh, "Cosh": _cosh, "Asinh": _asinh, "Acosh": _acosh, "Atanh": _atanh, "Tan": _tan,
 }  # fmt: skip
 
@@ -274,7 +274,7 @@ PLAIN = (
     "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Tanh", "Where", "IsNaN",
 )  # fmt: skip
 
-ELEMENTWISE: dict[str, Handler] = {
+ELEMENTWISE: dict[str, NodeHandler] = {
     **{op: plain(op) for op in PLAIN},
     **{op: composed(op) for op in FUNCTIONS},
     **{op: binary(op) for op in ("Add", "Sub", "Mul", "Div", "And", "Or", "Equal")},

@@ -2,48 +2,48 @@
 
 from math import prod
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.ops.builder import Tensor
 
 
-def gather(call: Call) -> Tensor:
+def gather(call: NodeCall) -> Tensor:
     x, indices = call.tensor(0), call.tensor(1)
     return call.op("Gather", [x, indices], {"axis": call.axis(call.attr("axis", 0), x.type.rank)})
 
 
-def gather_elements(call: Call) -> Tensor:
+def gather_elements(call: NodeCall) -> Tensor:
     x, indices = call.tensor(0), call.tensor(1)
     return call.op("GatherElements", [x, indices], {"axis": call.axis(call.attr("axis", 0), x.type.rank)})
 
 
-def gather_nd(call: Call) -> Tensor:
+def gather_nd(call: NodeCall) -> Tensor:
     return call.op("GatherND", [call.tensor(0), call.tensor(1)], {"batch": call.attr("batch_dims", 0)})
 
 
-def scatter_elements(call: Call) -> Tensor:
+def scatter_elements(call: NodeCall) -> Tensor:
     x, indices, updates = call.tensors()
     attrs = {"axis": call.axis(call.attr("axis", 0), x.type.rank), "reduction": call.attr("reduction", "none")}
     return call.op("ScatterElements", [x, indices, updates], attrs)
 
 
-def scatter_nd(call: Call) -> Tensor:
+def scatter_nd(call: NodeCall) -> Tensor:
     return call.op("ScatterND", call.tensors(), {"reduction": call.attr("reduction", "none")})
 
 
-def counted(call: Call, indices: Tensor, size: int) -> Tensor:
+def counted(call: NodeCall, indices: Tensor, size: int) -> Tensor:
     """int64 indices, negative ones counted from the end."""
     wide = cast(call, indices, "int64")
     return call.op("Where", [call.op("Less", [wide, call.like(0, wide)]), call.op("Add", [wide, count_of(call, size, "int64")]), wide])
 
 
-def count_of(call: Call, size: int, dtype: str) -> Tensor:
+def count_of(call: NodeCall, size: int, dtype: str) -> Tensor:
     """A size as a number, whether it is known or not."""
     return reshaped(call, call.op("Sizes", [], {"sizes": (size,), "dtype": dtype}), ())
 
 
-def one_hot(call: Call) -> Tensor:
+def one_hot(call: NodeCall) -> Tensor:
     """On where the index is, off elsewhere."""
     indices, values = call.tensor(0), call.tensor(2)
     depth = call.sizes(1)[0]
@@ -55,11 +55,11 @@ def one_hot(call: Call) -> Tensor:
     return call.op("Where", [call.op("Equal", [wide, numbers]), on, off])
 
 
-def reverse_sequence(call: Call) -> Tensor:
+def reverse_sequence(call: NodeCall) -> Tensor:
     return reverse_sequence_of(call, call.tensor(0), call.tensor(1), call.attr("time_axis", 0), call.attr("batch_axis", 1))
 
 
-def reverse_sequence_of(call: Call, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1) -> Tensor:
+def reverse_sequence_of(call: NodeCall, x: Tensor, counts: Tensor, time: int = 0, batch: int = 1) -> Tensor:
     """The first elements of each row turned round, as many as its length says."""
     lengths = cast(call, counts, "int32")
     rank, steps = x.type.rank, x.shape[time]
@@ -69,7 +69,7 @@ def reverse_sequence_of(call: Call, x: Tensor, counts: Tensor, time: int = 0, ba
     return call.op("GatherElements", [x, call.op("Broadcast", [places], {"shape": x.shape})], {"axis": time})
 
 
-def tensor_scatter(call: Call) -> Tensor:
+def tensor_scatter(call: NodeCall) -> Tensor:
     """A cache with new entries along one axis, from each row's own place on; circular ones go on at the start."""
     cache, update = call.tensor(0), call.tensor(1)
     axis = call.axis(call.attr("axis", -2), cache.type.rank)
@@ -83,7 +83,7 @@ def tensor_scatter(call: Call) -> Tensor:
     return call.op("ScatterElements", [cache, call.op("Broadcast", [along], {"shape": update.shape}), update], {"axis": axis})
 
 
-def col2im(call: Call) -> Tensor:
+def col2im(call: NodeCall) -> Tensor:
     """Blocks [N, C * taps, L] added where they were taken: a transposed convolution whose kernel has one 1 for each tap."""
     x, image, block = call.tensor(0), call.sizes(1), call.sizes(2)
     if x.dtype == "bool":
@@ -110,7 +110,7 @@ def col2im(call: Call) -> Tensor:
     return reshaped(call, call.op("Conv", [blocks, kernel], attrs), (x.shape[0], channels, *image))
 
 
-INDEXING: dict[str, Handler] = {
+INDEXING: dict[str, NodeHandler] = {
     "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
     "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "OneHot": one_hot, "ReverseSequence": reverse_sequence,
     "TensorScatter": tensor_scatter, "Col2Im": col2im,

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def product(call: Call, a: Tensor, b: Tensor) -> Tensor:
+def product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
     """numpy's matmul, of vectors too."""
     left = reshaped(call, a, (1, *a.shape)) if a.type.rank == 1 else a
     right = reshaped(call, b, (*b.shape, 1)) if b.type.rank == 1 else b
@@ -21,11 +21,11 @@ def product(call: Call, a: Tensor, b: Tensor) -> Tensor:
     return reshaped(call, y, shape)
 
 
-def matmul(call: Call) -> Tensor:
+def matmul(call: NodeCall) -> Tensor:
     return product(call, call.tensor(0), call.tensor(1))
 
 
-def gemm(call: Call) -> Tensor:
+def gemm(call: NodeCall) -> Tensor:
     """alpha a b + beta c; a weight that is turned round is stored so."""
     a, b = call.tensor(0), call.tensor(1)
     turned = bool(call.attr("transB", 0))
@@ -40,7 +40,7 @@ def gemm(call: Call) -> Tensor:
     return call.op("Add", [y, scaled(call, call.tensor(2), call.attr("beta", 1.0), whole)])
 
 
-def scaled(call: Call, x: Tensor, factor: float, whole: str | None = None) -> Tensor:
+def scaled(call: NodeCall, x: Tensor, factor: float, whole: str | None = None) -> Tensor:
     """x times a factor; integers by way of floats."""
     if factor == 1:
         return x
@@ -50,7 +50,7 @@ def scaled(call: Call, x: Tensor, factor: float, whole: str | None = None) -> Te
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def einsum(call: Call) -> Tensor:
+def einsum(call: NodeCall) -> Tensor:
     """An ellipsis stands for the axes that the letters leave over, and a missing result for the letters that occur once, in order."""
     operands = call.tensors()
     left, arrow, right = call.attr("equation").replace(" ", "").partition("->")
@@ -71,7 +71,7 @@ def einsum(call: Call) -> Tensor:
 
 
 def _without_ones(
-    call: Call, x: Tensor, term: str, terms: Sequence[str], operands: Sequence[Tensor]
+    call: NodeCall, x: Tensor, term: str, terms: Sequence[str], operands: Sequence[Tensor]
 ) -> tuple[Tensor, str]:  # fmt: skip
     """The operand without axes of size 1 that other operands repeat."""
     widest = {letter: max((y.shape[other.index(letter)] for y, other in zip(operands, terms, strict=True) if letter in other), key=str)
@@ -85,4 +85,4 @@ def _kept(result: str, fitted: Sequence[tuple[Tensor, str]]) -> str:
     return "".join(letter for letter in result if letter in present)
 
 
-LINEAR: dict[str, Handler] = {"MatMul": matmul, "Gemm": gemm, "Einsum": einsum}
+LINEAR: dict[str, NodeHandler] = {"MatMul": matmul, "Gemm": gemm, "Einsum": einsum}

@@ -2,7 +2,7 @@
 
 from math import inf, prod, sqrt
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.attention import apart, together
 from webkiln.frontends.onnx.operators.conv import convolved
 from webkiln.frontends.onnx.operators.elementwise import cast, part
@@ -12,24 +12,24 @@ from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def gelu(call: Call) -> Tensor:
+def gelu(call: NodeCall) -> Tensor:
     return call.op("Gelu", [biased(call, call.tensor(0), 1)], {"approximate": False})
 
 
-def fast_gelu(call: Call) -> Tensor:
+def fast_gelu(call: NodeCall) -> Tensor:
     return call.op("Gelu", [biased(call, call.tensor(0), 1)], {"approximate": True})
 
 
-def quick_gelu(call: Call) -> Tensor:
+def quick_gelu(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     return x * call.op("Sigmoid", [x * call.attr("alpha", 1.702)])
 
 
-def biased(call: Call, x: Tensor, position: int) -> Tensor:
+def biased(call: NodeCall, x: Tensor, position: int) -> Tensor:
     return call.op("Add", [x, call.tensor(position)]) if call.has(position) else x
 
 
-def activated(call: Call, x: Tensor, name: str | None, parameters: list[float]) -> Tensor:
+def activated(call: NodeCall, x: Tensor, name: str | None, parameters: list[float]) -> Tensor:
     """The activation that an attribute names."""
     first, second = (*parameters, None, None)[:2]
     match name:
@@ -47,18 +47,18 @@ def activated(call: Call, x: Tensor, name: str | None, parameters: list[float]) 
     raise call.unsupported(f"has the activation {name}", "Save the model without onnxruntime's optimisations")
 
 
-def fused_conv(call: Call) -> Tensor:
+def fused_conv(call: NodeCall) -> Tensor:
     """A convolution, a sum with the fourth operand, and an activation."""
     y = biased(call, convolved(call, call.tensor(0), call.tensor(1), call.optional(2)), 3)
     return activated(call, y, call.attr("activation"), list(call.attr("activation_params") or ()))
 
 
-def fused_gemm(call: Call) -> Tensor:
+def fused_gemm(call: NodeCall) -> Tensor:
     parameters = [call.attr(name) for name in ("activation_alpha", "activation_beta") if call.attr(name) is not None]
     return activated(call, gemm(call), call.attr("activation"), parameters)
 
 
-def fused_matmul(call: Call) -> Tensor:
+def fused_matmul(call: NodeCall) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
     if call.attr("transBatchA", 0) or call.attr("transBatchB", 0):
         raise call.unsupported("turns batches round", "Save the model without onnxruntime's optimisations")
@@ -69,21 +69,21 @@ def fused_matmul(call: Call) -> Tensor:
     return scaled(call, product(call, a, b), call.attr("alpha", 1.0))
 
 
-def skip_layer_norm(call: Call) -> list[Tensor]:
+def skip_layer_norm(call: NodeCall) -> list[Tensor]:
     """Operands: x, what is added, scale, bias, and one more bias of the sum, which is an output, too."""
     total = biased(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 4)
     whole, mean, inverse = standardised(call, total, (total.type.rank - 1,), call.attr("epsilon", 1e-12))
     return [biased(call, call.op("Mul", [whole, call.tensor(2)]), 3), mean, inverse, total]
 
 
-def skip_rms_norm(call: Call) -> list[Tensor]:
+def skip_rms_norm(call: NodeCall) -> list[Tensor]:
     total = biased(call, call.op("Add", [call.tensor(0), call.tensor(1)]), 3)
     mean = call.op("ReduceMean", [total * total], {"axes": (total.type.rank - 1,), "keepdims": True})
     inverse = call.op("Rsqrt", [mean + call.attr("epsilon", 1e-12)])
     return [call.op("Mul", [total * inverse, call.tensor(2)]), mean, inverse, total]
 
 
-def embed_layer_norm(call: Call) -> list[Tensor]:
+def embed_layer_norm(call: NodeCall) -> list[Tensor]:
     """Operands: words, segments, tables of words, positions and segments, scale, bias, mask, positions."""
     words = call.tensor(0)
     batch, steps = words.shape
@@ -101,7 +101,7 @@ def embed_layer_norm(call: Call) -> list[Tensor]:
     return [y, counted, total]
 
 
-def attended(call: Call, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
+def attended(call: NodeCall, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -> Tensor:
     """[N, heads, T, size] of queries, keys and values to [N, T, heads * size]."""
     scale = call.attr("scale", 0.0) or 1 / sqrt(q.shape[3])
     scores = call.op("MatMul", [q * scale, k], {"transpose_b": True})
@@ -116,7 +116,7 @@ def attended(call: Call, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None) -
     return together(call, call.op("MatMul", [weights, v]))
 
 
-def masked(call: Call, position: int, columns: int, dtype: str) -> Tensor | None:
+def masked(call: NodeCall, position: int, columns: int, dtype: str) -> Tensor | None:
     """A bias from a mask: lengths [N], which keys count [N, T], or which for each query [N, S, T]."""
     if not call.has(position):
         return None
@@ -131,14 +131,14 @@ def masked(call: Call, position: int, columns: int, dtype: str) -> Tensor | None
     return call.op("Where", [kept, zero, far])
 
 
-def summed(call: Call, parts: list[Tensor | None]) -> Tensor | None:
+def summed(call: NodeCall, parts: list[Tensor | None]) -> Tensor | None:
     total = None
     for item in parts:
         total = item if total is None else call.op("Add", [total, item]) if item is not None else total
     return total
 
 
-def attention(call: Call) -> Tensor:
+def attention(call: NodeCall) -> Tensor:
     """Operands: x, weights and biases of queries, keys and values side by side, mask, past, bias of the scores."""
     x, heads = call.tensor(0), call.attr("num_heads")
     if call.has(4):
@@ -150,7 +150,7 @@ def attention(call: Call) -> Tensor:
     return attended(call, q, k, v, summed(call, [masked(call, 3, x.shape[1], x.dtype), call.optional(5)]))
 
 
-def multi_head_attention(call: Call) -> list[Tensor]:
+def multi_head_attention(call: NodeCall) -> list[Tensor]:
     """Operands: queries, keys, values [N, T, hidden], their biases side by side, mask of the keys, bias of the scores, past keys and values."""
     heads = call.attr("num_heads")
     if not call.has(1) or not call.has(2) or any(call.type(position).rank not in (3, 4) for position in (1, 2)):
@@ -170,7 +170,7 @@ def multi_head_attention(call: Call) -> list[Tensor]:
     return [attended(call, q, k, v, bias), k, v]
 
 
-def matmul_n_bits(call: Call) -> Tensor:
+def matmul_n_bits(call: NodeCall) -> Tensor:
     """Weights [columns, blocks, bytes] of 4 or 8 bits, scales and zero points of each block."""
     a, packed = call.tensor(0), call.tensor(1)
     rows, columns, bits, block = call.attr("K"), call.attr("N"), call.attr("bits", 4), call.attr("block_size")
@@ -193,7 +193,7 @@ def matmul_n_bits(call: Call) -> Tensor:
     return cast(call, biased(call, y, 5), a.dtype)
 
 
-def nibbles(call: Call, packed: Tensor, bits: int) -> Tensor:
+def nibbles(call: NodeCall, packed: Tensor, bits: int) -> Tensor:
     """The numbers in bytes, the low half of each first."""
     if bits == 8:
         return packed
@@ -204,7 +204,7 @@ def nibbles(call: Call, packed: Tensor, bits: int) -> Tensor:
     return reshaped(call, joined, (*packed.shape[:-1], packed.shape[-1] * 2))
 
 
-MICROSOFT: dict[str, Handler] = {
+MICROSOFT: dict[str, NodeHandler] = {
     "Gelu": gelu, "BiasGelu": gelu, "FastGelu": fast_gelu, "QuickGelu": quick_gelu, "FusedConv": fused_conv, "FusedGemm": fused_gemm,
     "FusedMatMul": fused_matmul, "SkipLayerNormalization": skip_layer_norm, "SkipSimplifiedLayerNormalization": skip_rms_norm,
     "SimplifiedLayerNormalization": rms_norm, "EmbedLayerNormalization": embed_layer_norm, "Attention": attention,

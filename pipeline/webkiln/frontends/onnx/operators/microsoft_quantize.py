@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.linear import product
 from webkiln.frontends.onnx.operators.pool import average_pool_of
@@ -19,45 +19,45 @@ from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def real(call: Call, position: int) -> Tensor:
+def real(call: NodeCall, position: int) -> Tensor:
     """An operand with its scale and zero point behind it, as real numbers."""
     return dequantized(call, call.tensor(position), call.tensor(position + 1), call.optional(position + 2))
 
 
-def given(call: Call, y: Tensor, position: int, dtype: str) -> Tensor:
+def given(call: NodeCall, y: Tensor, position: int, dtype: str) -> Tensor:
     """Quantised by the scale and zero point at `position`."""
     return quantized(call, y, call.tensor(position), call.optional(position + 1), dtype)
 
 
-def two(op: str) -> Handler:
+def two(op: str) -> NodeHandler:
     return lambda call: given(call, call.op(op, [real(call, 0), real(call, 3)]), 6, call.type(0).dtype)
 
 
-def one(function: Callable[[Call, Tensor], Tensor]) -> Handler:
+def one(function: Callable[[NodeCall, Tensor], Tensor]) -> NodeHandler:
     return lambda call: given(call, function(call, real(call, 0)), 3, call.type(0).dtype)
 
 
-def _sigmoid(call: Call, x: Tensor) -> Tensor:
+def _sigmoid(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("Sigmoid", [x])
 
 
-def _leaky_relu(call: Call, x: Tensor) -> Tensor:
+def _leaky_relu(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("LeakyRelu", [x], {"alpha": call.attr("alpha", 0.01)})
 
 
-def _softmax(call: Call, x: Tensor) -> Tensor:
+def _softmax(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("Softmax", [x], {"axis": call.axis(call.attr("axis", -1), x.type.rank)})
 
 
-def _average_pool(call: Call, x: Tensor) -> Tensor:
+def _average_pool(call: NodeCall, x: Tensor) -> Tensor:
     return between(call, x, lambda y: average_pool_of(call, y))
 
 
-def _global_average_pool(call: Call, x: Tensor) -> Tensor:
+def _global_average_pool(call: NodeCall, x: Tensor) -> Tensor:
     return between(call, x, lambda y: call.op("ReduceMean", [y], {"axes": tuple(range(2, y.type.rank)), "keepdims": True}))
 
 
-def between(call: Call, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+def between(call: NodeCall, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
     """With channels first, wherever they are."""
     if not call.attr("channels_last", 0):
         return function(x)
@@ -66,14 +66,14 @@ def between(call: Call, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tens
     return transposed(call, y, (0, *range(2, rank), 1))
 
 
-def concat(call: Call) -> Tensor:
+def concat(call: NodeCall) -> Tensor:
     """Operands: scale and zero point of the result, then each part with its own."""
     parts = [real(call, position) for position in range(2, len(call), 3)]
     axis = call.axis(call.attr("axis"), parts[0].type.rank)
     return given(call, call.op("Concat", parts, {"axis": axis}), 0, call.type(2).dtype)
 
 
-def gemm(call: Call) -> Tensor:
+def gemm(call: NodeCall) -> Tensor:
     """Operands: a, b with scales and zero points, an int32 bias of their product, and scale and zero point of the result, if it has any."""
     a, b = (
         centred(call, call.tensor(0), call.optional(2), 1),
@@ -89,7 +89,7 @@ def gemm(call: Call) -> Tensor:
     return given(call, whole, 7, call.type(0).dtype) if call.has(7) else whole
 
 
-def matmul_to_float(call: Call) -> Tensor:
+def matmul_to_float(call: NodeCall) -> Tensor:
     """Operands: a, b, their scales, their zero points, a bias."""
     a, b = call.tensor(0), call.tensor(1)
     y = cast(call, product(call, centred(call, a, call.optional(4), 0), centred(call, b, call.optional(5), b.type.rank - 1)), "float32")
@@ -99,7 +99,7 @@ def matmul_to_float(call: Call) -> Tensor:
     return call.op("Add", [y, call.tensor(6)]) if call.has(6) else y
 
 
-def dynamic_matmul(call: Call) -> Tensor:
+def dynamic_matmul(call: NodeCall) -> Tensor:
     """A real a, quantised by its own range; operands: a, b, scale and zero point of b, a bias."""
     a, b = call.tensor(0), call.tensor(1)
     scale, zero = dynamic_scale(call, a)
@@ -110,7 +110,7 @@ def dynamic_matmul(call: Call) -> Tensor:
     return call.op("Add", [y, call.tensor(4)]) if call.has(4) else y
 
 
-MICROSOFT_QUANTIZE: dict[str, Handler] = {
+MICROSOFT_QUANTIZE: dict[str, NodeHandler] = {
     "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "QLinearAdd": two("Add"), "QLinearMul": two("Mul"),
     "QLinearSigmoid": one(_sigmoid), "QLinearLeakyRelu": one(_leaky_relu), "QLinearSoftmax": one(_softmax),
     "QLinearAveragePool": one(_average_pool), "QLinearGlobalAveragePool": one(_global_average_pool), "QLinearConcat": concat,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.frontends.onnx.operators.windows import Windows, windows
@@ -12,11 +12,11 @@ from webkiln.ir.dim import floordiv, is_symbolic
 from webkiln.ops.builder import Tensor
 
 
-def placed(call: Call, x: Tensor) -> Windows:
+def placed(call: NodeCall, x: Tensor) -> Windows:
     return windows(call, x.shape[2:], call.attr("kernel_shape"))
 
 
-def beyond(call: Call, x: Tensor, place: Windows) -> tuple[int, ...]:
+def beyond(call: NodeCall, x: Tensor, place: Windows) -> tuple[int, ...]:
     """How far the last windows reach behind the padded axis where their number is rounded up; none begins in the padding behind."""
     if not call.attr("ceil_mode", 0):
         return (0,) * len(place.window)
@@ -40,7 +40,7 @@ def attrs_of(x: Tensor, place: Windows, extra: Sequence[int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def max_pool(call: Call) -> list[Tensor]:
+def max_pool(call: NodeCall) -> list[Tensor]:
     """The largest element of each window, and its place: in the whole tensor, row-major, or with `storage_order` 1 in its last axes column-major."""
     x = call.tensor(0)
     place = placed(call, x)
@@ -51,11 +51,11 @@ def max_pool(call: Call) -> list[Tensor]:
     return [y, cast(call, call.op("MaxPoolIndex", [x], attrs | {"column_major": bool(call.attr("storage_order", 0))}), "int64")]
 
 
-def average_pool(call: Call) -> Tensor:
+def average_pool(call: NodeCall) -> Tensor:
     return average_pool_of(call, call.tensor(0))
 
 
-def average_pool_of(call: Call, x: Tensor) -> Tensor:
+def average_pool_of(call: NodeCall, x: Tensor) -> Tensor:
     """Padding counts where asked for; what lies behind it, for the last windows, does not."""
     place = placed(call, x)
     extra = beyond(call, x, place)
@@ -67,7 +67,7 @@ def average_pool_of(call: Call, x: Tensor) -> Tensor:
     return call.op("AvgPool", [x], attrs_of(x, place, extra))
 
 
-def lp_pool(call: Call) -> Tensor:
+def lp_pool(call: NodeCall) -> Tensor:
     x, p = call.tensor(0), call.attr("p", 2)
     place = placed(call, x)
     powers = raised(call, call.op("Abs", [x]), p)
@@ -75,27 +75,27 @@ def lp_pool(call: Call) -> Tensor:
     return raised(call, call.op("AvgPool", [powers], attrs) * prod(place.window), 1 / p)
 
 
-def raised(call: Call, x: Tensor, p: float) -> Tensor:
+def raised(call: NodeCall, x: Tensor, p: float) -> Tensor:
     """x**p of what is not negative."""
     if p in (1, 2):
         return x if p == 1 else x * x
     return call.op("Sqrt", [x]) if p == 0.5 else call.op("Pow", [x, call.like(float(p), x)])
 
 
-def spatial(call: Call, op: str, x: Tensor) -> Tensor:
+def spatial(call: NodeCall, op: str, x: Tensor) -> Tensor:
     return call.op(op, [x], {"axes": tuple(range(2, x.type.rank)), "keepdims": True})
 
 
-def global_pool(op: str) -> Handler:
+def global_pool(op: str) -> NodeHandler:
     return lambda call: spatial(call, op, call.tensor(0))
 
 
-def global_lp_pool(call: Call) -> Tensor:
+def global_lp_pool(call: NodeCall) -> Tensor:
     p = call.attr("p", 2)
     return raised(call, spatial(call, "ReduceSum", raised(call, call.op("Abs", [call.tensor(0)]), p)), 1 / p)
 
 
-def max_unpool(call: Call) -> Tensor:
+def max_unpool(call: NodeCall) -> Tensor:
     """Each element goes to its place in what was pooled, zeros elsewhere and behind that."""
     x, places = call.tensor(0), call.tensor(1)
     count = x.type.rank - 2
@@ -114,7 +114,7 @@ def max_unpool(call: Call) -> Tensor:
     return call.op("Pad", [filled], {"low": (0,) * len(whole), "high": missing}) if any(missing) else filled
 
 
-POOL: dict[str, Handler] = {
+POOL: dict[str, NodeHandler] = {
     "MaxPool": max_pool, "AveragePool": average_pool, "LpPool": lp_pool, "GlobalMaxPool": global_pool("ReduceMax"),
     "GlobalAveragePool": global_pool("ReduceMean"), "GlobalLpPool": global_lp_pool, "MaxUnpool": max_unpool,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.conv import convolved
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
 from webkiln.frontends.onnx.operators.linear import product
@@ -11,7 +11,7 @@ from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ops.builder import Tensor
 
 
-def along(call: Call, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -> Tensor:
+def along(call: NodeCall, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -> Tensor:
     """A scale or zero point in a shape that fits x: one, one for each place on an axis, or one for each block of places."""
     if block:
         wide = reshaped(call, parameter, (*parameter.shape[: axis + 1], 1, *parameter.shape[axis + 1 :]))
@@ -26,7 +26,7 @@ def along(call: Call, parameter: Tensor, x: Tensor, axis: int, block: int = 0) -
     return reshaped(call, parameter, [parameter.type.size if d == axis else 1 for d in range(x.type.rank)])
 
 
-def quantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int = 1, block: int = 0) -> Tensor:
+def quantized(call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, dtype: str, axis: int = 1, block: int = 0) -> Tensor:
     """round(x / scale) + zero, saturated."""
     y = call.op("RoundedQuotient", [x, cast(call, along(call, scale, x, axis, block), x.dtype)])
     if zero is not None:
@@ -34,7 +34,7 @@ def quantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, dtype: 
     return cast(call, y, dtype)
 
 
-def dequantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0) -> Tensor:
+def dequantized(call: NodeCall, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block: int = 0) -> Tensor:
     """(x - zero) * scale."""
     y = cast(call, x, "int32")
     if zero is not None:
@@ -42,20 +42,20 @@ def dequantized(call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, axis:
     return call.op("Mul", [cast(call, y, scale.dtype), along(call, scale, x, axis, block)])
 
 
-def quantize_linear(call: Call) -> Tensor:
+def quantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     dtype = zero.dtype if zero is not None else dtype_of(call, "output_dtype", "uint8")
     wide = cast(call, x, "float32") if x.dtype != "float64" else x
     return quantized(call, wide, scale, zero, dtype, call.axis(call.attr("axis", 1), max(x.type.rank, 2)), call.attr("block_size", 0))
 
 
-def dequantize_linear(call: Call) -> Tensor:
+def dequantize_linear(call: NodeCall) -> Tensor:
     x, scale, zero = call.tensor(0), call.tensor(1), call.optional(2)
     y = dequantized(call, x, scale, zero, call.axis(call.attr("axis", 1), max(x.type.rank, 2)), call.attr("block_size", 0))
     return cast(call, y, dtype_of(call, "output_dtype", scale.dtype))
 
 
-def dynamic_scale(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
+def dynamic_scale(call: NodeCall, x: Tensor) -> tuple[Tensor, Tensor]:
     """The scale and zero point of uint8 that cover x and 0."""
     axes = tuple(range(x.type.rank))
     zero = call.like(0, x)
@@ -65,30 +65,30 @@ def dynamic_scale(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     return scale, cast(call, call.op("RoundedQuotient", [zero - low, scale]), "uint8")
 
 
-def dynamic_quantize_linear(call: Call) -> list[Tensor]:
+def dynamic_quantize_linear(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     scale, zero = dynamic_scale(call, x)
     return [quantized(call, x, scale, zero, "uint8"), scale, zero]
 
 
-def centred(call: Call, x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
+def centred(call: NodeCall, x: Tensor, zero: Tensor | None, axis: int) -> Tensor:
     """x - zero as int32."""
     wide = cast(call, x, "int32")
     return wide if zero is None else call.op("Sub", [wide, cast(call, along(call, zero, x, axis), "int32")])
 
 
-def matmul_integer(call: Call) -> Tensor:
+def matmul_integer(call: NodeCall) -> Tensor:
     """Zero points are one, or one for each row of the first and each column of the second."""
     a, b = call.tensor(0), call.tensor(1)
     return product(call, centred(call, a, call.optional(2), max(a.type.rank - 2, 0)), centred(call, b, call.optional(3), b.type.rank - 1))
 
 
-def conv_integer(call: Call) -> Tensor:
+def conv_integer(call: NodeCall) -> Tensor:
     x, w = call.tensor(0), call.tensor(1)
     return convolved(call, centred(call, x, call.optional(2), 1), centred(call, w, call.optional(3), 0), None)
 
 
-def rescaled(call: Call, y: Tensor, scales: Sequence[Tensor], out: Tensor, zero: Tensor | None, dtype: str, axis: int) -> Tensor:
+def rescaled(call: NodeCall, y: Tensor, scales: Sequence[Tensor], out: Tensor, zero: Tensor | None, dtype: str, axis: int) -> Tensor:
     """An int32 sum of products, by the scales of its factors over that of the result, as integers."""
     real = cast(call, y, "float32")
     for scale in scales:
@@ -96,7 +96,7 @@ def rescaled(call: Call, y: Tensor, scales: Sequence[Tensor], out: Tensor, zero:
     return quantized(call, real, out, zero, dtype, axis)
 
 
-def qlinear_matmul(call: Call) -> Tensor:
+def qlinear_matmul(call: NodeCall) -> Tensor:
     """Operands: a, its scale and zero point, the same of b, scale and zero point of the result."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = call.tensors()
     rows, columns = max(a.type.rank - 2, 0), b.type.rank - 1
@@ -107,14 +107,14 @@ def qlinear_matmul(call: Call) -> Tensor:
     return quantized(call, real, y_scale, y_zero, y_zero.dtype, rows)
 
 
-def qlinear_conv(call: Call) -> Tensor:
+def qlinear_conv(call: NodeCall) -> Tensor:
     """Operands: x, w and the result with scales and zero points, and an int32 bias."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (call.tensor(position) for position in range(8))
     y = convolved(call, centred(call, x, x_zero, 1), centred(call, w, w_zero, 0), call.optional(8))
     return rescaled(call, y, [x_scale, w_scale], y_scale, y_zero, y_zero.dtype, 1)
 
 
-QUANTIZE: dict[str, Handler] = {
+QUANTIZE: dict[str, NodeHandler] = {
     "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear, "DynamicQuantizeLinear": dynamic_quantize_linear,
     "MatMulInteger": matmul_integer, "ConvInteger": conv_integer, "QLinearMatMul": qlinear_matmul, "QLinearConv": qlinear_conv,
 }  # fmt: skip

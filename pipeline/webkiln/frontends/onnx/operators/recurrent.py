@@ -4,42 +4,42 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.indexing import reverse_sequence_of
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Activation = Callable[[GraphBuilder, Tensor], Tensor]
-Cell = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
+GateFunction = Callable[[GraphBuilder, Tensor], Tensor]
+CellFunction = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
 
 
-def _named(op: str, **attrs: float) -> Callable[[float | None, float | None], Activation]:
+def _named(op: str, **attrs: float) -> Callable[[float | None, float | None], GateFunction]:
     return lambda alpha, beta: lambda builder, x: builder.op(op, [x], attrs)
 
 
-def _leaky(alpha: float | None, beta: float | None) -> Activation:
+def _leaky(alpha: float | None, beta: float | None) -> GateFunction:
     return lambda builder, x: builder.op("LeakyRelu", [x], {"alpha": 0.01 if alpha is None else alpha})
 
 
-def _elu(alpha: float | None, beta: float | None) -> Activation:
+def _elu(alpha: float | None, beta: float | None) -> GateFunction:
     return lambda builder, x: builder.op("Elu", [x], {"alpha": 1.0 if alpha is None else alpha})
 
 
-def _affine(alpha: float | None, beta: float | None) -> Activation:
+def _affine(alpha: float | None, beta: float | None) -> GateFunction:
     return lambda builder, x: x * (1.0 if alpha is None else alpha) + (0.0 if beta is None else beta)
 
 
-def _scaled_tanh(alpha: float | None, beta: float | None) -> Activation:
+def _scaled_tanh(alpha: float | None, beta: float | None) -> GateFunction:
     return lambda builder, x: builder.op("Tanh", [x * (1.0 if beta is None else beta)]) * (1.0 if alpha is None else alpha)
 
 
-def _hard_sigmoid(alpha: float | None, beta: float | None) -> Activation:
+def _hard_sigmoid(alpha: float | None, beta: float | None) -> GateFunction:
     slope, shift = 0.2 if alpha is None else alpha, 0.5 if beta is None else beta
     return lambda builder, x: builder.op("Clip", [x * slope + shift], {"min": 0, "max": 1})
 
 
-ACTIVATIONS: dict[str, Callable[[float | None, float | None], Activation]] = {
+ACTIVATIONS: dict[str, Callable[[float | None, float | None], GateFunction]] = {
     "relu": _named("Relu"), "tanh": _named("Tanh"), "sigmoid": _named("Sigmoid"), "softsign": _named("Softsign"),
     "softplus": _named("Softplus"), "leakyrelu": _leaky, "elu": _elu, "affine": _affine, "scaledtanh": _scaled_tanh,
     "hardsigmoid": _hard_sigmoid,
@@ -56,13 +56,13 @@ class Direction:
     bias: Tensor | None
     recurrent_bias: Tensor | None
     peepholes: Tensor | None
-    activations: tuple[Activation, ...]
+    activations: tuple[GateFunction, ...]
 
 
 class Recurrence:
     """What the three operators share. `gates` and `states` are how many; the operands are X, W, R, B, lengths, first states."""
 
-    def __init__(self, call: Call, gates: int, states: int, standard: Sequence[str]) -> None:
+    def __init__(self, call: NodeCall, gates: int, states: int, standard: Sequence[str]) -> None:
         self.call, self.gates, self.states = call, gates, states
         self.hidden: int = call.attr("hidden_size") or call.type(2).shape[-1]
         self.names = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional": ("forward", "reverse")}[
@@ -104,7 +104,7 @@ class Recurrence:
         given = self.call.tensor(position)
         return reshaped(self.call, part(self.call, given, 1 if self.batch_first else 0, number, 1), shape)
 
-    def run(self, make: Callable[[Call, int, Direction], Cell], *, summed: bool = True) -> list[Tensor]:
+    def run(self, make: Callable[[NodeCall, int, Direction], CellFunction], *, summed: bool = True) -> list[Tensor]:
         """All outputs [T, directions, N, H] and the last states [directions, N, H]; with `summed` both biases are added beforehand."""
         call = self.call
         x = transposed(call, call.tensor(0), (1, 0, 2)) if self.batch_first else call.tensor(0)
@@ -134,7 +134,7 @@ class Recurrence:
         return wide[0] if len(wide) == 1 else self.call.op("Concat", wide, {"axis": axis})
 
     def _scan(
-        self, cell: Cell, projected: Tensor, first: list[Tensor], lengths: Tensor | None, *, reverse: bool
+        self, cell: CellFunction, projected: Tensor, first: list[Tensor], lengths: Tensor | None, *, reverse: bool
     ) -> tuple[list[Tensor], Tensor]:  # fmt: skip
         """The last states, and all outputs. Behind its length a row keeps its states and gives zeros."""
         call = self.call
@@ -162,13 +162,13 @@ def gate(builder: GraphBuilder, x: Tensor, number: int, hidden: int) -> Tensor:
     return builder.op("Slice", [x], attrs)
 
 
-def bounded_by(call: Call) -> Callable[[GraphBuilder, Tensor], Tensor]:
+def bounded_by(call: NodeCall) -> Callable[[GraphBuilder, Tensor], Tensor]:
     """What is done to the argument of every activation."""
     limit: Any = call.attr("clip")
     return lambda builder, x: x if limit is None else builder.op("Clip", [x], {"min": -limit, "max": limit})
 
 
-def _rnn_cell(call: Call, hidden: int, direction: Direction) -> Cell:
+def _rnn_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
     clip = bounded_by(call)
 
     def cell(builder: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
@@ -178,7 +178,7 @@ def _rnn_cell(call: Call, hidden: int, direction: Direction) -> Cell:
     return cell
 
 
-def _gru_cell(call: Call, hidden: int, direction: Direction) -> Cell:
+def _gru_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
     """Gates z, r, h; with linear_before_reset r is applied behind the product and its bias."""
     clip, (f, g) = bounded_by(call), direction.activations
 
@@ -206,7 +206,7 @@ def _gru_cell(call: Call, hidden: int, direction: Direction) -> Cell:
     return cell
 
 
-def _lstm_cell(call: Call, hidden: int, direction: Direction) -> Cell:
+def _lstm_cell(call: NodeCall, hidden: int, direction: Direction) -> CellFunction:
     """Gates i, o, f, c; peepholes of i, o and f."""
     clip, (f, g, h) = bounded_by(call), direction.activations
 
@@ -230,16 +230,16 @@ def _lstm_cell(call: Call, hidden: int, direction: Direction) -> Cell:
     return cell
 
 
-def rnn(call: Call) -> list[Tensor]:
+def rnn(call: NodeCall) -> list[Tensor]:
     return Recurrence(call, 1, 1, ("Tanh",)).run(_rnn_cell)
 
 
-def gru(call: Call) -> list[Tensor]:
+def gru(call: NodeCall) -> list[Tensor]:
     return Recurrence(call, 3, 1, ("Sigmoid", "Tanh")).run(_gru_cell, summed=not call.attr("linear_before_reset", 0))
 
 
-def lstm(call: Call) -> list[Tensor]:
+def lstm(call: NodeCall) -> list[Tensor]:
     return Recurrence(call, 4, 2, ("Sigmoid", "Tanh", "Tanh")).run(_lstm_cell)
 
 
-RECURRENT: dict[str, Handler] = {"RNN": rnn, "GRU": gru, "LSTM": lstm}
+RECURRENT: dict[str, NodeHandler] = {"RNN": rnn, "GRU": gru, "LSTM": lstm}

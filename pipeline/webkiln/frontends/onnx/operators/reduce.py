@@ -3,24 +3,24 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from webkiln.frontends.onnx.call import Call, Handler, Operand, Result
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, NodeResult
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
 from webkiln.frontends.onnx.operators.pool import raised
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
-Part = Callable[[Call, Tensor], Tensor]
+Reduction = Callable[[NodeCall, Tensor], Tensor]
 
 
-def reduced(call: Call, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True) -> Tensor:
+def reduced(call: NodeCall, op: str, x: Tensor, axes: Sequence[int], *, keep: bool = True) -> Tensor:
     return call.op(op, [x], {"axes": tuple(axes), "keepdims": keep})
 
 
-def reduction(op: str, before: Part | None = None, after: Part | None = None) -> Handler:
+def reduction(op: str, before: Reduction | None = None, after: Reduction | None = None) -> NodeHandler:
     """`before` is done to each element, `after` to each result."""
 
-    def handler(call: Call) -> Tensor:
+    def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         axes = axes_of(call, 1, x.type.rank)
         changed = before(call, x) if before is not None else x
@@ -32,7 +32,7 @@ def reduction(op: str, before: Part | None = None, after: Part | None = None) ->
     return handler
 
 
-def _log_sum_exp(call: Call) -> Tensor:
+def _log_sum_exp(call: NodeCall) -> Tensor:
     """Of the differences to the largest element, so that nothing overflows."""
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
@@ -46,17 +46,17 @@ def _log_sum_exp(call: Call) -> Tensor:
     return reshaped(call, total, [size for axis, size in enumerate(x.shape) if axis not in axes])
 
 
-def _extreme(op: str) -> Handler:
+def _extreme(op: str) -> NodeHandler:
     """Booleans are 0 and 1."""
     plain = reduction(op)
     numbers = reduction(op, lambda call, x: cast(call, x, "uint8"), lambda call, y: cast(call, y, "bool"))
     return lambda call: (numbers if call.type(0).dtype == "bool" else plain)(call)
 
 
-def found(op: str) -> Handler:
+def found(op: str) -> NodeHandler:
     """The place of the extreme element, the first or the last of equals."""
 
-    def handler(call: Call) -> Tensor:
+    def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         axis = call.axis(call.attr("axis", 0), x.type.rank)
         attrs = {"axis": axis, "keepdims": bool(call.attr("keepdims", 1))}
@@ -68,20 +68,20 @@ def found(op: str) -> Handler:
     return handler
 
 
-def reversed_(call: Call, x: Tensor, axis: int) -> Tensor:
+def reversed_(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     starts = tuple(size - 1 if d == axis else 0 for d, size in enumerate(x.shape))
     steps = tuple(-1 if d == axis else 1 for d in range(x.type.rank))
     return call.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": steps})
 
 
-def flattened(call: Call, x: Tensor) -> Tensor:
+def flattened(call: NodeCall, x: Tensor) -> Tensor:
     """Two axes: those before the given one, and the others."""
     axis = call.attr("axis", 1)
     axis = call.axis(axis, x.type.rank + (axis >= 0))
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
-def along(call: Call, op: str, x: Tensor, axis: int) -> Tensor:
+def along(call: NodeCall, op: str, x: Tensor, axis: int) -> Tensor:
     """Softmax or its logarithm; of halves as the function that the standard gives for it, each step of which is rounded."""
     if x.dtype != "float16":
         return call.op(op, [x], {"axis": axis})
@@ -91,10 +91,10 @@ def along(call: Call, op: str, x: Tensor, axis: int) -> Tensor:
     return call.op("Div", [powers, total]) if op == "Softmax" else call.op("Sub", [near, call.op("Log", [total])])
 
 
-def softmax(op: str) -> Handler:
+def softmax(op: str) -> NodeHandler:
     """Before opset 13 over all axes from the given one on."""
 
-    def handler(call: Call) -> Tensor:
+    def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         if call.version >= 13:
             return along(call, op, x, call.axis(call.attr("axis", -1), x.type.rank))
@@ -104,7 +104,7 @@ def softmax(op: str) -> Handler:
     return handler
 
 
-def hardmax(call: Call) -> Tensor:
+def hardmax(call: NodeCall) -> Tensor:
     """1 at the first largest element, 0 elsewhere."""
     x = call.tensor(0)
     if call.version < 13:
@@ -112,14 +112,14 @@ def hardmax(call: Call) -> Tensor:
     return _first_largest(call, x, call.axis(call.attr("axis", -1), x.type.rank))
 
 
-def _first_largest(call: Call, x: Tensor, axis: int) -> Tensor:
+def _first_largest(call: NodeCall, x: Tensor, axis: int) -> Tensor:
     place = call.op("ArgMax", [x], {"axis": axis, "keepdims": True})
     numbers = call.op("Iota", [], {"size": x.shape[axis], "dtype": "int32"})
     along = reshaped(call, numbers, [x.shape[axis] if d == axis else 1 for d in range(x.type.rank)])
     return cast(call, call.op("Equal", [along, place]), x.dtype)
 
 
-def standardised(call: Call, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def standardised(call: NodeCall, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """(x - mean) / deviation over some axes; the mean; 1 / deviation."""
     mean = reduced(call, "ReduceMean", x, axes)
     centred = x - mean
@@ -127,11 +127,11 @@ def standardised(call: Call, x: Tensor, axes: Sequence[int], epsilon: float) -> 
     return centred * inverse, mean, inverse
 
 
-def _per_channel(call: Call, parameter: Tensor, rank: int, axis: int = 1) -> Tensor:
+def _per_channel(call: NodeCall, parameter: Tensor, rank: int, axis: int = 1) -> Tensor:
     return reshaped(call, parameter, [*[1] * axis, *parameter.shape, *[1] * (rank - axis - 1)])
 
 
-def batch_norm(call: Call) -> Tensor:
+def batch_norm(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if call.attr("training_mode", 0):
         raise call.unsupported("is in training mode", "Export the model for inference")
@@ -140,13 +140,13 @@ def batch_norm(call: Call) -> Tensor:
     return call.op("BatchNorm", [x, *parameters], {"axis": axis, "epsilon": call.attr("epsilon", 1e-5)})
 
 
-def instance_norm(call: Call) -> Tensor:
+def instance_norm(call: NodeCall) -> Tensor:
     x, scale, bias = call.tensors()
     whole, _, _ = standardised(call, x, range(2, x.type.rank), call.attr("epsilon", 1e-5))
     return whole * _per_channel(call, scale, x.type.rank) + _per_channel(call, bias, x.type.rank)
 
 
-def group_norm(call: Call) -> Tensor:
+def group_norm(call: NodeCall) -> Tensor:
     """Scale and bias are per group before opset 21, per channel from then on."""
     x, scale, bias = call.tensors()
     groups = call.attr("num_groups")
@@ -160,7 +160,7 @@ def group_norm(call: Call) -> Tensor:
     return reshaped(call, scaled, x.shape)
 
 
-def layer_norm(call: Call) -> list[Tensor]:
+def layer_norm(call: NodeCall) -> list[Tensor]:
     """Also the mean and 1 / deviation."""
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
@@ -170,7 +170,7 @@ def layer_norm(call: Call) -> list[Tensor]:
     return [y + call.tensor(2) if call.has(2) else y, mean, inverse]
 
 
-def rms_norm(call: Call) -> Tensor:
+def rms_norm(call: NodeCall) -> Tensor:
     x, scale = call.tensor(0), call.tensor(1)
     axes = range(call.axis(call.attr("axis", -1), x.type.rank), x.type.rank)
     wide = cast(call, x, DTYPES[call.attr("stash_type", 1)])
@@ -178,7 +178,7 @@ def rms_norm(call: Call) -> Tensor:
     return cast(call, cast(call, wide * inverse, x.dtype), scale.dtype) * scale
 
 
-def lp_norm(call: Call) -> Tensor:
+def lp_norm(call: NodeCall) -> Tensor:
     """x over its norm; zeros stay zeros."""
     x, p = call.tensor(0), call.attr("p", 2)
     axis = call.axis(call.attr("axis", -1), x.type.rank)
@@ -186,7 +186,7 @@ def lp_norm(call: Call) -> Tensor:
     return call.op("Where", [call.op("Equal", [norm, call.like(0, x)]), call.like(0, x), x / norm])
 
 
-def mean_variance_norm(call: Call) -> Tensor:
+def mean_variance_norm(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = call.attr("axes") or (0, 2, 3)
     mean = reduced(call, "ReduceMean", x, axes)
@@ -194,7 +194,7 @@ def mean_variance_norm(call: Call) -> Tensor:
     return centred / (call.op("Sqrt", [reduced(call, "ReduceMean", centred * centred, axes)]) + 1e-9)
 
 
-def local_response_norm(call: Call) -> Tensor:
+def local_response_norm(call: NodeCall) -> Tensor:
     """x (bias + alpha / size * the sum of the squares of neighbouring channels) ** -beta."""
     x, size = call.tensor(0), call.attr("size")
     before = (size - 1) // 2
@@ -207,8 +207,8 @@ def local_response_norm(call: Call) -> Tensor:
     return x * call.op("Pow", [base, call.like(-call.attr("beta", 0.75), x)])
 
 
-def cumulative(op: str) -> Handler:
-    def handler(call: Call) -> Tensor:
+def cumulative(op: str) -> NodeHandler:
+    def handler(call: NodeCall) -> Tensor:
         x = call.tensor(0)
         axis = call.axis(int(call.numbers(1).reshape(())), x.type.rank)
         attrs = {"axis": axis, "exclusive": bool(call.attr("exclusive", 0)), "reverse": bool(call.attr("reverse", 0))}
@@ -217,31 +217,31 @@ def cumulative(op: str) -> Handler:
     return handler
 
 
-def _logarithm(call: Call, y: Tensor) -> Tensor:
+def _logarithm(call: NodeCall, y: Tensor) -> Tensor:
     return call.op("Log", [y])
 
 
-def _root(call: Call, y: Tensor) -> Tensor:
+def _root(call: NodeCall, y: Tensor) -> Tensor:
     return call.op("Sqrt", [y]) if is_float(y.dtype) else cast(call, call.op("Sqrt", [cast(call, y, "float64")]), y.dtype)
 
 
-def _square(call: Call, x: Tensor) -> Tensor:
+def _square(call: NodeCall, x: Tensor) -> Tensor:
     return x * x
 
 
-def _size(call: Call, x: Tensor) -> Tensor:
+def _size(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("Abs", [x])
 
 
-def on_floats(handler: Handler) -> Handler:
+def on_floats(handler: NodeHandler) -> NodeHandler:
     """Of whole numbers, the logarithm is computed on floats and truncated."""
 
-    def convert(call: Call) -> Result:
+    def convert(call: NodeCall) -> NodeResult:
         x = call.operand(0)
         if is_float(x.type.dtype):
             return handler(call)
         wide = cast(call, call.tensor(0), "float32")
-        inner = Call(call.facts, call.version, call.builder, [Operand(wide.type, wide), *call.operands[1:]], call.subgraph)
+        inner = NodeCall(call.spec, call.version, call.builder, [GraphValue(wide.type, wide), *call.operands[1:]], call.subgraph)
         result = handler(inner)
         assert isinstance(result, Tensor)
         return cast(call, result, x.type.dtype)
@@ -249,7 +249,7 @@ def on_floats(handler: Handler) -> Handler:
     return convert
 
 
-REDUCE: dict[str, Handler] = {
+REDUCE: dict[str, NodeHandler] = {
     "ReduceSum": reduction("ReduceSum"), "ReduceMean": reduction("ReduceMean"), "ReduceProd": reduction("ReduceProd"),
     "ReduceMax": _extreme("ReduceMax"), "ReduceMin": _extreme("ReduceMin"), "ReduceL1": reduction("ReduceSum", _size),
     "ReduceL2": reduction("ReduceSum", _square, _root), "ReduceSumSquare": reduction("ReduceSum", _square),

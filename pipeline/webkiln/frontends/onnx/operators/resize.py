@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import is_float
@@ -19,7 +19,7 @@ def fraction(value: float) -> Fraction:
     return Fraction(float(value)).limit_denominator(FINEST)
 
 
-def line(call: Call, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]) -> dict[str, Any]:
+def line(call: NodeCall, size: int, out: int, scale: Fraction | None, roi: tuple[float, float]) -> dict[str, Any]:
     """The map of output numbers to positions, as integers: (o * scale + start) / unit. Without a scale it is out / size."""
     mode = call.attr("coordinate_transformation_mode", "half_pixel" if call.version >= 11 else "asymmetric")
     if mode == "align_corners":
@@ -59,7 +59,7 @@ def _over_one_unit(step: Fraction, begin: Fraction) -> dict[str, Any]:
     return {"scale": int(step * unit), "start": int(begin * unit), "unit": unit}
 
 
-def resized(call: Call, x: Tensor, axis: int, out: int, scale: Fraction | None, roi: tuple[float, float] = (0.0, 1.0)) -> Tensor:
+def resized(call: NodeCall, x: Tensor, axis: int, out: int, scale: Fraction | None, roi: tuple[float, float] = (0.0, 1.0)) -> Tensor:
     mode = call.attr("mode", "nearest")
     attrs = {
         "axis": axis, "size": out, **line(call, x.shape[axis], out, scale, roi), "mode": {"bilinear": "linear"}.get(mode, mode),
@@ -71,7 +71,7 @@ def resized(call: Call, x: Tensor, axis: int, out: int, scale: Fraction | None, 
     return call.op("Interpolate", [x], attrs)
 
 
-def resize(call: Call) -> Tensor:
+def resize(call: NodeCall) -> Tensor:
     """Operands: x, scales before opset 11; x, roi, and scales or sizes since."""
     x = call.tensor(0)
     axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes") or range(x.type.rank)]
@@ -98,7 +98,7 @@ def _scaled(size: int, scale: Fraction) -> int:
     return size * scale.numerator // scale.denominator
 
 
-def _fitted(call: Call, x: Tensor, axes: list[int], sizes: tuple[int, ...]) -> list[tuple[int, Fraction | None]]:
+def _fitted(call: NodeCall, x: Tensor, axes: list[int], sizes: tuple[int, ...]) -> list[tuple[int, Fraction | None]]:
     """The sizes asked for, or those of the same aspect ratio that they bound."""
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
@@ -108,7 +108,7 @@ def _fitted(call: Call, x: Tensor, axes: list[int], sizes: tuple[int, ...]) -> l
     return [(floor(scale * x.shape[axis] + Fraction(1, 2)), scale) for axis in axes]
 
 
-def upsample(call: Call) -> Tensor:
+def upsample(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     scales = [call.attr("height_scale", 1.0), call.attr("width_scale", 1.0)] if call.version < 7 else None
     scales = [1.0] * (x.type.rank - 2) + scales if scales is not None else list(call.attr("scales") or call.numbers(1).tolist())
@@ -118,4 +118,4 @@ def upsample(call: Call) -> Tensor:
     return x
 
 
-RESIZE: dict[str, Handler] = {"Resize": resize, "Upsample": upsample}
+RESIZE: dict[str, NodeHandler] = {"Resize": resize, "Upsample": upsample}

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.reduce import reduced, reversed_
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
@@ -12,12 +12,12 @@ from webkiln.ops.builder import Tensor
 MODES = {"bilinear": "linear", "linear": "linear", "nearest": "nearest", "bicubic": "cubic", "cubic": "cubic"}
 
 
-def lasting(call: Call, sizes: tuple[int, ...], dtype: str) -> Tensor:
+def lasting(call: NodeCall, sizes: tuple[int, ...], dtype: str) -> Tensor:
     """Sizes as numbers of a dtype, [len(sizes)]."""
     return call.op("Sizes", [], {"sizes": sizes, "dtype": dtype})
 
 
-def grid_sample(call: Call) -> Tensor:
+def grid_sample(call: NodeCall) -> Tensor:
     """The grid has places from -1 to 1, the last axis first."""
     x, grid = call.tensor(0), call.tensor(1)
     working = x.dtype if is_float(x.dtype) else "float32"
@@ -31,7 +31,7 @@ def grid_sample(call: Call) -> Tensor:
     return cast(call, call.op("Sample", [cast(call, x, working), wide], attrs), x.dtype)
 
 
-def affine_grid(call: Call) -> Tensor:
+def affine_grid(call: NodeCall) -> Tensor:
     """theta [N, d, d + 1] applied to the places of an image [N, C, ...] from -1 to 1, the last axis first."""
     theta, sizes = call.tensor(0), call.sizes(1)[2:]
     count = len(sizes)
@@ -46,7 +46,7 @@ def affine_grid(call: Call) -> Tensor:
     return reshaped(call, call.op("MatMul", [base, theta], {"transpose_b": True}), (theta.shape[0], *sizes, count))
 
 
-def deform_conv(call: Call) -> Tensor:
+def deform_conv(call: NodeCall) -> Tensor:
     """Operands: x, kernel, offsets [N, groups * taps * 2, ...], bias, mask [N, groups * taps, ...]. The taps are read first, then summed."""
     x, w, offsets = call.tensor(0), call.tensor(1), call.tensor(2)
     count, window = x.type.rank - 2, w.shape[2:]
@@ -78,7 +78,7 @@ def deform_conv(call: Call) -> Tensor:
     return call.op("Add", [y, reshaped(call, call.tensor(3), (features, *[1] * count))]) if call.has(3) else y
 
 
-def roi_align(call: Call) -> Tensor:
+def roi_align(call: NodeCall) -> Tensor:
     """Operands: x [N, C, H, W], regions [R, 4] as x1, y1, x2, y2, and the image of each. Each output is of ratio * ratio places."""
     x, regions, images = call.tensor(0), call.tensor(1), call.tensor(2)
     ratio = call.attr("sampling_ratio", 0)
@@ -109,7 +109,7 @@ def roi_align(call: Call) -> Tensor:
     return reduced(call, "ReduceMax" if largest else "ReduceMean", bins_, (3, 5), keep=False)
 
 
-def max_roi_pool(call: Call) -> Tensor:
+def max_roi_pool(call: NodeCall) -> Tensor:
     """Operands: x [N, C, H, W], regions [R, 5]: the image, x1, y1, x2, y2. The largest element of each bin, 0 of an empty one."""
     x, regions = call.tensor(0), call.tensor(1)
     bins, count = call.attr("pooled_shape"), regions.shape[0]
@@ -132,7 +132,7 @@ def max_roi_pool(call: Call) -> Tensor:
     return call.op("Where", [call.op("IsInf", [y]), call.like(0, x), y])
 
 
-def determinant(call: Call) -> Tensor:
+def determinant(call: NodeCall) -> Tensor:
     """Elimination with the largest pivot of each column, step by step."""
     a = call.tensor(0)
     size = a.shape[-1]
@@ -163,7 +163,7 @@ def determinant(call: Call) -> Tensor:
     return reshaped(call, total, lead)
 
 
-SAMPLE: dict[str, Handler] = {
+SAMPLE: dict[str, NodeHandler] = {
     "GridSample": grid_sample,
     "AffineGrid": affine_grid,
     "DeformConv": deform_conv,

@@ -5,21 +5,21 @@ from math import ceil, prod
 
 import numpy as np
 
-from webkiln.frontends.onnx.call import Call, Handler
+from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import greatest, is_symbolic, least
 from webkiln.ops.builder import Tensor
 
 
-def reshaped(call: Call, x: Tensor, shape: Sequence[int]) -> Tensor:
+def reshaped(call: NodeCall, x: Tensor, shape: Sequence[int]) -> Tensor:
     return x if tuple(shape) == x.shape else call.op("Reshape", [x], {"shape": tuple(shape)})
 
 
-def transposed(call: Call, x: Tensor, perm: Sequence[int]) -> Tensor:
+def transposed(call: NodeCall, x: Tensor, perm: Sequence[int]) -> Tensor:
     return x if tuple(perm) == tuple(range(len(perm))) else call.op("Transpose", [x], {"perm": tuple(perm)})
 
 
-def reshape(call: Call) -> Tensor:
+def reshape(call: NodeCall) -> Tensor:
     """0 keeps a size, -1 takes what is left."""
     x = call.tensor(0)
     asked = call.sizes(1) if call.has(1) else call.attr("shape", ())
@@ -33,27 +33,27 @@ def reshape(call: Call) -> Tensor:
     return reshaped(call, x, shape)
 
 
-def flatten(call: Call) -> Tensor:
+def flatten(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axis = call.attr("axis", 1)
     axis = axis + x.type.rank if axis < 0 else axis
     return reshaped(call, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
 
 
-def axes_of(call: Call, position: int, rank: int) -> tuple[int, ...] | None:
+def axes_of(call: NodeCall, position: int, rank: int) -> tuple[int, ...] | None:
     """Axes from an operand or, in older opsets, an attribute; None where the node says none."""
     axes = call.sizes(position) if call.has(position) else call.attr("axes")
     return None if axes is None else tuple(call.axis(axis, rank) for axis in axes)
 
 
-def squeeze(call: Call) -> Tensor:
+def squeeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     axes = axes_of(call, 1, x.type.rank)
     kept = [size for axis, size in enumerate(x.shape) if (axis not in axes if axes is not None else size != 1)]
     return reshaped(call, x, kept)
 
 
-def unsqueeze(call: Call) -> Tensor:
+def unsqueeze(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     count = len(call.sizes(1) if call.has(1) else call.attr("axes"))
     axes = axes_of(call, 1, x.type.rank + count) or ()
@@ -61,18 +61,18 @@ def unsqueeze(call: Call) -> Tensor:
     return reshaped(call, x, [1 if axis in axes else next(sizes) for axis in range(x.type.rank + count)])
 
 
-def transpose(call: Call) -> Tensor:
+def transpose(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     return transposed(call, x, call.attr("perm") or tuple(reversed(range(x.type.rank))))
 
 
-def concat(call: Call) -> Tensor:
+def concat(call: NodeCall) -> Tensor:
     parts = call.tensors()
     axis = call.axis(call.attr("axis", 1), parts[0].type.rank)
     return call.op("Concat", parts, {"axis": axis})
 
 
-def split(call: Call) -> list[Tensor]:
+def split(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     axis = call.axis(call.attr("axis", 0), x.type.rank)
     size = x.shape[axis]
@@ -85,7 +85,7 @@ def split(call: Call) -> list[Tensor]:
     return [part(call, x, axis, start, count) for start, count in zip(starts, sizes, strict=True)]
 
 
-def slice_(call: Call) -> Tensor:
+def slice_(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if call.version < 10:
         starts, ends = call.attr("starts"), call.attr("ends")
@@ -102,8 +102,8 @@ def slice_(call: Call) -> Tensor:
     return call.op("Slice", [x], {"starts": tuple(begin), "sizes": tuple(sizes), "steps": tuple(step)})
 
 
-FAR = 1 << 30
-"""Ends beyond any size, as exporters write them."""
+FAR = 10**9
+"""Ends from here on are beyond any size, as exporters write them."""
 
 
 def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
@@ -127,7 +127,7 @@ def bounds(size: int, start: int, end: int, step: int) -> tuple[int, int]:
     return first, greatest([-(-(first - last) // -step), 0])
 
 
-def expand(call: Call) -> Tensor:
+def expand(call: NodeCall) -> Tensor:
     """Either shape is repeated to the other."""
     x, shape = call.tensor(0), call.sizes(1)
     rank = max(x.type.rank, len(shape))
@@ -135,7 +135,7 @@ def expand(call: Call) -> Tensor:
     return call.op("Broadcast", [x], {"shape": tuple(a if b == 1 else b for a, b in zip(own, asked, strict=True))})
 
 
-def tile(call: Call) -> Tensor:
+def tile(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if call.version < 6:
         axis = call.sizes(2)[0]
@@ -148,18 +148,18 @@ def tile(call: Call) -> Tensor:
     return reshaped(call, repeated, [count * size for count, size in zip(repeats, x.shape, strict=True)])
 
 
-def constant_of_shape(call: Call) -> Tensor:
+def constant_of_shape(call: NodeCall) -> Tensor:
     value = call.attr_array("value")
     fill = np.zeros(1, np.float32) if value is None else value
     return call.op("Broadcast", [call.constant(fill.reshape(()))], {"shape": call.sizes(0)})
 
 
-def iota(call: Call, size: int, dtype: str) -> Tensor:
+def iota(call: NodeCall, size: int, dtype: str) -> Tensor:
     """0, 1, ... up to `size`."""
     return call.op("Iota", [], {"size": size, "dtype": dtype})
 
 
-def range_(call: Call) -> Tensor:
+def range_(call: NodeCall) -> Tensor:
     """The count has to be known; where start and delta are not, they are read when the model runs."""
     values = [call.value(position).reshape(()).item() for position in range(3)]
     dtype = call.type(0).dtype
@@ -171,14 +171,14 @@ def range_(call: Call) -> Tensor:
     return scaled if start == 0 else call.op("Add", [scaled, call.tensor(0)])
 
 
-def eye_like(call: Call) -> Tensor:
+def eye_like(call: NodeCall) -> Tensor:
     rows, columns = call.type(0).shape
     dtype = dtype_of(call, "dtype", call.type(0).dtype)
     down = reshaped(call, iota(call, rows, "int32"), (rows, 1)) + call.attr("k", 0)
     return cast(call, call.op("Equal", [down, iota(call, columns, "int32")]), dtype)
 
 
-def trilu(call: Call) -> Tensor:
+def trilu(call: NodeCall) -> Tensor:
     """The elements on one side of a diagonal, zeros elsewhere."""
     x = call.tensor(0)
     rows, columns = x.shape[-2:]
@@ -188,7 +188,7 @@ def trilu(call: Call) -> Tensor:
     return call.op("Where", [kept, x, call.like(0, x)])
 
 
-def depth_to_space(call: Call) -> Tensor:
+def depth_to_space(call: NodeCall) -> Tensor:
     x, block = call.tensor(0), call.attr("blocksize")
     n, c, h, w = x.shape
     if call.attr("mode", "DCR") == "DCR":
@@ -198,7 +198,7 @@ def depth_to_space(call: Call) -> Tensor:
     return reshaped(call, transposed(call, reshaped(call, x, split_), perm), (n, c // block**2, h * block, w * block))
 
 
-def space_to_depth(call: Call) -> Tensor:
+def space_to_depth(call: NodeCall) -> Tensor:
     x, block = call.tensor(0), call.attr("blocksize")
     n, c, h, w = x.shape
     apart = reshaped(call, x, (n, c, h // block, block, w // block, block))
@@ -206,7 +206,7 @@ def space_to_depth(call: Call) -> Tensor:
     return reshaped(call, transposed(call, apart, perm), (n, c * block**2, h // block, w // block))
 
 
-def pad(call: Call) -> Tensor:
+def pad(call: NodeCall) -> Tensor:
     """Negative counts cut off."""
     x = call.tensor(0)
     pads = list(call.sizes(1)) if call.has(1) else list(call.attr("pads") or call.attr("paddings"))
@@ -217,7 +217,7 @@ def pad(call: Call) -> Tensor:
     return padded(call, x, low, high, call.attr("mode", "constant"))
 
 
-def padded(call: Call, x: Tensor, low: list[int], high: list[int], mode: str) -> Tensor:
+def padded(call: NodeCall, x: Tensor, low: list[int], high: list[int], mode: str) -> Tensor:
     for axis, (first, last) in enumerate(zip(low, high, strict=True)):
         cut = (max(-first, 0), max(-last, 0))
         if any(cut):
@@ -236,7 +236,7 @@ def padded(call: Call, x: Tensor, low: list[int], high: list[int], mode: str) ->
     return call.op("Pad", [x], {"low": before, "high": after, "value": fill})
 
 
-def center_crop_pad(call: Call) -> Tensor:
+def center_crop_pad(call: NodeCall) -> Tensor:
     x, asked = call.tensor(0), call.sizes(1)
     axes = [call.axis(axis, x.type.rank) for axis in call.attr("axes", range(x.type.rank))]
     low, high = [0] * x.type.rank, [0] * x.type.rank
@@ -251,7 +251,7 @@ def center_crop_pad(call: Call) -> Tensor:
     return padded(call, x, low, high, "constant")
 
 
-SHAPE: dict[str, Handler] = {
+SHAPE: dict[str, NodeHandler] = {
     "Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose, "Concat": concat,
     "Split": split, "Slice": slice_, "Expand": expand, "Tile": tile, "ConstantOfShape": constant_of_shape, "Range": range_,
     "EyeLike": eye_like, "Trilu": trilu, "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth, "Pad": pad,

@@ -5,16 +5,16 @@ from math import pi
 
 import numpy as np
 
-from webkiln.frontends.onnx.call import Call, Handler, Operand, known
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
 
 
-def window(*weights: float) -> Handler:
+def window(*weights: float) -> NodeHandler:
     """A sum of cosines of multiples of 2 pi n / N, or N - 1 where it is not periodic."""
 
-    def handler(call: Call) -> Tensor:
+    def handler(call: NodeCall) -> Tensor:
         (size,) = call.sizes(0)
         dtype = DTYPES[call.attr("output_datatype", 1)]
         angle = iota(call, size, "float32") * (2 * pi / (size if call.attr("periodic", 1) else max(size - 1, 1)))
@@ -26,14 +26,14 @@ def window(*weights: float) -> Handler:
     return handler
 
 
-def waves(call: Call, rows: int, columns: int, period: int, dtype: str) -> tuple[Tensor, Tensor]:
+def waves(call: NodeCall, rows: int, columns: int, period: int, dtype: str) -> tuple[Tensor, Tensor]:
     """cos and sin of 2 pi r c / period, [rows, columns]."""
     product = call.op("Mul", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), iota(call, columns, "int32")])
     turn = cast(call, call.op("Mod", [product, call.constant(period, "int32")]), dtype) * (2 * pi / period)
     return call.op("Cos", [turn]), call.op("Sin", [turn])
 
 
-def transformed(call: Call, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
+def transformed(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
     """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex numbers, cut or padded to `length`.
 
     Forward, onesided gives the first half; backward it takes the first half, and gives real numbers.
@@ -68,19 +68,19 @@ def transformed(call: Call, x: Tensor, length: int, *, inverse: bool, onesided: 
     return cast(call, _paired(call, parts), dtype)
 
 
-def _paired(call: Call, parts: list[Tensor]) -> Tensor:
+def _paired(call: NodeCall, parts: list[Tensor]) -> Tensor:
     wide = [reshaped(call, item, (*item.shape, 1)) for item in parts]
     return wide[0] if len(wide) == 1 else call.op("Concat", wide, {"axis": wide[0].type.rank - 1})
 
 
-def _doubled(call: Call, have: int, length: int, dtype: str) -> Tensor:
+def _doubled(call: NodeCall, have: int, length: int, dtype: str) -> Tensor:
     """Each frequency stands for its mirror image, too, but for the first and the middle one."""
     numbers = iota(call, have, "int32")
     single = call.op("Equal", [call.op("Mod", [numbers * 2, call.constant(length, "int32")]), call.constant(0, "int32")])
     return call.op("Where", [single, call.constant(1, dtype), call.constant(2, dtype)])
 
 
-def dft(call: Call) -> Tensor:
+def dft(call: NodeCall) -> Tensor:
     """The axis is an operand since opset 20."""
     x = call.tensor(0)
     axis = (call.sizes(2)[0] if call.has(2) else -2) if call.version >= 20 else call.attr("axis", 1)
@@ -94,7 +94,7 @@ def dft(call: Call) -> Tensor:
     return transposed(call, y, [perm.index(d) for d in range(x.type.rank)])
 
 
-def stft(call: Call) -> Tensor:
+def stft(call: NodeCall) -> Tensor:
     """Frames of the signal [N, n, 1 or 2], weighed and transformed."""
     signal, (step,) = call.tensor(0), call.sizes(1)
     length = call.sizes(3)[0] if call.has(3) else call.type(2).shape[0]
@@ -106,7 +106,7 @@ def stft(call: Call) -> Tensor:
     return transformed(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
 
 
-def mel_weight_matrix(call: Call) -> Operand:
+def mel_weight_matrix(call: NodeCall) -> GraphValue:
     """Triangles between neighbouring mel frequencies, [length // 2 + 1, bins]."""
     bins, length, rate = (int(call.numbers(position)) for position in range(3))
     low, high = (2595 * np.log10(1 + float(call.numbers(position)) / 700) for position in (3, 4))
@@ -121,7 +121,7 @@ def mel_weight_matrix(call: Call) -> Operand:
     return known(weights, DTYPES[call.attr("output_datatype", 1)])
 
 
-SIGNAL: dict[str, Handler] = {
+SIGNAL: dict[str, NodeHandler] = {
     "HannWindow": window(0.5, -0.5), "HammingWindow": window(25 / 46, -21 / 46), "BlackmanWindow": window(0.42, -0.5, 0.08),
     "DFT": dft, "STFT": stft, "MelWeightMatrix": mel_weight_matrix,
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from webkiln.frontends.onnx.call import Handler
+from webkiln.frontends.onnx.call import NodeHandler
 from webkiln.frontends.onnx.operators.attention import ATTENTION
 from webkiln.frontends.onnx.operators.choose import CHOOSE
 from webkiln.frontends.onnx.operators.control import CONTROL
@@ -21,7 +21,7 @@ from webkiln.frontends.onnx.operators.sample import SAMPLE
 from webkiln.frontends.onnx.operators.shape import SHAPE
 from webkiln.frontends.onnx.operators.signal import SIGNAL
 
-OPERATORS: dict[str, Handler] = {
+OPERATORS: dict[str, NodeHandler] = {
     **ELEMENTWISE,
     **SHAPE,
     **LINEAR,
@@ -39,4 +39,4 @@ OPERATORS: dict[str, Handler] = {
     **ATTENTION,
 }
 
-DOMAINS: Mapping[str, Mapping[str, Handler]] = {"": OPERATORS, "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE}}
+DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {"": OPERATORS, "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE}}

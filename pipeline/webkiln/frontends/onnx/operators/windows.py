@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webkiln.frontends.onnx.call import Call
+from webkiln.frontends.onnx.call import NodeCall
 from webkiln.ir.dim import greatest
 
 
@@ -18,7 +18,7 @@ class Windows:
     high: tuple[int, ...]
 
 
-def windows(call: Call, sizes: Sequence[int], window: Sequence[int]) -> Windows:
+def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Windows:
     """The windows of a node over axes of these sizes, automatic padding resolved."""
     count = len(sizes)
     strides = tuple(call.attr("strides") or (1,) * count)

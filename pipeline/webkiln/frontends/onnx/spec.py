@@ -1,7 +1,7 @@
 """What webkiln knows of an ONNX model: canonical, framework-free values, written to `facts.json`.
 
 Inputs and outputs of the model keep their names. Every other tensor is named by the position of the node that makes it, since exporters
-number them as they please. Nothing in the facts depends on producers, doc strings or the order of initialisers.
+number them as they please. Nothing in the spec depends on producers, doc strings or the order of initialisers.
 """
 
 from collections.abc import Mapping
@@ -10,29 +10,11 @@ from math import isfinite
 from typing import Any
 
 from webkiln.errors import InternalError
+from webkiln.frontends.arrays import Literal, Weight
 
 SCHEMA = "webkiln.onnx/1"
 MAX_BYTES = 8 << 30
 """The most that one array may have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A trained array: its slot, and the digest of its row-major little-endian bytes."""
-
-    slot: str
-    digest: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A small array that is part of the structure: axes, shapes, scales."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    values: tuple[bool | int | float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +28,7 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeSpec:
     """One application of an operator. An absent optional operand is called ''. Attributes are numbers, strings, Literal, GraphFacts, and
     tuples of these."""
 
@@ -59,35 +41,35 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphFacts:
+class GraphSpec:
     """Nodes in an order in which they can run. A graph inside a node also reads the tensors of the graphs around it."""
 
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
     tensors: Mapping[str, Weight | Literal]
-    nodes: tuple[NodeFacts, ...]
+    nodes: tuple[NodeSpec, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFacts:
+class OnnxSpec:
     """A model without functions; `opsets` has the version of each domain that it imports, the default one as ''."""
 
     name: str
     opsets: Mapping[str, int]
-    graph: GraphFacts
+    graph: GraphSpec
 
 
-def to_json(model: ModelFacts) -> dict[str, Any]:
+def to_json(model: OnnxSpec) -> dict[str, Any]:
     return {"schema": SCHEMA, "name": model.name, "opsets": dict(model.opsets), "graph": _graph(model.graph)}
 
 
-def from_json(data: Mapping[str, Any]) -> ModelFacts:
+def from_json(data: Mapping[str, Any]) -> OnnxSpec:
     if data.get("schema") != SCHEMA:
         raise InternalError(f"facts.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
-    return ModelFacts(data["name"], data["opsets"], _read_graph(data["graph"]))
+    return OnnxSpec(data["name"], data["opsets"], _read_graph(data["graph"]))
 
 
-def _graph(graph: GraphFacts) -> dict[str, Any]:
+def _graph(graph: GraphSpec) -> dict[str, Any]:
     return {
         "inputs": [_declared(item) for item in graph.inputs],
         "outputs": [_declared(item) for item in graph.outputs],
@@ -110,18 +92,18 @@ def _value(value: Any) -> Any:
         return {"weight": [value.slot, value.digest, value.dtype, list(value.shape)]}
     if isinstance(value, Literal):
         return {"literal": [value.dtype, list(value.shape), _value(value.values)]}
-    if isinstance(value, GraphFacts):
+    if isinstance(value, GraphSpec):
         return {"graph": _graph(value)}
     return [_value(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _read_graph(data: Mapping[str, Any]) -> GraphFacts:
-    return GraphFacts(
+def _read_graph(data: Mapping[str, Any]) -> GraphSpec:
+    return GraphSpec(
         tuple(map(_read_declared, data["inputs"])),
         tuple(map(_read_declared, data["outputs"])),
         {name: _read_value(value) for name, value in data["tensors"].items()},
         tuple(
-            NodeFacts(name, op, domain, tuple(inputs), tuple(outputs), {key: _read_value(value) for key, value in attrs.items()})
+            NodeSpec(name, op, domain, tuple(inputs), tuple(outputs), {key: _read_value(value) for key, value in attrs.items()})
             for name, op, domain, inputs, outputs, attrs in data["nodes"]
         ),
     )

@@ -6,16 +6,17 @@ from typing import Any
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
-from webkiln.ir.graph import Graph
+from webkiln.ir.graph import Graph, Residues
+from webkiln.ir.guards import said
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.lower import Lowered, lower
 from webkiln.nest import procedure as procedures
 from webkiln.nest import written as written_kernels
-from webkiln.nest.build import Branch, Call, Copy, HostCall, Loop, Repeat, Step, View, WrittenCall, inside, reads, writes
-from webkiln.nest.facts import Facts
+from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Repeat, Step, View, WhileLoop, WrittenCall, inside, reads, writes
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.target import Target
 from webkiln.nest.written import WrittenKernel
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
@@ -30,10 +31,10 @@ from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.textures import Textures
 from webkiln.weights.encoding import BY_NAME, Stored
-from webkiln.weights.init import ELEMENTS, HEADER, Target, decode_call
+from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call
 from webkiln.weights.shards import Piece, pieces, stored
 
-SCHEMA = "webkiln.program/3"
+SCHEMA = "webkiln.program/4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,59 +44,61 @@ class Planned:
 
     lowered: Lowered
     choices: tuple[Choice, ...]
-    targets: dict[str, Target]
+    destinations: dict[str, Destination]
     texels: frozenset[str] = frozenset()
     quarters: frozenset[str] = frozenset()
 
 
-def plan(graph: Graph, facts: Facts, keep: Sequence[str] = (), layout: Sequence[Piece] = ()) -> Planned:
+def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = ()) -> Planned:
     """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it. `layout`: how weights
     arrive."""
-    fused = lower(graph, keep, facts.targets)
-    lowered = replace(fused, steps=stored_steps(fused.steps, facts))
-    if facts.targets:
-        return _drawn(graph, facts, lowered, layout)
+    fused = lower(graph, keep, target.targets)
+    lowered = replace(fused, steps=stored_steps(fused.steps, target))
+    if target.targets:
+        return _drawn(graph, target, lowered, layout)
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
-    shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, Call) for view in reads(step)}
+    shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, NestCall) for view in reads(step)}
     weights = {item.name for item in stored(graph)} - shared
     free = weights
     while True:
-        choices = [choose(call, facts, free) for call in lowered.calls]
-        targets, clashing = _targets(lowered.calls, choices, weights)
+        choices = [choose(call, target, free) for call in lowered.calls]
+        destinations, clashing = _destinations(lowered.calls, choices, weights)
         if not clashing:
-            return Planned(lowered, tuple(choices), targets)
+            return Planned(lowered, tuple(choices), destinations)
         free = free - clashing
 
 
-def _drawn(graph: Graph, facts: Facts, lowered: Lowered, layout: Sequence[Piece]) -> Planned:
+def _drawn(graph: Graph, target: Target, lowered: Lowered, layout: Sequence[Piece]) -> Planned:
     """Which Variables of a backend that draws lie four elements to a texel, and the schedules that follow from that."""
-    decoding = [_decoding(piece, Target(piece.weight.shape, None), facts)[0] for piece in layout]
-    given = {name: Type(facts.stored(variable.dtype), variable.shape) for name, variable in graph.variables.items()}
+    decoding = [_decoding(piece, Destination(piece.weight.shape, None), target)[0] for piece in layout]
+    given = {name: Type(target.stored(variable.dtype), variable.shape) for name, variable in graph.variables.items()}
     pairs = [(state.input, name) for state in graph.states for name in (state.initial, lowered.roots[state.output])]
     texels = packed([*decoding, *lowered.steps], given, pairs)
     quarters = in_quarters([*decoding, *lowered.steps], texels, pairs)
     return Planned(lowered, tuple(draw(call, texels, quarters) for call in lowered.calls), {}, texels, quarters)
 
 
-def _targets(calls: Sequence[Call], choices: Sequence[Choice], weights: Collection[str]) -> tuple[dict[str, Target], set[str]]:
+def _destinations(
+    calls: Sequence[NestCall], choices: Sequence[Choice], weights: Collection[str]
+) -> tuple[dict[str, Destination], set[str]]:
     """How each weight should lie, and the weights of which one reader wants another panel than the next."""
-    targets: dict[str, Target] = {}
+    destinations: dict[str, Destination] = {}
     clashing: set[str] = set()
     for call, choice in zip(calls, choices, strict=True):
         for position, view in enumerate(call.inputs):
             if view.name in weights:
-                wanted = Target(view.shape, choice.schedule.panel(position))
-                if targets.setdefault(view.name, wanted) != wanted and (wanted.panel or targets[view.name].panel):
+                wanted = Destination(view.shape, choice.schedule.panel(position))
+                if destinations.setdefault(view.name, wanted) != wanted and (wanted.panel or destinations[view.name].panel):
                     clashing.add(view.name)
-    return targets, clashing
+    return destinations, clashing
 
 
-def program(graph: Graph, facts: Facts, encoding: str, keep_layers: bool = False) -> dict[str, Any]:
+def program(graph: Graph, target: Target, encoding: str, keep_layers: bool = False) -> dict[str, Any]:
     """All that the code of one backend is written from (docs/formats.md)."""
     layers = layer_outputs(graph) if keep_layers else {}
     layout = pieces(stored(graph), encoding)
-    planned = plan(graph, facts, tuple(layers.values()), layout)
-    return _Writer(graph, facts, planned, layout, layers).write()
+    planned = plan(graph, target, tuple(layers.values()), layout)
+    return _Writer(graph, target, planned, layout, layers).write()
 
 
 def layer_outputs(graph: Graph) -> dict[str, str]:
@@ -109,35 +112,40 @@ def layer_outputs(graph: Graph) -> dict[str, str]:
     }
 
 
-def _decoding(piece: Piece, target: Target, facts: Facts) -> tuple[Call, str | None]:
+def _decoding(piece: Piece, destination: Destination, target: Target) -> tuple[NestCall, str | None]:
     """The call that decodes a piece of weights, and the 64-bit dtype of its elements where they are narrowed before."""
-    raw = decode_call(piece, target)
+    raw = decode_call(piece, destination)
     elements = next(view.type.dtype for view in raw.inputs if view.name == ELEMENTS)
-    narrow = facts.stored(elements) != elements and itemsize(elements) == 8
-    return stored_call(raw, facts, {HEADER} if narrow else {HEADER, ELEMENTS}), elements if narrow else None
+    narrow = target.stored(elements) != elements and itemsize(elements) == 8
+    return stored_call(raw, target, {HEADER} if narrow else {HEADER, ELEMENTS}), elements if narrow else None
 
 
-def places_of(facts: Facts) -> Arena | Textures:
+def places_of(target: Target) -> Arena | Textures:
     """What tells Variables their places on a backend."""
-    return Textures() if facts.targets else Arena(facts.alignment)
+    return Textures() if target.targets else Arena(target.alignment)
 
 
 def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
     """What each size that the steps find out is at most, in their order."""
     bounds: dict[str, int] = {}
     for step in steps:
-        if isinstance(step, HostCall | Loop) and step.result:
+        if isinstance(step, HostCall | WhileLoop) and step.result:
             bounds[step.result[0]] = dim.at(step.result[1], bounds)
         for block in inside(step):
             bounds |= _late_bounds(block)
     return bounds
 
 
+def residues_json(item: Residues) -> dict[str, Any]:
+    made = {"name": item.name, "period": item.period, "rests": list(item.rests), "text": str(item), "layer": item.layers[0]}
+    return made | ({"placeholder": item.unit, "offset": item.offset} if item.unit else {})
+
+
 class _Writer:
-    def __init__(self, graph: Graph, facts: Facts, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
-        self.graph, self.facts, self.planned, self.layout, self.layers = graph, facts, planned, layout, layers
+    def __init__(self, graph: Graph, target: Target, planned: Planned, layout: Sequence[Piece], layers: dict[str, str]) -> None:
+        self.graph, self.target, self.planned, self.layout, self.layers = graph, target, planned, layout, layers
         self.roots = planned.lowered.roots
-        self.places = places_of(facts)
+        self.places = places_of(target)
         self.offsets = self.places.offsets
         self.kernels: dict[str, Kernel] = {}
         self.procedures: dict[str, Procedure] = {}
@@ -147,17 +155,17 @@ class _Writer:
     def buffer(self, name: str, type_: Type) -> Buffer:
         """The room for a Variable, as large as it may become."""
         lanes = VECTOR if name in self.planned.texels else 1
-        return Buffer(self.facts.stored(type_.dtype), dim.at(type_.size, self.late), lanes, name in self.planned.quarters)
+        return Buffer(self.target.stored(type_.dtype), dim.at(type_.size, self.late), lanes, name in self.planned.quarters)
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(name, self.graph.type(name)))
 
     def reserve_weight(self, weight: Stored) -> None:
         """Make room for a weight in the layout that its readers want."""
-        buffer, target = self.buffer(weight.name, self.graph.type(weight.name)), self.planned.targets.get(weight.name)
-        if target is not None:
-            view = View(weight.name, self.graph.type(weight.name)).reshaped(target.shape)
-            buffer = replace(buffer, elements=kernels.elements(view, target.panel))
+        buffer, destination = self.buffer(weight.name, self.graph.type(weight.name)), self.planned.destinations.get(weight.name)
+        if destination is not None:
+            view = View(weight.name, self.graph.type(weight.name)).reshaped(destination.shape)
+            buffer = replace(buffer, elements=kernels.elements(view, destination.panel))
         self.places.reserve(weight.name, buffer)
 
     def write(self) -> dict[str, Any]:
@@ -167,8 +175,8 @@ class _Writer:
         for weight in stored(graph):
             self.reserve_weight(weight)
         staging = max((piece.bytes for piece in self.layout), default=0)
-        if staging > self.facts.staging:
-            raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.facts.staging}")
+        if staging > self.target.staging:
+            raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.target.staging}")
         self.places.stage(staging)
         init = [self.decode(piece) for piece in self.layout]
         for state in graph.states:
@@ -181,11 +189,12 @@ class _Writer:
         choices = iter(self.planned.choices)
         return {
             "schema": SCHEMA,
-            "backend": self.facts.backend,
+            "backend": self.target.backend,
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),
-            "guards": [{"layer": layer, "size": str(size)} for layer, size in self.guards() if not dim.names([size]) & set(self.late)],
+            "residues": list(map(residues_json, graph.residues)),
+            "guards": [self.guard(layer, size) for layer, size in self.guards()],
             **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
@@ -213,31 +222,46 @@ class _Writer:
         buffers = {view.name: self.buffer(view.name, view.type) for view in written if view.name not in self.offsets}
         self.places.share(steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers))
 
-    def guards(self) -> Iterator[tuple[str, int]]:
-        """Sizes that must turn out not to be negative when placeholders are set, with the layer that needs them, each once."""
-        graphs, seen = [self.graph], set()
+    def guards(self) -> Iterator[tuple[str, int | dim.Equality]]:
+        """Sizes that must turn out not to be negative, or equal, when placeholders are set, with the layer that needs them, each once."""
+        graphs, seen = [self.graph], set[int | dim.Equality]()
+        wanted: list[tuple[str, int | dim.Equality]] = [(guard.layer, dim.Equality(guard.a, guard.b)) for guard in self.graph.guards]
         for graph in graphs:
             for node in graph.nodes:
                 graphs += (value for value in node.attrs.values() if isinstance(value, Graph))
                 with dim.guards() as found:
                     types = infer(node, [graph.type(name) for name in node.inputs])
                 found += (size for type_ in types for size in type_.shape if not dim.reaches(size, 0))
-                for size in found:
-                    if size not in seen:
-                        seen.add(size)
-                        yield node.layer or node.name, size
+                wanted += ((node.layer or node.name, item) for item in found)
+        for layer, item in wanted:
+            sizes = [item.a, item.b] if isinstance(item, dim.Equality) else [item]
+            if item not in seen and not dim.names(sizes) & set(self.late):
+                seen.add(item)
+                yield layer, item
+
+    def guard(self, layer: str, item: int | dim.Equality) -> dict[str, Any]:
+        """A guard as it is computed, and as it is said to the user."""
+
+        def sized(size: int) -> dict[str, Any]:
+            return {"size": size_to_json(size), "text": dim.shown(said(size, self.graph.residues))}
+
+        if isinstance(item, dim.Equality):
+            return {"layer": layer, **sized(item.a), "equals": sized(item.b)}
+        return {"layer": layer, **sized(item)}
 
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]
         order = str(value.order) if value.order is not None else None
         drawn = {"distribution": distribution_json(value.distribution)} if value.distribution is not None else {}
+        told = [size_to_json(said(size, self.graph.residues)) for size in value.shape]
         return {
             "name": name,
             "dtype": value.dtype,
-            "storage": self.facts.stored(value.dtype),
+            "storage": self.target.stored(value.dtype),
             "shape": list(map(size_to_json, value.shape)),
             "order": order,
             **drawn,
+            **({"said": told} if self.graph.residues else {}),
             "offset": size_to_json(self.offsets[self.roots[variable]]),
         }
 
@@ -247,17 +271,17 @@ class _Writer:
             "layer": layer,
             "variable": variable,
             "dtype": value.dtype,
-            "storage": self.facts.stored(value.dtype),
+            "storage": self.target.stored(value.dtype),
             "shape": list(map(size_to_json, value.shape)),
             "offset": size_to_json(self.offsets[self.roots[variable]]),
         }
 
-    def kernel(self, call: Call, choice: Choice) -> Kernel:
+    def kernel(self, call: NestCall, choice: Choice) -> Kernel:
         made = Kernel(call.nest, choice.schedule)
         return self.kernels.setdefault(made.name, made)
 
     def step(self, step: Step, choices: Iterator[Choice]) -> dict[str, Any]:
-        if isinstance(step, Call):
+        if isinstance(step, NestCall):
             return self.launch(step, next(choices))
         if isinstance(step, Copy):
             source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
@@ -303,7 +327,7 @@ class _Writer:
             "result": step.result[0] if step.result else None,
         }
 
-    def launch(self, call: Call, choice: Choice) -> dict[str, Any]:
+    def launch(self, call: NestCall, choice: Choice) -> dict[str, Any]:
         kernel = self.kernel(call, choice)
         views = (*call.inputs, *call.outputs)
         operands = [size_to_json(self.offsets[view.name]) for view in views]
@@ -318,9 +342,9 @@ class _Writer:
         }
 
     def decode(self, piece: Piece) -> dict[str, Any]:
-        target = self.planned.targets.get(piece.weight.name) or Target(piece.weight.shape, None)
-        call, narrow = _decoding(piece, target, self.facts)
-        kernel = self.kernel(call, draw(call, self.planned.texels) if self.facts.targets else plain(call, "decodes weights"))
+        target = self.planned.destinations.get(piece.weight.name) or Destination(piece.weight.shape, None)
+        call, narrow = _decoding(piece, target, self.target)
+        kernel = self.kernel(call, draw(call, self.planned.texels) if self.target.targets else plain(call, "decodes weights"))
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
         staged = [self.places.staged(*parts[view.name], view.type.dtype) for view in call.inputs]

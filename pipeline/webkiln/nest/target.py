@@ -11,7 +11,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Target:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
     of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
 

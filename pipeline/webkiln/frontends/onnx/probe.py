@@ -1,0 +1,42 @@
+"""Checks an ONNX file in a process of its own. Run: python -m webkiln.frontends.onnx.probe FILE FOLDER"""
+
+import sys
+from pathlib import Path
+
+from webkiln.errors import SourceError
+from webkiln.frontends.onnx.check import parse_model
+from webkiln.frontends.probe import limit_memory, run_probe
+
+REFUSED = 3
+
+
+def check_file(path: Path, folder: Path) -> None:
+    """Raise SourceError for a file that does not keep to the standard, or that cannot be checked within its share of time and memory."""
+    if not path.is_file():
+        return
+    status, printed = run_probe("webkiln.frontends.onnx.probe", path, [str(folder.absolute())])
+    if status == REFUSED:
+        raise SourceError(printed)
+    if status is None:
+        raise SourceError(f"{path.name}: cannot be checked in reasonable time; it is damaged; export it again")
+    if status != 0:
+        raise SourceError(f"{path.name}: crashes the onnx package's checker or exhausts its memory; it is damaged; export it again")
+
+
+def main() -> int:
+    from webkiln.frontends.onnx.load import check_whole
+
+    path, folder = map(Path, sys.argv[1:])
+    limit_memory(path)
+    try:
+        check_whole(lambda: parse_model(path), path.name, folder)
+    except SourceError as error:
+        sys.stdout.buffer.write(str(error).encode(errors="replace"))
+        return REFUSED
+    except (MemoryError, RecursionError):
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

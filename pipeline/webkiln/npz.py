@@ -1,0 +1,27 @@
+"""Arrays by name in `.npz` files, whatever the names are: numpy's own functions take some for parameters, or for others with `.npy` behind them."""
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+
+def write(file: Path | IO[bytes], arrays: Mapping[str, np.ndarray[Any, Any]], *, compressed: bool = False) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED) as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, np.asanyarray(value), allow_pickle=False)
+
+
+def read(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays in the file's order; zipfile.BadZipFile or ValueError where it is no such file."""
+    with zipfile.ZipFile(path) as archive:
+        return {info.filename.removesuffix(".npy"): _array(archive, info) for info in archive.infolist()}
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray[Any, Any]:
+    with archive.open(info) as member:
+        return np.asarray(npy.read_array(member, allow_pickle=False))

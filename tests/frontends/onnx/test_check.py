@@ -1,0 +1,159 @@
+"""What does not keep to the standard is refused before anything is converted, and what only looks so is not."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+
+from tests.frontends.onnx.models import classifier, floats, literal, model, weight
+from tests.frontends.onnx.running import converted
+from webkiln.errors import ShapeError, SourceError
+from webkiln.frontends import probe
+from webkiln.frontends.onnx.handlers import isolated, register_handler
+from webkiln.frontends.onnx.load import describe_model, read_model
+from webkiln.frontends.onnx.operators.table import DOMAINS
+from webkiln.frontends.onnx.signatures import MICROSOFT
+
+X, Y = floats("x", 2, 3), floats("y", None, None)
+node = helper.make_node
+
+
+def one(op, inputs=("x",), weights=(), **attributes):
+    return model(
+        [node(op, list(inputs), ["y"], "it", **attributes)], [X], [Y], weights, microsoft=attributes.get("domain") == "com.microsoft"
+    )
+
+
+def twice():
+    made = one("LeakyRelu", alpha=0.5)
+    made.graph.node[0].attribute.append(helper.make_attribute("alpha", 0.25))
+    return made
+
+
+def of_element_type(code):
+    made = one("Relu")
+    made.graph.input[0].type.tensor_type.elem_type = code
+    return made
+
+
+def loop(state=TensorProto.FLOAT, result=None, condition=TensorProto.BOOL, inputs=3):
+    """A loop that doubles x, whose body has other types."""
+    names = [("i", TensorProto.INT64), ("go", TensorProto.BOOL), ("s", state)][:inputs]
+    body = helper.make_graph(
+        [
+            node("Identity", ["go"], ["on"]) if condition == TensorProto.BOOL else node("Cast", ["go"], ["on"], to=condition),
+            node("Add", ["s", "s"], ["t"]) if result is None else node("Cast", ["s"], ["t"], to=result),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info(name, code, []) if name != "s" else helper.make_tensor_value_info(name, code, [2, 3])
+            for name, code in names
+        ],
+        [helper.make_tensor_value_info("on", condition, []), helper.make_tensor_value_info("t", result or state, [2, 3])],
+    )
+    return model([node("Loop", ["n", "", "x"], ["y"], "it", body=body)], [X], [Y], [literal("n", 3)])
+
+
+def stale():
+    """Nodes in any order; shapes that another export had."""
+    made = model([node("Relu", ["a"], ["y"]), node("Neg", ["x"], ["a"])], [X], [floats("y", 7, 7)])
+    made.graph.value_info.append(floats("a", 5))
+    return made
+
+
+REFUSED = {
+    "misspelt": (one("LeakyRelu", alhpa=0.5), "it (LeakyRelu): has no attribute alhpa; its attributes are alpha"),
+    "none": (one("Relu", alpha=0.5), "it (Relu): has no attribute alpha; it has none at all"),
+    "microsoft": (one("QuickGelu", domain="com.microsoft", beta=1.0), "it (QuickGelu): has no attribute beta; its attributes are alpha"),
+    "kind": (one("LeakyRelu", alpha=1), "it (LeakyRelu): its attribute alpha is INT, expected FLOAT"),
+    "twice": (twice(), "it (LeakyRelu): has the attribute alpha twice"),
+    "missing": (one("Cast"), "it (Cast): its attribute to is missing, INT"),
+    "operands": (one("Add"), "it (Add): has 1 operands, expected 2"),
+    "pads": (one("Pad", ["x", "p"], [literal("p", [0, 0, 0, 1, 1, 1])]), "it (Pad): "),
+    "element type": (of_element_type(99), "x has elements of type 99, which does not exist"),
+    "no element type": (of_element_type(0), "x has elements of type 0, which does not exist"),
+    "cast": (one("Cast", to=99), "it (Cast): "),
+    "dtypes": (one("Add", ["x", "i"], [literal("i", [1, 2, 3])]), "it (Add): "),
+    "loop's state": (loop(state=TensorProto.INT32), "it (Loop): "),
+    "loop's result": (loop(result=TensorProto.INT64), "it (Loop): "),
+    "loop's inputs": (loop(inputs=2), "it (Loop)|reads s"),
+    "gone": (model([node("Upsample", ["x", "s"], ["y"], "it")], [X], [Y], [weight("s", 2)]), "it (Upsample): the operator is not part of opset 21"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name, tmp_path):
+    made, text = REFUSED[name]
+    for read in (lambda: describe_model(made, "net.onnx"), lambda: read_model(tmp_path / "net.onnx")):
+        (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+        with pytest.raises(SourceError) as told:
+            read()
+        assert any(part in str(told.value) for part in text.split("|")), told.value
+        assert str(told.value).startswith("net.onnx: ")
+
+
+@pytest.mark.parametrize("make", [classifier, loop, stale])
+def test_taken(make):
+    assert converted(make()).nodes
+
+
+def test_operators_of_plugins_are_nobody_elses_business():
+    made = model([node("Sparkle", ["x"], ["a"], size=3), node("Glitter", ["a"], ["y"], domain="my.ops", many=[1])], [X], [Y])
+    made.opset_import.append(helper.make_opsetid("my.ops", 1))
+    with isolated():
+        register_handler("Sparkle")(lambda call: call.op("Relu", call.tensors()))
+        register_handler("Glitter", "my.ops")(lambda call: call.op("Neg", call.tensors()))
+        assert [item.op for item in converted(made).nodes] == ["Relu", "Neg"]
+
+
+def test_weights_beside_the_model_are_checked_too(tmp_path):
+    made = one("Pad", ["x", "p"], [literal("p", [0, 1, 0, 1])])
+    large = model([node("MatMul", ["x", "w"], ["y"])], [X], [Y], [weight("w", 3, 40000)])
+    for number, (item, shape) in enumerate(((made, (2, 5)), (large, (2, 40000)))):
+        onnx.save(
+            item, tmp_path / "net.onnx", save_as_external_data=True, location=f"data{number}", size_threshold=0, convert_attribute=True
+        )
+        spec, blobs = read_model(tmp_path / "net.onnx")
+        assert converted(onnx.load(tmp_path / "net.onnx")).type("matmul" if number else "it").shape == shape
+        assert len(blobs) == number
+        assert spec.graph.nodes
+
+
+def test_versions_of_the_format():
+    for version, told in ((99, "is of version 99 of the format; versions 3 to"), (2, "is of version 2 of the format")):
+        made = classifier()
+        made.ir_version = version
+        with pytest.raises(SourceError, match=told):
+            describe_model(made, "net.onnx")
+    made.ir_version = 14
+    assert describe_model(made, "net.onnx")
+
+
+def test_the_condition_of_a_loop_is_a_bool():
+    with pytest.raises(ShapeError, match=r"it \(Loop\): the condition that its body gives is float32\[\], expected one bool"):
+        converted(loop(condition=TensorProto.FLOAT))
+
+
+def test_functions_that_call_each_other_too_often_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "TIMEOUT_S", 3.0)
+    opset = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
+    functions = [helper.make_function("own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], opset)]
+    for n in range(1, 40):
+        body = [node(f"f{n - 1}", ["a"], ["c"], domain="own"), node(f"f{n - 1}", ["c"], ["b"], domain="own")]
+        functions.append(helper.make_function("own", f"f{n}", ["a"], ["b"], body, opset))
+    made = model([node("f39", ["x"], ["y"], domain="own")], [X], [Y])
+    made.opset_import.append(opset[1])
+    made.functions.extend(functions)
+    (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
+    with pytest.raises(SourceError, match=r"cannot be checked in reasonable time|exhausts its memory"):
+        read_model(tmp_path / "net.onnx")
+
+
+def test_signatures_of_microsoft_are_those_of_onnxruntime():
+    schemas = {(item.domain, item.name): item for item in runtime.get_all_operator_schema()}
+    assert set(MICROSOFT) == set(DOMAINS["com.microsoft"])
+    for op, own in MICROSOFT.items():
+        schema = schemas.get(("com.microsoft", op)) or schemas["", op]
+        assert own.attributes == {name: item.type.name for name, item in schema.attributes.items()}, op
+        assert own.required == {name for name, item in schema.attributes.items() if item.required}, op
+        assert (own.fewest, own.most, own.results) == (schema.min_input, schema.max_input, schema.max_output), op

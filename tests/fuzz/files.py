@@ -1,0 +1,127 @@
+"""Fuzzing of model files: what is made of a mutated file within limits, in a process of its own.
+
+A format gives `make(seed, folder)`, which writes a mutated file and says what was done to it, `attempt(folder, phase)`, which reads and compiles it,
+and `judge(folder)`, which says why a file that was accepted should not have been. What happens while `phase` is still `checking` happens to a probe,
+which may die: the file is refused then.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from webkiln.errors import InternalError, UserError
+
+CPU_S = 20
+MEMORY_BYTES = 2 << 30
+FINDINGS = ("traceback", "internal", "hang", "crash", "memory", "judged")
+
+
+@dataclass(frozen=True)
+class Format:
+    make: Callable[[int, Path], str]
+    attempt: Callable[[Path, Callable[[str], None]], None]
+    judge: Callable[[Path], str | None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`kind` is accepted, refused or one of FINDINGS."""
+
+    seed: int
+    what: str
+    kind: str
+    text: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return self.kind in FINDINGS
+
+
+def outcome(form: Format, seed: int) -> Outcome:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        what = form.make(seed, folder)
+        said = folder / "said"
+        said.touch()
+        begin = time.monotonic()
+        process = os.fork()
+        if not process:
+            os._exit(_inside(form, folder, said))
+        _, status, usage = os.wait4(process, 0)
+        lines = [json.loads(line) for line in said.read_text().splitlines()]
+        phase, *_ = [line["phase"] for line in reversed(lines) if "phase" in line] or ["checking"]
+        told = next((line for line in lines if "kind" in line), None)
+        if told is not None:
+            kind, text = told["kind"], told["text"]
+        else:
+            signalled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+            kind = "hang" if signalled in (signal.SIGXCPU, signal.SIGKILL) else "crash"
+            text = f"{phase}: signal {signalled}, {usage.ru_utime + usage.ru_stime:.1f} s of CPU, {time.monotonic() - begin:.1f} s"
+        if phase == "checking" and kind in ("hang", "crash", "memory"):
+            kind = "refused"
+        return Outcome(seed, what, kind, text)
+
+
+def _inside(form: Format, folder: Path, said: Path) -> int:
+    """What the process does: one line of JSON for each phase, and one for how it ended."""
+    with said.open("a") as file, Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+
+        def say(**line: str) -> None:
+            file.write(f"{json.dumps(line)}\n")
+            file.flush()
+
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
+        before = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (before + MEMORY_BYTES, before + MEMORY_BYTES))
+        try:
+            form.attempt(folder, lambda phase: say(phase=phase))
+            wrong = form.judge(folder)
+            say(kind="judged" if wrong else "accepted", text=wrong or "")
+        except InternalError:
+            say(kind="internal", text=traceback.format_exc())
+        except UserError as error:
+            say(kind="refused", text=str(error))
+        except MemoryError:
+            say(kind="memory", text=traceback.format_exc())
+        except BaseException:  # noqa: BLE001 (whatever it is, it is a finding)
+            say(kind="traceback", text=traceback.format_exc())
+        return 0
+
+
+def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
+    """In the order of the seeds, as many at a time as there are processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield from pool.map(lambda seed: outcome(form, seed), seeds)
+
+
+def main(form: Format, number: int, first: int = 0) -> int:
+    """Print what is found, and a summary; the exit status."""
+    kinds: Counter[str] = Counter()
+    for found in outcomes(form, range(first, first + number)):
+        kinds[found.kind] += 1
+        if found.is_finding:
+            print(f"seed {found.seed}: {found.what}: {found.kind}\n{found.text}", flush=True)
+        if sum(kinds.values()) % 500 == 0:
+            print(dict(kinds), file=sys.stderr, flush=True)
+    print(f"{number} files: {dict(kinds)}")
+    return int(any(kinds[kind] for kind in FINDINGS))
+
+
+def keep(form: Format, seed: int, folder: Path) -> str:
+    """Write the file of a seed, to look at it."""
+    with suppress(FileExistsError):
+        folder.mkdir(parents=True)
+    return form.make(seed, folder)

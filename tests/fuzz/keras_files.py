@@ -1,0 +1,145 @@
+"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, takes long or much memory.
+
+`python -m tests.fuzz.keras_files [number] [--seed first] [--keep FOLDER]`
+"""
+
+import argparse
+import io
+import json
+import random
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.bulk import optimised
+from tests.fuzz import files
+from tests.fuzz.onnx_files import TEMPLATES, mutate_bytes
+from webkiln.backends.table import TARGETS
+from webkiln.codegen.program import write_code
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.reader import parse_model
+from webkiln.program import program
+
+VALUES = (None, True, 0, -1, 3, 1 << 40, 0.5, "", "relu", "valid", [], [1, 2], {}, {"class_name": "Dense", "config": {}})
+
+
+def models() -> list[Any]:
+    from keras import Input, Model, Sequential, layers
+
+    x = Input((8, 8, 2), name="image")
+    y = layers.Concatenate()([layers.Conv2D(3, 3, padding="same", activation="relu")(x), layers.DepthwiseConv2D(3, padding="same")(x)])
+    y = layers.Dense(4, activation="softmax")(layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(layers.BatchNormalization()(y))))
+    words = Input((5,), dtype="int32")
+    z = layers.Bidirectional(layers.LSTM(3, return_sequences=True))(layers.Embedding(11, 4, mask_zero=True)(words))
+    inner = Sequential([Input((6,)), layers.Dense(5), layers.LayerNormalization(), layers.LeakyReLU(0.1)])
+    heads = layers.MultiHeadAttention(2, 3)(z, z)
+    return [
+        Model(x, y),
+        Model(words, [layers.GRU(2)(z), heads]),
+        Sequential([Input((4, 6)), layers.TimeDistributed(inner), layers.Flatten()]),
+    ]
+
+
+@cache
+def originals() -> tuple[tuple[str, bytes], ...]:
+    made = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, model in enumerate(models()):
+            for suffix in ("keras", "h5"):
+                path = Path(folder) / f"{number}.{suffix}"
+                model.save(path)
+                made.append((suffix, path.read_bytes()))
+    return tuple(made)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Every container in a config with a key of it."""
+    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    return [place for key, inner in items for place in ((value, key), *places(inner))]
+
+
+def mutate_config(rng: random.Random, text: str) -> tuple[str, str]:
+    config = json.loads(text)
+    found = places(config)
+    container, key = rng.choice(found)
+    match rng.choice(["change", "change", "remove", "move", "rename"]):
+        case "change":
+            container[key] = rng.choice(VALUES)
+        case "remove":
+            del container[key]
+        case "move":
+            other, place = rng.choice(found)
+            container[key] = json.loads(json.dumps(other[place]))
+        case "rename":
+            if isinstance(container, dict):
+                container[f"{key}x"] = container.pop(key)
+    return json.dumps(config), f"config at {key!r}"
+
+
+def mutate(rng: random.Random, suffix: str, data: bytes) -> tuple[bytes, str]:
+    if rng.random() < 0.3:
+        return mutate_bytes(rng, data), "bytes"
+    if suffix == "h5":
+        import h5py
+
+        memory = io.BytesIO(data)
+        with h5py.File(memory, "r+") as file:
+            text, what = mutate_config(rng, file.attrs["model_config"])
+            file.attrs["model_config"] = text
+        return memory.getvalue(), what
+    result, what = io.BytesIO(), ""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(result, "w") as written:
+        damaged = rng.choice([None, None, *archive.namelist()])
+        for name in archive.namelist():
+            content = archive.read(name)
+            if name == "config.json" and damaged is None:
+                text, what = mutate_config(rng, content.decode())
+                content = text.encode()
+            elif name == damaged:
+                content, what = mutate_bytes(rng, content), f"bytes of {name}"
+            written.writestr(name, content)
+    return result.getvalue(), what
+
+
+def make(seed: int, folder: Path) -> str:
+    rng = random.Random(seed)
+    suffix, data = rng.choice(originals())
+    data, what = mutate(rng, suffix, data)
+    (folder / f"net.{suffix}").write_bytes(data)
+    return f"{suffix}, {what}"
+
+
+def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+    """What a build does up to the printed program of js, without Keras; what the file's probe does comes first."""
+    (path,) = folder.glob("net.*")
+    phase("checking")
+    facts, blobs = parse_model(path)
+    phase("converting")
+    graph = optimised(KerasConverter().convert(facts, blobs))
+    phase("printing")
+    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    phase("done")
+
+
+FORMAT = files.Format(make, attempt, lambda folder: None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=3000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    originals()
+    if options.keep:
+        print(files.keep(FORMAT, options.seed, options.keep))
+        return 0
+    return files.main(FORMAT, options.number, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

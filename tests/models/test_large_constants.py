@@ -1,0 +1,115 @@
+"""Constants of more elements than a graph lists: folded values of ONNX, and tables of handlers and of traced layers."""
+
+import json
+
+import keras
+import numpy as np
+import onnxruntime
+import pytest
+from keras import layers
+from onnx import TensorProto, helper
+
+from tests.backends.harness import Job, error, run
+from tests.frontends.keras.test_recurrent import optimised
+from tests.frontends.onnx.models import floats, literal, model
+from webkiln import canonical
+from webkiln.build.descriptor import generate_descriptor
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.onnx.converter import OnnxConverter
+from webkiln.frontends.onnx.load import describe_model
+from webkiln.ir.serial import from_json, to_json
+from webkiln.ir.text import parse, print_graph
+from webkiln.ir.verify import verify
+from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.ops.table import infer
+from webkiln.weights.shards import pieces, stored
+
+BACKENDS = ["js", "wasm", "webgpu", "webgl"]
+TABLE = np.sin(np.arange(2400, dtype=np.float32)).reshape(40, 60)
+
+
+def folded():
+    """A range that is joined with itself, cast and transposed, and indices from it."""
+    nodes = [
+        helper.make_node("Range", ["zero", "end", "one"], ["r"]),
+        helper.make_node("Unsqueeze", ["r", "first"], ["row"]),
+        helper.make_node("Concat", ["row", "row"], ["rows"], axis=0),
+        helper.make_node("Cast", ["rows"], ["values"], to=TensorProto.FLOAT),
+        helper.make_node("Transpose", ["values"], ["columns"]),
+        helper.make_node("MatMul", ["x", "columns"], ["product"]),
+        helper.make_node("Gather", ["x", "r"], ["picked"], axis=1),
+        helper.make_node("Add", ["picked", "x"], ["y"]),
+    ]
+    numbers = [helper.make_tensor(name, TensorProto.INT64, [], [value]) for name, value in (("zero", 0), ("end", 600), ("one", 1))]
+    return model(nodes, [floats("x", 3, 600)], [floats("product", 3, 2), floats("y", 3, 600)], [*numbers, literal("first", [0])])
+
+
+def checked(graph):
+    verify(graph, infer)
+    assert any(constant.digest for constant in graph.constants.values())
+    data = canonical.loads(canonical.dumps(to_json(graph)))
+    again = from_json(data)
+    assert again == graph
+    assert all(again.constants[name].data == constant.data for name, constant in graph.constants.items())
+    assert parse(print_graph(graph)) == graph
+    return again.edit(weights=graph.weights)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_folded_values(backend, tmp_path):
+    made = folded()
+    spec, blobs = describe_model(made, "net")
+    graph = optimised(checked(OnnxConverter().convert(spec, blobs)))
+    x = np.random.default_rng(1).normal(size=(3, 600)).astype(np.float32)
+    expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    (outputs,) = run([Job(graph, {"x": x}, fixed_values(graph, graph.weights))], backend, tmp_path)
+    for name, value in zip(("product", "y"), expected, strict=True):
+        assert error(outputs[name], value) < 1e-5
+
+
+@keras.saving.register_keras_serializable()
+class Tabled(layers.Layer):
+    def call(self, x):
+        return keras.ops.matmul(x, TABLE) + keras.ops.matmul(x * 2, TABLE)
+
+
+def traced():
+    x = keras.Input((40,), name="x")
+    return keras.Model(x, Tabled(name="tabled")(x)), KerasConverter()
+
+
+class Handled(layers.Layer):
+    def call(self, x):
+        return keras.ops.matmul(x, TABLE)
+
+
+def handled():
+    def convert(converter, layer):
+        x = converter.get_variable(converter.get_input_tensor(layer)[0])
+        y = converter.builder.op("MatMul", [x, converter.convert_to_constant_variable(TABLE)])
+        converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+    KerasConverter.register_handler("Handled")(convert)
+    x = keras.Input((40,), name="x")
+    return keras.Model(x, Handled(name="handled")(x)), KerasConverter()
+
+
+@pytest.mark.parametrize("make", [traced, handled])
+def test_tables_of_layers(make, tmp_path):
+    made, converter = make()
+    graph = optimised(checked(converter.convert(made)))
+    assert len(graph.constants) <= 2
+    x = np.random.default_rng(2).normal(size=(1, 40)).astype(np.float32)
+    assert error(next(iter(run_graph(graph, {"x": x})[0].values())), np.asarray(made(x))) < 1e-5
+    for backend in BACKENDS:
+        (outputs,) = run([Job(graph, {"x": x})], backend, tmp_path / backend)
+        assert error(next(iter(outputs.values())), np.asarray(made(x))) < 1e-5
+
+
+def test_equal_tables_are_stored_once(tmp_path):
+    made, converter = traced()
+    graph = optimised(converter.convert(made))
+    assert [piece.bytes for piece in pieces(stored(graph), "float32") if piece.bytes > 4096] == [TABLE.nbytes]
+    generate_descriptor("js", graph).save(tmp_path / "bundle")
+    manifest = json.loads((tmp_path / "bundle" / "manifest.json").read_text())
+    assert sum(shard["bytes"] for shard in manifest["shards"]) < 1.1 * TABLE.nbytes

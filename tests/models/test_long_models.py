@@ -1,0 +1,43 @@
+"""Nothing in the compiler recurses by the length of a model, or takes time beyond it."""
+
+import time
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from tests.backends.harness import Job, error, run
+from tests.bench.long_models import KINDS, long_model
+from tests.frontends.keras.test_recurrent import optimised
+from webkiln.backends.table import TARGETS
+from webkiln.frontends.onnx.converter import OnnxConverter
+from webkiln.frontends.onnx.load import describe_model
+from webkiln.ir.verify import verify
+from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.table import infer
+from webkiln.program import program
+
+
+def converted(made):
+    graph = OnnxConverter().convert(*describe_model(made, "net"))
+    verify(graph, infer)
+    return optimised(graph)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", ["js", "webgpu", "webgl"])
+def test_long_models_are_right(kind, backend, tmp_path):
+    made = long_model(kind, 700 if backend == "js" else 300)
+    graph = converted(made)
+    x = np.random.default_rng(3).uniform(-1, 1, (2, 16)).astype(np.float32)
+    (outputs,) = run([Job(graph, {"x": x}, fixed_values(graph, graph.weights))], backend, tmp_path)
+    (expected,) = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
+    assert error(outputs["y"], expected) < 1e-3
+
+
+@pytest.mark.parametrize("kind", ["adds", "functions", "diamonds", "fan", "joined"])
+def test_time_grows_with_the_length(kind):
+    begin = time.process_time()
+    made = program(converted(long_model(kind, 5000)), TARGETS["wasm"], "float32")
+    assert time.process_time() - begin < 40
+    assert kind == "joined" or len(made["main"]) < 200

@@ -1,0 +1,135 @@
+"""Names of inputs, outputs, layers and weights as files have them, however odd: in the IR, on every backend, in types and references."""
+
+import itertools
+import json
+import re
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from tests.frontends.onnx.models import floats, model, weight
+from tests.frontends.onnx.running import converted
+from tests.models.conftest import Model
+from webkiln.backends.host import read_manifest, run_bundle
+from webkiln.build.engine import Engine
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.onnx.load import describe_model
+from webkiln.frontends.onnx.sizes import input_shapes
+from webkiln.ir.text import parse, print_graph
+from webkiln.recipe import BACKENDS, read_recipe
+
+ALIKE = ["o b", "o_b", "o:b", "o b ", "O b", "o%20b", "o.2", "o.npy", "o", "o!.npy"]
+ODD = [
+    *ALIKE, "f(x)", "a)", "(", "q\"uo'te", "back\\slash", "größe", "模型", "1st", "class", "await", "__proto__", "constructor", "toString",
+    "length", "then", "a,b", "x=y", "{b}", '""', "%", "new\nline", "tab\t", "${x}", "`", "\u2028", "file", "a;b", "@l", "a = B(c)", "-> x",
+]  # fmt: skip
+SLASHES = ["sl/ash", "/", "../../up", "</script>", "*/"]
+
+
+def of_names(names):
+    """A product with a weight of its own for each name, which is that of the input, the node and, with a mark, of weight and output."""
+    nodes = [helper.make_node("MatMul", [name, f"{name}\t?"], [f"{name}!"], name) for name in names]
+    weights = [weight(f"{name}\t?", 3, 4, seed=number) for number, name in enumerate(names)]
+    return model(nodes, [floats(name, 2, 3) for name in names], [floats(f"{name}!", 2, 4) for name in names], weights)
+
+
+def swapped(names):
+    """The names as outputs."""
+    nodes = [helper.make_node("Mul", ["x", f"{name}\t?"], [name]) for name in names]
+    weights = [weight(f"{name}\t?", 3, seed=number) for number, name in enumerate(names)]
+    return model(nodes, [floats("x", 2, 3)], [floats(name, 2, 3) for name in names], weights)
+
+
+def of_layers(names):
+    """The same in Keras, whose names have no slash; the state of a random layer among them."""
+    import keras
+
+    inputs = [keras.Input((3,), name=name) for name in names]
+    layers = [keras.layers.Dense(4, name=f"{name}!", bias_initializer="normal") for name in names]
+    return keras.Model(inputs, [layer(x) for layer, x in zip(layers, inputs, strict=True)])
+
+
+@pytest.fixture
+def built(tmp_path):
+    with Engine(tmp_path / ".webkiln") as engine:
+
+        def make(file):
+            (tmp_path / "recipe.toml").write_text(f"source = {json.dumps(file)}\nbackends = {json.dumps(BACKENDS)}\n")
+            return Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
+
+        yield make
+
+
+def names_of(bundle):
+    manifest = read_manifest(bundle)
+    return tuple([tensor["name"] for tensor in manifest[role]] for role in ("inputs", "outputs"))
+
+
+@pytest.mark.parametrize("make", [of_names, swapped])
+def test_onnx(make, built, tmp_path):
+    made = make([*ODD, *SLASHES])
+    onnx.save(made, tmp_path / "net.onnx")
+    again = built("net.onnx")
+    assert all(row["passed"] for result in again.verify("float32", "chromium") for row in result["outputs"])
+    expected = tuple([item.name for item in items] for items in (made.graph.input, made.graph.output))
+    assert names_of(again.bundle()) == expected
+    types = (again.bundle() / "index.d.ts").read_text()
+    assert [json.loads(found) for found in re.findall(r'^  ("(?:[^"\\]|\\.)*"): \w', types, re.MULTILINE)] == [*expected[0], *expected[1]]
+
+
+def test_keras(built, tmp_path):
+    made = of_layers(ODD)
+    made.save(tmp_path / "net.keras")
+    again = built("net.keras")
+    assert all(row["passed"] for result in again.verify("float32", "chromium") for row in result["outputs"])
+    assert names_of(again.bundle()) == (ODD, [f"{name}!" for name in ODD])
+    made.save(tmp_path / "net.h5")
+    converters = [KerasConverter(2) for _ in range(3)]
+    graphs = [one.convert(item) for one, item in zip(converters, (made, tmp_path / "net.keras", tmp_path / "net.h5"), strict=True)]
+    for graph, one in zip(graphs, converters, strict=True):
+        assert parse(print_graph(graph)) == graph == graphs[0]
+        assert set(one.digests) == graph.slots
+        for name, value in graph.weights.items():
+            np.testing.assert_array_equal(value, made.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")])
+
+
+def test_in_and_out_of_a_worker(built, tmp_path):
+    onnx.save(of_names(ODD), tmp_path / "net.onnx")
+    bundle = built("net.onnx").bundle()
+    values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(ODD)}
+    weights = {item.name: onnx.numpy_helper.to_array(item) for item in onnx.load(tmp_path / "net.onnx").graph.initializer}
+    for backend, worker in itertools.product(("wasm", "js"), (True, False)):
+        (result,) = run_bundle(bundle, backend, [values], worker=worker)
+        assert sorted(result.outputs) == sorted(f"{name}!" for name in ODD)
+        for name in ODD:
+            np.testing.assert_allclose(result.outputs[f"{name}!"], values[name] @ weights[f"{name}\t?"], rtol=1e-5)
+
+
+def test_text_form_of_any_name():
+    graph = converted(of_names([*ODD, *SLASHES]))
+    assert parse(print_graph(graph)) == graph
+    assert len(graph.slots) == len(ODD) + len(SLASHES)
+
+
+def test_weights_and_nodes_that_lose_their_counters_stay_apart():
+    names = ["a", "a", "a.2", "a__1", "a__2.2"]
+    nodes = [helper.make_node("Add", ["x" if not n else f"v{n - 1}", f"w{n}"], [f"v{n}"], name) for n, name in enumerate(names)]
+    weights = [weight(f"w{n}", 3, seed=n) for n in range(len(names))]
+    unused = [weight("k__1", 2), weight("k__2", 4), weight("a/B", 5)]
+    graph = converted(model(nodes, [floats("x", 3)], [floats("v4", 3)], [*weights, *unused]))
+    assert len({node.layer for node in graph.nodes}) == 5
+    assert sorted(value.tolist() for value in graph.weights.values() if value.shape == (3,)) == sorted(
+        onnx.numpy_helper.to_array(item).tolist() for item in weights
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "called"),
+    [("batch size", "batch_size"), ("1", "d1"), ("class", "dclass"), ("i0", "di0"), ("u3", "du3"), ("__proto__", "d__proto__"), ("größe", "gr__e")],
+)  # fmt: skip
+def test_sizes_are_called_what_every_language_can_say(size, called):
+    spec, _ = describe_model(model([helper.make_node("Relu", ["x"], ["y"])], [floats("x", size)], [floats("y", size)]), "net.onnx")
+    assert [str(item) for item in input_shapes(spec, {}, {})["x"]] == [called]
+    assert input_shapes(spec, {size: 4}, {})["x"] == input_shapes(spec, {called: 4}, {})["x"] == (4,)
