@@ -28,7 +28,10 @@ def export(path: Path, network: str, weights: str, size: int, **options: Any) ->
     except Exception as error:
         if weights == "random" or "fetch failure" not in str(error):
             raise
-        raise SourceError(f"{network}: its weights cannot be downloaded ({error}); weights=random makes up others") from None
+        raise SourceError(
+            f"{network}: its weights cannot be downloaded ({error}); others are made up by --parameter weights=random "
+            "of webkiln build, or weights=random of make and doit"
+        ) from None
     if weights == "random":
         fill_randomly(model)
     model.save(path)

@@ -12,7 +12,7 @@ from webkiln.build import stage
 from webkiln.codegen.scripts import flatten
 from webkiln.errors import InternalError, RecipeError
 
-DATA = ("runtime/src/*.js",)
+DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts")
 
 SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes")
@@ -31,6 +31,11 @@ ARRAYS = {
     "uint32": "Uint32Array",
     "uint64": "BigUint64Array",
 }
+TAKEN = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
+"""What an input takes besides its array and an array of numbers."""
+PICTURES = ("float32", "uint8", "int32")
+"""Dtypes that images become; whole numbers are the pixels as they are."""
+DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "OffscreenCanvas", "ImageBitmap", "ImageData", "VideoFrame")
 
 
 def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
@@ -77,6 +82,34 @@ def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, An
     return [{**o, "labels": list(table[o["name"]])} if o["name"] in table else o for o in outputs]
 
 
+def with_images(inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Attach how images become inputs, with the size of each; RecipeError where the input is no image of that kind."""
+    names = [tensor["name"] for tensor in inputs]
+    if unknown := sorted(set(images) - set(names)):
+        raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
+    return [{**tensor, "image": sized(tensor, images[tensor["name"]])} if tensor["name"] in images else tensor for tensor in inputs]
+
+
+def sized(tensor: dict[str, Any], image: dict[str, Any]) -> dict[str, Any]:
+    where, shape, planar = f"inputs.{tensor['name']}", tensor["shape"], image["layout"] == "CHW"
+    depth = 1 if image["color"] == "GREY" else len(image["color"])
+    batch, picture = shape[:-3], shape[-3:]
+    channels, *size = picture if planar else (picture[-1:] + picture[:-1])
+    if len(shape) not in (3, 4) or channels != depth or any(isinstance(length, int) and length != 1 for length in batch):
+        wanted = ", ".join(("3", "H", "W") if planar else ("H", "W", "3")).replace("3", str(depth))
+        raise RecipeError(
+            f"{where}: an image of color {image['color']} and layout {image['layout']} fits [1, {wanted}], and the input is {shape}"
+        )
+    asked = list(image["size"] or size)
+    if any(isinstance(length, int) and length != given for length, given in zip(size, asked, strict=True)):
+        raise RecipeError(f"{where}: size is {asked}, and the input is {shape}")
+    if tensor["dtype"] not in PICTURES:
+        raise RecipeError(f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}")
+    if tensor["dtype"] != "float32" and (image["mean"], image["scale"], image["color"] == "GREY") != (0.0, 1.0, False):
+        raise RecipeError(f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without mean, scale and GREY")
+    return {**image, "size": asked}
+
+
 def entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": canonical.file_digest(path)}
 
@@ -91,13 +124,16 @@ def index_module(manifest: dict[str, Any]) -> str:
     assets += [v["file"] for b in backends.values() for v in b.get("variants", ())]
     assets += [shard["file"] for shard in manifest["shards"]]
     urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets)
+    images = any("image" in tensor for tensor in manifest["inputs"])
+    names = ["open", "top as ranked", "WebkilnError", *(["takeImages"] if images else [])]
     return (
-        "import { open, WebkilnError } from './runtime.js';\n"
+        f"import {{ {', '.join(names)} }} from './runtime.js';\n"
         f"export const manifest = {canonical.dumps(manifest).decode()};\n"
         f"const urls = {{\n{urls}\n}};\n"
         f"const modules = {modules(manifest)};\n"
         "const worker = Worker => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });\n"
-        "export const load = options => open({ manifest, urls, modules, worker }, options);\n"
+        f"export const load = options => open({{ manifest, urls, modules, worker{', takeImages' if images else ''} }}, options);\n"
+        "export const top = (scores, k) => ranked(manifest, scores, k);\n"
         "export { WebkilnError };\n"
     )
 
@@ -128,17 +164,40 @@ def literal(value: Any) -> str:
     return text_of(value)
 
 
+def taken(tensor: dict[str, Any]) -> str:
+    """The types of what may be given for an input."""
+    dtype = tensor["dtype"]
+    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(dtype, "number")
+    types = [
+        ARRAYS[dtype],
+        *([TAKEN[dtype]] if dtype in TAKEN else []),
+        f"readonly {numbers}[]",
+        *(["Drawable"] if "image" in tensor else []),
+    ]
+    return " | ".join(types)
+
+
+def given(tensor: dict[str, Any]) -> str:
+    """The types of an output: of float16 numbers, where the engine has arrays of them, else bits."""
+    return " | ".join([ARRAYS[tensor["dtype"]], *([TAKEN["float16"]] if tensor["dtype"] == "float16" else [])])
+
+
 def index_types(manifest: dict[str, Any]) -> str:
-    inputs = "".join(field(t, ARRAYS[t["dtype"]] + (" | readonly number[]" if t["dtype"] == "float32" else "")) for t in manifest["inputs"])
-    outputs = "".join(field(t, ARRAYS[t["dtype"]]) for t in manifest["outputs"])
+    inputs = "".join(field(tensor, taken(tensor)) for tensor in manifest["inputs"])
+    outputs = "".join(field(tensor, given(tensor)) for tensor in manifest["outputs"])
+    only = f" | Inputs[{text_of(manifest['inputs'][0]['name'])}]" if len(manifest["inputs"]) == 1 else ""
+    drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
+    drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
     backends = " | ".join(map(text_of, manifest["backends"]))
     variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
     told = {name: f"/** {text[0].upper()}{text[1:]}. */ " for name, text in manifest.get("sizes", {}).items()}
     placeholders = "; ".join(f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"])
     variant = " | ".join(map(text_of, variants)) or "never"
     public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
-    arrays = " | ".join(sorted(set(ARRAYS.values())))
-    return f"""export interface Inputs {{
+    arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
+    return f"""/** A class that not every environment declares. */
+type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
+{drawable}export interface Inputs {{
 {inputs}}}
 export interface Outputs {{
 {outputs}}}
@@ -177,7 +236,7 @@ export interface Model {{
   readonly stats: {{ loadMs: number; lastRunMs: number | null }};
   /** The shapes of the outputs of the last run. */
   readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
-  run(inputs: Inputs, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
+  run(inputs: Inputs{only}, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
   reset(): Promise<void>;
   layers(): Promise<Layer[]>;
   dispose(): void;
@@ -187,16 +246,20 @@ export declare class WebkilnError extends Error {{
 }}
 export declare const manifest: {literal(public)};
 export declare function load(options?: LoadOptions): Promise<Model>;
+/** The `k` highest scores of one row, highest first, with their labels. */
+export declare function top(scores: ArrayLike<number>, k?: number): {{ index: number; label: string; score: number }}[];
 """
 
 
-def package(name: str) -> dict[str, Any]:
+def package(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What npm and bundlers read. The version follows the content; `types` stands first, because conditions are tried in their order."""
     return {
-        "name": re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("._-") or "model",
+        "name": re.sub(r"[^a-z0-9._-]+", "-", manifest["name"].lower()).strip("._-") or "model",
+        "version": f"0.0.0-b{canonical.key(manifest)[:12]}",
         "type": "module",
         "exports": {
             ".": {"types": "./index.d.ts", "default": "./index.js"},
-            "./webdnn": "./webdnn.js",
+            "./webdnn": {"types": "./webdnn.d.ts", "default": "./webdnn.js"},
             "./manifest.json": "./manifest.json",
         },
     }
@@ -231,7 +294,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "schema": "webkiln.bundle/1",
         "name": params["name"],
         "encoding": params["encoding"],
-        "inputs": tensors(programs, "inputs"),
+        "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}),
         "outputs": with_labels(tensors(programs, "outputs"), params.get("labels")),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
@@ -242,10 +305,11 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     sources = SHARED / "runtime" / "src"
     write(bundle / "index.js", index_module(manifest))
     write(bundle / "index.d.ts", index_types(manifest))
+    shutil.copyfile(sources / "types" / "webdnn.d.ts", bundle / "webdnn.d.ts")
     write(bundle / "worker.js", worker_module(manifest))
-    write(bundle / "runtime.js", flatten(sources, "main", {}))
+    write(bundle / "runtime.js", flatten(sources, "picture" if params.get("images") else "main", {}))
     write(bundle / "webdnn.js", flatten(sources, "webdnn", {"main": "runtime.js"}))
-    canonical.write(bundle / "package.json", package(params["name"]))
+    write(bundle / "package.json", json.dumps(package(manifest), indent=2) + "\n")
     files = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
     explained = {backend: [{key: step[key] for key in EXPLAINED} for step in launches(made["main"])] for backend, made in programs.items()}
     canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": files})

@@ -45,8 +45,10 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
 
 
 def _copy(source: Path, target: Path) -> None:
-    if not source.is_file():
+    if not source.exists():
         raise SourceError(f"{source}: there is no such file; give the path of a .keras or .h5 file")
+    if source.is_dir():
+        raise SourceError(f"{source}: is a folder; give the path of a .keras, .h5 or .onnx file")
     shutil.copyfile(source, target)
 
 

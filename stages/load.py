@@ -10,6 +10,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
+from webkiln.foreign import refuse_foreign
 from webkiln.frontends.keras.facts import to_json
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.frontends.keras.made import remake_model
@@ -26,6 +27,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             import_files(plugins)
             model, blobs = read_memory(remake_model(params, inputs["source"]), params["function"])
         else:
+            refuse_foreign(inputs["source"], as_onnx=False)
             model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
         handled = handled_by_plugins(model)
     canonical.write(outputs["facts.json"], {**to_json(model), "handled": handled})

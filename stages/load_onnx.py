@@ -7,6 +7,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
+from webkiln.foreign import refuse_foreign
 from webkiln.frontends.onnx.load import read_model
 from webkiln.frontends.onnx.spec import to_json
 
@@ -14,6 +15,7 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    refuse_foreign(inputs["source"], as_onnx=True)
     model, blobs = read_model(inputs["source"], inputs.get("external/"))
     canonical.write(outputs["facts.json"], to_json(model))
     write_blobs(blobs, outputs["weights/"])

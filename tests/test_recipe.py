@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,37 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_recipes(tmp_path)
     with pytest.raises(RecipeError, match="no such folder"):
         read_recipes(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("table", "part"),
+    [
+        ({"colour": "RGB"}, "inputs.x: unknown key 'colour'; valid: size, fit, color, mean, scale, layout; did you mean color?"),
+        ({"color": "CMYK"}, "unknown color 'CMYK'; valid: RGB, BGR, GREY, RGBA, BGRA"),
+        ({"fit": "pad"}, "unknown fit 'pad'; valid: stretch, crop"),
+        ({"size": [224]}, "size is [224], expected [height, width]"),
+        ({"size": 224}, "size is 224, expected [height, width]"),
+        ({"mean": "1"}, "mean is '1', expected a number, or a list of 3"),
+        ({"scale": [1, 0, 1]}, "scale is [1, 0, 1], expected a number that is not 0, or a list of 3"),
+        ({"color": "GREY", "mean": [1, 2, 3]}, "mean has 3 numbers, expected 1, one for each channel of GREY"),
+    ],
+)
+def test_images_that_are_declared_wrongly(table, part, tmp_path):
+    with pytest.raises(RecipeError, match=re.escape(part)):
+        parse_recipe("net", {"source": "net.keras", "inputs": {"x": table}}, tmp_path / "net" / "recipe.toml")
+
+
+NETWORKS = ["densenet121", "efficientnetb0", "inceptionv3", "mobilenetv2", "resnet50", "vgg16", "xception"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_declare_what_their_preprocess_input_does(name):
+    import keras
+    import numpy as np
+
+    module = {"densenet121": "densenet", "efficientnetb0": "efficientnet", "inceptionv3": "inception_v3", "mobilenetv2": "mobilenet_v2"}
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 4, 5, 3)).astype(np.float32)
+    wanted = getattr(keras.applications, module.get(name, name)).preprocess_input(pixels.copy())
+    image = read_recipe(Path(__file__).parents[1] / "models" / name / "recipe.toml").images["image"]
+    got = (pixels[..., :: -1 if image.color == "BGR" else 1] - np.array(image.mean)) / np.array(image.scale)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any, NoReturn
 
-from webkiln.errors import UserError
+from webkiln.errors import UserError, missing_package
 from webkiln.recipe import similar
 
 COMMANDS = {
@@ -50,7 +50,23 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns 0, 2 for what the user can mend, 1 for a defect of webkiln."""
     warnings.showwarning = _show_warning
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # noqa: BLE001  # the last frame: say that it is our fault, not the user's
+        if isinstance(error, ImportError) and (missing := missing_package(error)):
+            print(f"error: {missing}", file=sys.stderr)
+            return 2
+        traceback.print_exc()
+        print("webkiln failed; please report the lines above", file=sys.stderr)
+        return 1
+
+
+def _run(given: Sequence[str]) -> int:
     parser = Parser(prog="webkiln", description="Compile trained neural networks to web bundles.", allow_abbrev=False)
     parser.add_argument("--version", action=Version, nargs=0, help="show the version of webkiln")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
@@ -64,17 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         subparser = subparsers.choices[options.command]
         subparser.error(f"unknown option {unknown[0]!r}{similar(unknown[0].partition('=')[0], subparser.options())}")
-    try:
-        return int(modules[options.command].run(options))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except Exception:  # noqa: BLE001  # the last frame: say that it is our fault, not the user's
-        traceback.print_exc()
-        print("webkiln failed; please report the lines above", file=sys.stderr)
-        return 1
+    return int(modules[options.command].run(options))
 
 
 if __name__ == "__main__":

@@ -60,5 +60,33 @@ class UnsupportedError(UserError):
         super().__init__("\n".join(lines))
 
 
+PACKAGES = {
+    "brotli": "brotli",
+    "google": "protobuf",
+    "h5py": "h5py",
+    "keras": "keras tensorflow-cpu",
+    "matplotlib": "matplotlib",
+    "onnx": "onnx",
+    "onnxruntime": "onnxruntime",
+    "selenium": "selenium",
+    "tensorflow": "tensorflow-cpu",
+    "tf_keras": "tf_keras",
+    "torch": "torch",
+}
+"""What pip installs for a module that only some commands and sources need."""
+
+
+def not_installed(module: str) -> str | None:
+    """How to get what a missing module belongs to; None where that is not known."""
+    package = module.partition(".")[0]
+    return f"{package} is not installed: pip install {PACKAGES[package]}" if package in PACKAGES else None
+
+
+def missing_package(error: ImportError, what: str = "this") -> ToolError | None:
+    """The error of an import in the words of a user, where it is known what to install."""
+    advice = not_installed(error.name or "") if isinstance(error, ModuleNotFoundError) else None
+    return ToolError(f"{what} needs {(error.name or '').partition('.')[0]}; {advice}") if advice else None
+
+
 class InternalError(WebkilnError):
     """A broken invariant of webkiln itself; please report it with the traceback."""

@@ -2,14 +2,17 @@
 
 import importlib.util
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
 from webkiln.canonical import file_digest
-from webkiln.errors import SourceError, WebkilnError
+from webkiln.errors import SourceError, WebkilnError, missing_package
 
 PREFIX = "webkiln_plugin_"
+PLUGIN_FILES: set[str] = set()
+"""The files that were run as plugins."""
 
 
 def import_files(paths: Iterable[Path]) -> None:
@@ -32,6 +35,7 @@ def import_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise SourceError(f"plugin {path.name}: not a Python file; its name ends in .py")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    PLUGIN_FILES.add(str(path))
     try:
         spec.loader.exec_module(module)
     except WebkilnError:
@@ -39,5 +43,15 @@ def import_file(path: Path) -> ModuleType:
         raise
     except Exception as error:
         del sys.modules[name]
-        raise SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
+        missing = missing_package(error, f"plugin {path.name}") if isinstance(error, ImportError) else None
+        raise missing or SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
     return module
+
+
+def failed_plugin(error: Exception, where: str) -> Exception:
+    """The error that code of the user's raised, by its file and line; the error itself where that is not in a plugin, or says enough."""
+    lines = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in PLUGIN_FILES]
+    if isinstance(error, WebkilnError) or not lines:
+        return error
+    file = Path(lines[-1].filename).name
+    return SourceError(f"{where}: its handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}: {error}")

@@ -4,11 +4,11 @@ import re
 import sys
 import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import RecipeError
+from webkiln.errors import RecipeError, ToolError, not_installed
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """Best first."""
@@ -48,6 +48,25 @@ class ModuleSource:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ImageInput:
+    """How an image becomes an input: its channels, in the order of `color`, are `(pixel - mean) / scale`, with pixels of 0 to 255.
+
+    `size` is (height, width), as default what the input's shape says.
+    """
+
+    size: tuple[int, int] | None = None
+    fit: str = "stretch"
+    color: str = "RGB"
+    mean: float | tuple[float, ...] = 0.0
+    scale: float | tuple[float, ...] = 1.0
+    layout: str = "HWC"
+
+
+IMAGE_WORDS = {"fit": ("stretch", "crop"), "color": ("RGB", "BGR", "GREY", "RGBA", "BGRA"), "layout": ("HWC", "CHW")}
+DEPTHS = {color: 1 if color == "GREY" else len(color) for color in IMAGE_WORDS["color"]}
+
+
 Source = PathSource | UrlSource | ExportSource | ModuleSource
 
 SIZE_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -67,6 +86,7 @@ class Recipe:
     encodings: tuple[str, ...] = ("float32",)
     tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
     labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
+    images: Mapping[str, ImageInput] = field(default_factory=dict)
     plugins: tuple[Path, ...] = ()
     operators: tuple[Path, ...] = ()
     trust_source: bool = False
@@ -150,6 +170,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
         tolerances=TOLERANCES | {key: float(value) for key, value in tolerances.items()},
         labels=_labels(data.get("labels", ())),
+        images={key: _image(value, f"{where}: inputs.{key}") for key, value in data.get("inputs", {}).items()},
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
         operators=tuple(folder / file for file in data.get("operators", ())),
         trust_source=data.get("trust_source", False),
@@ -205,6 +226,9 @@ def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource
     for root in (*folders, *map(Path, sys.path)):
         if module_file(root, module) is not None:
             return ModuleSource(root.absolute(), module, function)
+    advice = not_installed(module)
+    if advice is not None and not any(module_file(root, module.partition(".")[0]) for root in map(Path, sys.path)):
+        raise ToolError(f"{where}: {advice}")
     raise RecipeError(f"{where}: there is no module {module} in {', '.join(map(str, folders))} or on Python's path")
 
 
@@ -216,6 +240,28 @@ def module_file(root: Path, module: str) -> Path | None:
 
 def _labels(value: Any) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:
     return {key: tuple(names) for key, names in value.items()} if isinstance(value, dict) else tuple(value)
+
+
+def _image(table: Mapping[str, Any], where: str) -> ImageInput:
+    choose("key", table.keys() or ["(nothing)"], [key.name for key in fields(ImageInput)], where)
+    for key, words in IMAGE_WORDS.items():
+        if key in table:
+            choose(key, [table[key]], words, where)
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    image = ImageInput(**values)
+    if image.size is not None and not (isinstance(image.size, tuple) and len(image.size) == 2 and all(map(_size, image.size))):
+        raise RecipeError(f"{where}: size is {table['size']!r}, expected [height, width]")
+    depth = DEPTHS[image.color]
+    for key in ("mean", "scale"):
+        value = getattr(image, key)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not all(type(number) in (int, float) for number in numbers) or (key == "scale" and 0 in numbers):
+            raise RecipeError(
+                f"{where}: {key} is {table[key]!r}, expected a number{' that is not 0' * (key == 'scale')}, or a list of {depth}"
+            )
+        if isinstance(value, tuple) and len(value) != depth:
+            raise RecipeError(f"{where}: {key} has {len(value)} numbers, expected {depth}, one for each channel of {image.color}")
+    return image
 
 
 def _size(value: Any) -> bool:
@@ -259,6 +305,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "encodings": ("a list of strings", _strings),
     "tolerances": ("a table: encoding = positive number", lambda v: _table(v, _number)),
     "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
+    "inputs": ("a table: input name = {size, fit, color, mean, scale, layout}", lambda v: _table(v, lambda item: isinstance(item, dict))),
     "plugins": ("a list of Python files", _strings),
     "operators": ("a list of Python files", _strings),
     "reads": ("a list of files and folders", _strings),

@@ -1,18 +1,39 @@
 /** @import { Dtype, Size, Tensor, TypedArray, TypedArrayConstructor } from './types.ts' */
 import { WebkilnError } from './errors.js';
 
-/** float16 travels as its 16 bits, because Node 20 has no Float16Array. @type {Record<Dtype, any>} */
+/** How memory holds a dtype; float16 is its 16 bits there. @type {Record<Dtype, any>} */
 export const ARRAYS = {
   float32: Float32Array, float16: Uint16Array, float64: Float64Array, bool: Uint8Array,
   int8: Int8Array, int16: Int16Array, int32: Int32Array, int64: BigInt64Array,
   uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, uint64: BigUint64Array,
 };
 
+/** @type {any} */
+const HALVES = /** @type {any} */ (globalThis).Float16Array;
+
+/** Arrays that a dtype takes besides its own. @type {Record<string, string[]>} */
+const ALSO = { float16: ['Float16Array'], uint8: ['Uint8ClampedArray'] };
+
 /**
  * @param {Dtype} dtype
  * @returns {TypedArrayConstructor}
  */
 export const arrayOf = dtype => ARRAYS[dtype];
+
+/**
+ * What a caller gets of a dtype: for float16 the array of numbers where the engine has one.
+ * @param {Dtype} dtype
+ * @returns {TypedArrayConstructor}
+ */
+export const shownAs = dtype => dtype === 'float16' && HALVES || ARRAYS[dtype];
+
+/**
+ * What memory holds, as a caller sees it.
+ * @param {Dtype} dtype
+ * @param {TypedArray} value
+ * @returns {TypedArray}
+ */
+export const shown = (dtype, value) => new (shownAs(dtype))(value.buffer, value.byteOffset, value.length);
 
 /**
  * @param {number[]} shape
@@ -28,48 +49,93 @@ export const sizeOf = shape => shape.reduce((product, length) => product * lengt
  */
 export const shapeAt = (shape, values) => shape.map(size => typeof size === 'number' ? size : Object.hasOwn(values, size) ? Number(values[size]) : NaN);
 
+const LISTED = 20;
+const LONGEST = 60;
+
+/**
+ * What was given, for messages: never the data itself.
+ * @param {unknown} value
+ * @returns {string}
+ */
+export function said(value) {
+  if (Object(value) !== value) return typeof value === 'string' ? `'${cut(value)}'` : cut(String(value));
+  const { length } = /** @type {any} */ (value);
+  return typeof length === 'number' ? `${kindOf(value)} of ${length}` : kindOf(value);
+}
+
+/** @param {string} text */
+const cut = text => text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text;
+
 /**
  * @param {string[]} names
  * @returns {string}
  */
-export const listOf = names => names.map(name => `'${name}'`).join(', ') || 'none';
+export const listOf = names => names.slice(0, LISTED).map(name => `'${cut(String(name))}'`).concat(names.length > LISTED ? ['...'] : []).join(', ') || 'none';
 
 /**
  * @param {unknown} value
  * @returns {string}
  */
-const kindOf = value => value === null ? 'null' : Object(value) === value
+export const kindOf = value => value === null ? 'null' : Object(value) === value
   ? /** @type {any} */ (value).constructor?.name ?? 'an object' : typeof value;
 
 /**
- * Copies one input into a fresh typed array of its dtype.
+ * Writes an array of numbers; every element must be what the dtype holds.
  * @param {Tensor} tensor
- * @param {any} value a typed array of the dtype, or an array of numbers for float32
+ * @param {any[]} value
+ * @param {any} into
+ */
+function writePlain({ name, dtype }, value, into) {
+  const zero = typeof into[0];
+  value.forEach((item, index) => {
+    const fits = typeof item === zero || dtype === 'bool' && typeof item === 'boolean';
+    if (fits) into[index] = item;
+    if (fits && (dtype.startsWith('float') || into[index] == item && (dtype !== 'bool' || item <= 1))) return;
+    throw new WebkilnError(fits ? 'WrongValue' : 'WrongDtype', `input '${name}': element ${index} is ${said(item)}, not of ${dtype}`);
+  });
+}
+
+/**
+ * Copies one input into a fresh typed array, as memory holds its dtype.
+ * @param {Tensor} tensor
+ * @param {any} value a typed array of the dtype, or an array of numbers
  * @param {Record<string, number>} placeholders
  * @returns {TypedArray}
  */
 function copyInput(tensor, value, placeholders) {
-  const type = arrayOf(tensor.dtype);
-  const plain = tensor.dtype === 'float32' && Array.isArray(value);
-  if (!plain && value?.constructor?.name !== type.name) {
-    const also = tensor.dtype === 'float32' ? ' or an array of numbers' : '';
-    throw new WebkilnError('WrongDtype', `input '${tensor.name}': expected ${type.name}${also} (${tensor.dtype}), got ${kindOf(value)}`);
+  const { name, dtype } = tensor;
+  const type = arrayOf(dtype);
+  const taken = [type.name, ...ALSO[dtype] ?? []];
+  const kind = ArrayBuffer.isView(value) ? /** @type {any} */ (value)[Symbol.toStringTag] : '';
+  const plain = Array.isArray(value) && (dtype !== 'float16' || HALVES);
+  if (!plain && !taken.includes(kind)) {
+    throw new WebkilnError('WrongDtype', `input '${name}': expected ${taken.join(' or ')} or an array of numbers (${dtype}), got ${said(value)}`);
   }
   const shape = shapeAt(tensor.shape, placeholders);
   const size = sizeOf(shape);
   if (value.length !== size) {
-    throw new WebkilnError('WrongLength',
-      `input '${tensor.name}': expected ${size} elements for shape [${shape}], got ${value.length}`);
+    throw new WebkilnError('WrongLength', `input '${name}': expected ${size} elements for shape [${shape}], got ${value.length}`);
   }
-  if (plain) {
-    const odd = value.findIndex((/** @type {unknown} */ item) => typeof item !== 'number');
-    if (odd >= 0) {
-      throw new WebkilnError('WrongDtype', `input '${tensor.name}': element ${odd} is ${kindOf(value[odd])}, expected a number`);
-    }
-  }
-  const copy = new type(size);
-  copy.set(value);
-  return copy;
+  const copy = /** @type {any} */ (new (plain || kind === 'Float16Array' ? shownAs(dtype) : type)(size));
+  if (plain) writePlain(tensor, value, copy);
+  else copy.set(dtype === 'bool' ? value.map(Boolean) : value);
+  return new type(copy.buffer);
+}
+
+/** @param {Tensor[]} tensors */
+const advice = tensors => `pass { ${tensors.slice(0, LISTED).map(({ name }) => `${/^\w+$/.test(name) ? name : `'${name}'`}: ...`).join(', ')} } to run`;
+
+/**
+ * Inputs by name: the only input of a model may be given without its name.
+ * @param {Tensor[]} tensors
+ * @param {any} inputs
+ * @returns {any}
+ */
+export function named(tensors, inputs) {
+  if (inputs === undefined || inputs === null || Object.prototype.toString.call(inputs) === '[object Object]') return inputs ?? {};
+  const [only, ...others] = tensors;
+  if (only && others.length === 0 && typeof inputs === 'object') return { [only.name]: inputs };
+  throw new WebkilnError('MissingInput', `expected an object with the inputs, got ${said(inputs)}; ${advice(tensors)}`);
 }
 
 /**
@@ -81,14 +147,14 @@ function copyInput(tensor, value, placeholders) {
  */
 export function copyInputs(tensors, inputs, placeholders) {
   const names = tensors.map(tensor => tensor.name);
-  const given = inputs === null || typeof inputs !== 'object' ? [] : Object.keys(inputs);
+  const given = Object.keys(inputs);
   const unknown = given.filter(name => !names.includes(name));
   if (unknown.length > 0) {
     throw new WebkilnError('UnknownInput', `there is no input ${listOf(unknown)}; the inputs are ${listOf(names)}`);
   }
   const missing = names.filter(name => !given.includes(name) || inputs[name] === undefined);
   if (missing.length > 0) {
-    throw new WebkilnError('MissingInput', `input ${listOf(missing)} is missing; pass {${names.join(', ')}} to run`);
+    throw new WebkilnError('MissingInput', `input ${listOf(missing)} is missing; ${advice(tensors)}`);
   }
   return Object.fromEntries(tensors.map(tensor => [tensor.name, copyInput(tensor, inputs[tensor.name], placeholders)]));
 }

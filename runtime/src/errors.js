@@ -2,7 +2,7 @@
  * @typedef {'MissingFile' | 'WrongType' | 'Truncated' | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant'
  *   | 'NoBackend' | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption' | 'UnknownPlaceholder'
  *   | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue' | 'OutOfMemory' | 'DeviceLost' | 'ContextLost'
- *   | 'Trapped' | 'Aborted' | 'Disposed'} ErrorCode
+ *   | 'Tainted' | 'Trapped' | 'Aborted' | 'Disposed'} ErrorCode
  */
 
 /** The one error class of the runtime: `code` names the kind, `message` says what to do next. */

@@ -1,56 +1,10 @@
 /** @import { PackOptions } from './pixels.js' */
+/** @import { DestinationRect, Drawable, SourceRect } from './canvas.js' */
 import { WebkilnError } from './main.js';
+import { contextOf, isDrawable, makeCanvas, pixelsOf } from './canvas.js';
 import { pack, unpack } from './pixels.js';
 
-/**
- * @typedef {{ srcX?: number, srcY?: number, srcW?: number, srcH?: number }} SourceRect
- * @typedef {{ dstX?: number, dstY?: number, dstW?: number, dstH?: number }} DestinationRect
- * @typedef {PackOptions & SourceRect & DestinationRect} ImageOptions
- * @typedef {HTMLImageElement | HTMLVideoElement | HTMLCanvasElement | ImageBitmap | ImageData} Drawable
- */
-
-/** @param {number} width @param {number} height */
-function makeCanvas(width, height) {
-  const canvas = document.createElement('canvas');
-  canvas.width = width;
-  canvas.height = height;
-  return canvas;
-}
-
-/** @param {HTMLCanvasElement} canvas */
-function contextOf(canvas) {
-  const context = canvas.getContext('2d', { willReadFrequently: true });
-  if (!context) throw new WebkilnError('WrongOption', 'the canvas has another kind of context than 2d');
-  return context;
-}
-
-/**
- * @param {Drawable} drawable
- * @returns {[number, number]}
- */
-function extentOf(drawable) {
-  if (drawable instanceof HTMLVideoElement) return [drawable.videoWidth, drawable.videoHeight];
-  if (drawable instanceof HTMLImageElement) return [drawable.naturalWidth, drawable.naturalHeight];
-  return [drawable.width, drawable.height];
-}
-
-/**
- * Cuts the source rectangle out, scales it into the destination rectangle and gives the pixels from (0, 0) to its far corner.
- * @param {Drawable} drawable
- * @param {SourceRect & DestinationRect} options
- */
-function pixelsOf(drawable, options) {
-  const [width, height] = extentOf(drawable);
-  const { srcX = 0, srcY = 0, srcW = width, srcH = height, dstX = 0, dstY = 0 } = options;
-  const { dstW = srcW, dstH = srcH } = options;
-  // Cut first: scaling a part of a canvas blends in pixels from beside the part.
-  const part = makeCanvas(srcW, srcH);
-  if (drawable instanceof ImageData) contextOf(part).putImageData(drawable, -srcX, -srcY);
-  else contextOf(part).drawImage(drawable, srcX, srcY, srcW, srcH, 0, 0, srcW, srcH);
-  const context = contextOf(makeCanvas(dstX + dstW, dstY + dstH));
-  context.drawImage(part, dstX, dstY, dstW, dstH);
-  return context.getImageData(0, 0, dstX + dstW, dstY + dstH);
-}
+/** @typedef {PackOptions & SourceRect & DestinationRect} ImageOptions */
 
 /**
  * @param {ImageData} image
@@ -125,8 +79,7 @@ export function loadImageByDialog() {
 export async function getImageArray(image, options = {}) {
   if (typeof image === 'string') return getImageArrayFromDrawable(await loadImageByUrl(image), options);
   if (image instanceof HTMLInputElement) return getImageArrayFromDrawable(await loadImageFromFileInput(image), options);
-  const types = [HTMLCanvasElement, HTMLImageElement, HTMLVideoElement, ImageBitmap, ImageData];
-  if (types.some(type => image instanceof type)) return getImageArrayFromDrawable(image, options);
+  if (isDrawable(image)) return getImageArrayFromDrawable(image, options);
   throw new WebkilnError('WrongDtype', 'image: expected a URL, a file input, an image, a video, a canvas, an ImageBitmap or ImageData');
 }
 

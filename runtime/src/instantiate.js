@@ -38,14 +38,10 @@ class Meter {
 function chooseVariant(request, backend) {
   const variants = request.manifest.backends[backend]?.variants;
   if (!variants) return null;
-  const names = variants.map(variant => variant.name);
-  const chosen = request.variant === undefined
-    ? variants.find(variant => supportsVariant(variant.name))
-    : variants.find(variant => variant.name === request.variant);
+  const chosen = variants.find(({ name }) => request.variant === undefined ? supportsVariant(name) : name === request.variant);
   if (chosen) return chosen;
-  throw request.variant === undefined
-    ? new WebkilnError('CompileFailed', `this engine runs none of the variants ${names.join(', ')} of the ${backend} backend`)
-    : new WebkilnError('UnknownVariant', `the ${backend} backend has no variant '${request.variant}'; it has ${names.join(', ')}`);
+  const names = variants.map(variant => variant.name).join(', ');
+  throw new WebkilnError('CompileFailed', `this engine runs none of the variants ${names} of the ${backend} backend`);
 }
 
 /**

@@ -1,7 +1,8 @@
 export { WebkilnError } from './errors.js';
-export { arrayOf, shapeAt, sizeOf } from './dtypes.js';
+export { arrayOf, said, shapeAt, shownAs, sizeOf } from './dtypes.js';
 export { checkPlaceholders } from './placeholders.js';
 export { documentURL } from './platform.js';
 export { supportsVariant } from './probe.js';
+export { argmax, argmin, top } from './math.js';
 export { serve } from './host.js';
 export { open } from './open.js';

@@ -1,7 +1,8 @@
-/** @import { Failure, Host, LayerValue, LoadReply, Manifest, TypedArray } from './types.ts' */
+/** @import { Failure, Host, LayerValue, LoadReply, Manifest, TakeImages, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
-import { copyInputs } from './dtypes.js';
-import { placeholdersOf } from './placeholders.js';
+import { copyInputs, named, shown } from './dtypes.js';
+import { checkNames } from './options.js';
+import { checkPlaceholders, placeholdersOf } from './placeholders.js';
 
 /** @typedef {{ start: () => Promise<any>, resolve: (value: any) => void, reject: (error: Error) => void }} Job */
 
@@ -15,15 +16,19 @@ export class Model {
   #current = null;
   /** @type {WebkilnError | null} */
   #lost = null;
+  /** @type {TakeImages} */
+  #takeImages;
 
   /**
    * @param {Host} host
    * @param {Manifest} manifest
    * @param {LoadReply} reply
    * @param {number} loadMs
+   * @param {TakeImages} [takeImages]
    */
-  constructor(host, manifest, { backend, variant, failures }, loadMs) {
+  constructor(host, manifest, { backend, variant, failures }, loadMs, takeImages = (_, inputs, placeholders) => [inputs, placeholders]) {
     this.#host = host;
+    this.#takeImages = takeImages;
     this.manifest = manifest;
     this.backend = backend;
     this.variant = variant;
@@ -79,23 +84,30 @@ export class Model {
   }
 
   /**
-   * Runs the model. Inputs are copied at once; outputs are fresh typed arrays. Placeholders follow from the lengths of the inputs, except
-   * where one input has several. `signal` takes a run that waits out of the queue.
-   * @param {Record<string, TypedArray | number[]>} inputs
+   * Runs the model. Inputs go by name, the only one also without it. They are copied at once; outputs are fresh typed arrays. Placeholders
+   * follow from the lengths of the inputs, except where one input has several. `signal` takes a run that waits out of the queue.
+   * @param {Record<string, TypedArray | number[]> | TypedArray | number[]} inputs
    * @param {{ signal?: AbortSignal, placeholders?: Record<string, number> }} [options]
    * @returns {Promise<Record<string, TypedArray>>}
    */
-  async run(inputs, { signal, placeholders } = {}) {
+  async run(inputs, options = {}) {
     if (this.#lost) throw this.#lost;
-    const values = placeholdersOf(this.manifest, inputs, placeholders ?? {});
-    const copies = copyInputs(this.manifest.inputs, inputs, values);
+    checkNames('run', ['signal', 'placeholders'], options);
+    const { inputs: tensors } = this.manifest;
+    checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
+    const [given, sizes] = this.#takeImages(tensors, named(tensors, inputs), options.placeholders ?? {});
+    const values = placeholdersOf(this.manifest, given, sizes);
+    const copies = copyInputs(tensors, given, values);
     return this.#enqueue(async () => {
       const begin = performance.now();
       const { outputs, shapes } = await this.#host.run({ inputs: copies, placeholders: values });
       this.stats.lastRunMs = performance.now() - begin;
       this.shapes = shapes;
+      for (const { name, dtype } of this.manifest.outputs) {
+        if (outputs[name]) outputs[name] = shown(dtype, outputs[name]);
+      }
       return outputs;
-    }, signal);
+    }, options.signal);
   }
 
   /**
@@ -111,7 +123,7 @@ export class Model {
    * @returns {Promise<LayerValue[]>}
    */
   layers() {
-    return this.#enqueue(() => this.#host.layers());
+    return this.#enqueue(async () => (await this.#host.layers()).map(layer => ({ ...layer, data: shown(layer.dtype, layer.data) })));
   }
 
   /** Frees the memory and the Worker; runs that have not ended are rejected. */

@@ -1,12 +1,16 @@
 /** @import { Bundle, LoadOptions, LoadRequest } from './types.ts' */
 import { WebkilnError, abortedError } from './errors.js';
 import { STRATEGIES } from './cache.js';
-import { listOf } from './dtypes.js';
+import { listOf, said } from './dtypes.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
+import { checkNames } from './options.js';
 import { documentURL } from './platform.js';
 
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
+const OPTIONS = [
+  'backends', 'threads', 'variant', 'worker', 'baseURL', 'transformURL', 'cacheStrategy', 'saveCache', 'ignoreCache', 'onProgress', 'signal',
+];
 
 /**
  * @param {Bundle} bundle
@@ -14,7 +18,7 @@ const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
  * @returns {string[]} the backends to try: those asked for that the bundle has
  */
 function orderOf({ manifest }, { backends = BACKENDS }) {
-  const asked = typeof backends === 'string' ? [backends] : [...backends];
+  const asked = [backends].flat();
   const unknown = asked.filter(backend => !BACKENDS.includes(backend));
   if (unknown.length > 0) {
     throw new WebkilnError('UnknownBackend', `there is no backend ${listOf(unknown)}; the backends are ${listOf(BACKENDS)}`);
@@ -25,6 +29,17 @@ function orderOf({ manifest }, { backends = BACKENDS }) {
       `the bundle '${manifest.name}' has none of the backends ${listOf(asked)}; it has ${listOf(Object.keys(manifest.backends))}`);
   }
   return order;
+}
+
+/**
+ * @param {Bundle} bundle
+ * @param {string[]} order
+ * @param {string} [variant]
+ */
+function checkVariant({ manifest }, order, variant) {
+  const known = order.flatMap(backend => manifest.backends[backend]?.variants ?? []).map(({ name }) => name);
+  if (variant === undefined || known.includes(variant)) return;
+  throw new WebkilnError('UnknownVariant', `there is no variant ${said(variant)} of ${listOf(order)}; the variants are ${listOf(known)}`);
 }
 
 /**
@@ -40,12 +55,14 @@ function locate({ manifest, urls }, { baseURL, transformURL = url => url }) {
 }
 
 /** @param {LoadOptions} options */
-function checkOptions({ threads = 'auto', cacheStrategy = 'networkOnly' }) {
+function checkOptions(options) {
+  checkNames('load', OPTIONS, options);
+  const { threads = 'auto', cacheStrategy = 'networkOnly' } = options;
   if (threads !== 'auto' && threads !== 1) {
-    throw new WebkilnError('WrongOption', `threads: expected 'auto' or 1, got ${String(threads)}`);
+    throw new WebkilnError('WrongOption', `threads: expected 'auto' or 1, got ${said(threads)}`);
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
-    throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got '${cacheStrategy}'`);
+    throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`);
   }
 }
 
@@ -57,12 +74,13 @@ function checkOptions({ threads = 'auto', cacheStrategy = 'networkOnly' }) {
  */
 export async function open(bundle, options = {}) {
   const begin = performance.now();
-  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false } = options;
   checkOptions(options);
+  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false } = options;
+  const backends = orderOf(bundle, options);
+  checkVariant(bundle, backends, options.variant);
   /** @type {LoadRequest} */
   const request = {
-    manifest: bundle.manifest, urls: locate(bundle, options), backends: orderOf(bundle, options), variant: options.variant,
-    cacheStrategy, saveCache, ignoreCache,
+    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache,
   };
   if (signal?.aborted) throw abortedError('the load');
   const host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
@@ -71,7 +89,7 @@ export async function open(bundle, options = {}) {
     for (const { backend, message } of reply.failures) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
-    return new Model(host, bundle.manifest, reply, performance.now() - begin);
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, bundle.takeImages);
   } catch (error) {
     host.dispose();
     throw error;

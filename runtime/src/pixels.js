@@ -1,4 +1,4 @@
-import { WebkilnError } from './main.js';
+import { WebkilnError, said } from './main.js';
 
 /** @type {Record<string | number, any>} */
 export const Order = Object.freeze({ CHW: 0, HWC: 1, 0: 'CHW', 1: 'HWC' });
@@ -29,7 +29,7 @@ function nameOf(names, option, value) {
   const name = typeof value === 'string' && value in names ? value : names[value];
   if (typeof name === 'string' && typeof names[name] === 'number') return name;
   const valid = Object.keys(names).filter(key => typeof names[key] === 'number').join(', ');
-  throw new WebkilnError('WrongOption', `${option}: expected one of ${valid}, got ${String(value)}`);
+  throw new WebkilnError('WrongOption', `${option}: expected one of ${valid}, got ${said(value)}`);
 }
 
 /** @param {PackOptions} options */

@@ -1,6 +1,6 @@
 /** @import { Manifest } from './types.ts' */
 import { WebkilnError } from './errors.js';
-import { listOf } from './dtypes.js';
+import { listOf, said } from './dtypes.js';
 
 /**
  * @param {string[]} known
@@ -13,7 +13,7 @@ export function checkPlaceholders(known, given) {
   }
   for (const [name, value] of Object.entries(given)) {
     if (Number.isInteger(value) && value >= 1) continue;
-    throw new WebkilnError('WrongSize', `placeholder '${name}': expected a whole number of at least 1, got ${value}`);
+    throw new WebkilnError('WrongSize', `placeholder '${name}': expected a whole number of at least 1, got ${said(value)}`);
   }
 }
 
@@ -25,7 +25,6 @@ export function checkPlaceholders(known, given) {
  * @returns {Record<string, number>}
  */
 export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given) {
-  checkPlaceholders(placeholders, given);
   const values = { ...given };
   const open = () => placeholders.filter(name => !Object.hasOwn(values, name));
   for (let before = Infinity; open().length > 0 && open().length < before;) {
@@ -33,7 +32,7 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given)
     for (const { name, shape } of tensors) {
       const missing = [...new Set(shape.filter(size => typeof size === 'string' && !Object.hasOwn(values, size)))];
       const [placeholder] = missing;
-      const length = inputs?.[name]?.length;
+      const length = inputs[name]?.length;
       if (missing.length !== 1 || placeholder === undefined || typeof length !== 'number') continue;
       const known = shape.reduce((/** @type {number} */ product, size) => size === placeholder ? product : product * Number(values[size] ?? size), 1);
       const power = shape.filter(size => size === placeholder).length;
@@ -44,7 +43,7 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given)
       values[placeholder] = value;
     }
   }
-  const unset = open().filter(name => tensors.some(tensor => Object.hasOwn(inputs ?? {}, tensor.name) && tensor.shape.includes(name)));
+  const unset = open().filter(name => tensors.some(tensor => Object.hasOwn(inputs, tensor.name) && tensor.shape.includes(name)));
   if (unset.length > 0) {
     throw new WebkilnError('MissingPlaceholder',
       `the lengths of the inputs do not tell ${listOf(unset)}; pass { placeholders: { ${unset.map(name => `${name}: ...`).join(', ')} } } to run`);

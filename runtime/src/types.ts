@@ -23,7 +23,23 @@ export interface Tensor {
   shape: Size[];
   order?: string;
   labels?: string[];
+  image?: ImageInput;
 }
+
+/** How an image becomes an input: `(pixel - mean) / scale`, in the order of `color`. */
+export interface ImageInput {
+  size: [height: Size, width: Size];
+  fit: 'stretch' | 'crop';
+  color: string;
+  layout: 'HWC' | 'CHW';
+  mean: number | number[];
+  scale: number | number[];
+}
+
+/** What makes arrays of the images among the inputs, and what it sets placeholders to. */
+export type TakeImages = (
+  tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>,
+) => [inputs: Record<string, any>, placeholders: Record<string, number>];
 
 export interface FileEntry {
   file: string;
@@ -133,6 +149,8 @@ export interface Bundle {
   urls: Record<string, string>;
   modules: BackendImports;
   worker: (constructor: any) => any;
+  /** In bundles with an input that takes images. */
+  takeImages?: TakeImages;
 }
 
 export interface Progress {

@@ -1,5 +1,5 @@
 /** @import { Tensor } from './types.ts' */
-import { WebkilnError, arrayOf, shapeAt, sizeOf } from './main.js';
+import { WebkilnError, shapeAt, shownAs, sizeOf } from './main.js';
 
 /** One input or output of a runner. The array that `toActual` gives stays the same while the shape does; a run overwrites that of an output. */
 export class SymbolicTypedArray {
@@ -23,7 +23,7 @@ export class SymbolicTypedArray {
 
   /** @param {number[]} shape */
   resize(shape) {
-    if (this.#array?.length !== sizeOf(shape)) this.#array = new (arrayOf(this.dtype))(sizeOf(shape));
+    if (this.#array?.length !== sizeOf(shape)) this.#array = new (shownAs(this.dtype))(sizeOf(shape));
     this.shape = shape;
   }
 

@@ -1,5 +1,4 @@
-import { WebkilnError, checkPlaceholders, documentURL, supportsVariant } from './main.js';
-import { argmax, argmin } from './math.js';
+import { WebkilnError, argmax, argmin, checkPlaceholders, documentURL, supportsVariant } from './main.js';
 import { Color, Order } from './pixels.js';
 import { getImageArray, getImageArrayFromCanvas, getImageArrayFromDrawable, getImageArrayFromImageData, loadImageByDialog, loadImageByUrl, loadImageFromFileInput, setImageArrayToCanvas } from './image.js';
 import { SymbolicFloat32Array, SymbolicTypedArray, viewsOf } from './views.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ARRAYS, copyInputs, sizeOf } from '../src/dtypes.js';
+import { ARRAYS, copyInputs, named, said, sizeOf } from '../src/dtypes.js';
 
 const tensor = (dtype, shape = [2, 2]) => ({ name: 'x', dtype, shape });
 
@@ -22,9 +22,49 @@ test('no dtype takes the array of another', () => {
   }
 });
 
-test('plain arrays of numbers are for float32 only', () => {
-  assert.deepEqual(copyInputs([tensor('float32')], { x: [1, 2.5, NaN, -Infinity] }).x, Float32Array.of(1, 2.5, NaN, -Infinity));
-  assert.throws(() => copyInputs([tensor('int32')], { x: [1, 2, 3, 4] }), { code: 'WrongDtype' });
+test('plain arrays hold what the dtype holds', () => {
+  const taken = {
+    float32: [1, 2.5, NaN, -Infinity], float64: [1e300, 2.5, NaN, -0], bool: [true, false, 1, 0], int8: [-128, 127, 0, 1], uint8: [0, 255, 1, 2],
+    int16: [-32768, 32767, 0, 1], uint16: [0, 65535, 1, 2], int32: [-(2 ** 31), 2 ** 31 - 1, 0, 1], uint32: [0, 2 ** 32 - 1, 1, 2],
+    int64: [-(2n ** 63n), 2n ** 63n - 1n, 0n, 1n], uint64: [0n, 2n ** 64n - 1n, 1n, 2n],
+  };
+  for (const [dtype, values] of Object.entries(taken)) {
+    assert.deepEqual(copyInputs([tensor(dtype)], { x: values }).x, ARRAYS[dtype].from(dtype === 'bool' ? values.map(Number) : values), dtype);
+  }
+  const refused = { bool: 2, int8: 128, uint8: -1, int16: 40000, uint16: 65536, int32: 0.5, uint32: -1, int64: 2n ** 63n, uint64: -1n };
+  for (const [dtype, value] of Object.entries(refused)) {
+    assert.throws(() => copyInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongValue', message: new RegExp(`element 0 is ${value}, not of ${dtype}`) });
+  }
+  for (const [dtype, value] of [['int64', 1], ['int32', 1n], ['float32', '1'], ['uint8', true], ['bool', null]]) {
+    assert.throws(() => copyInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
+  }
+});
+
+test('bytes of pictures and of files are uint8, and bytes other than 0 are true', () => {
+  const bytes = Uint8Array.of(0, 1, 2, 255);
+  assert.deepEqual(copyInputs([tensor('uint8')], { x: Uint8ClampedArray.from(bytes) }).x, bytes);
+  assert.deepEqual(copyInputs([tensor('uint8')], { x: Buffer.from(bytes) }).x, bytes);
+  assert.deepEqual(copyInputs([tensor('bool')], { x: bytes }).x, Uint8Array.of(0, 1, 1, 1));
+});
+
+test('the only input needs no name', () => {
+  assert.deepEqual(named([tensor('float32')], [1, 2]), { x: [1, 2] });
+  assert.deepEqual(named([tensor('float32')], { x: 1 }), { x: 1 });
+  assert.deepEqual({ ...named([tensor('float32')], Object.assign(Object.create(null), { x: 1 })) }, { x: 1 });
+  const message = /^expected an object with the inputs, got Float32Array of 150528; pass \{ x: \.\.\., 'y z': \.\.\. \} to run$/;
+  assert.throws(() => named([tensor('float32'), { name: 'y z' }], new Float32Array(150528)), { code: 'MissingInput', message });
+});
+
+test('no message prints data', () => {
+  assert.equal(said(new Float32Array(1e6)), 'Float32Array of 1000000');
+  assert.equal(said('a'.repeat(1000)).length, 65);
+  const tensors = [tensor('float32'), { name: 'y' }];
+  const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, 0]));
+  for (const given of [new Float32Array(1e5), Array.from({ length: 1e5 }, () => 0), 'x'.repeat(1e5), () => 0, new Map()]) {
+    assert.throws(() => named(tensors, given), ({ message }) => message.length < 200);
+    assert.throws(() => copyInputs([tensor('float64')], { x: given }), ({ message }) => message.length < 200);
+  }
+  assert.throws(() => copyInputs(tensors, many), ({ code, message }) => code === 'UnknownInput' && message.length < 300);
 });
 
 test('messages name the input, what was expected and what came', () => {

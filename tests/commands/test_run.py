@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.runtime import fake_bundle
+from webkiln.backends.host import first_backend
 from webkiln.commands import run
 from webkiln.errors import OutputError, RecipeError, SourceError, ToolError
 
@@ -45,6 +46,22 @@ def test_outputs(call: Any, options: tuple[str, ...]) -> None:
     outputs = call(*options)
     assert list(outputs) == ["y"]
     np.testing.assert_allclose(outputs["y"], fake_bundle.expected(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("host", "names", "first"), [
+    ("node", ["js", "wasm"], "wasm"),
+    ("node", ["js", "webgl", "webgpu"], "js"),
+    ("chromium", ["js", "wasm", "webgl"], "wasm"),
+    ("chromium", ["js", "wasm", "webgl", "webgpu"], "webgpu"),
+    ("node", ["webgl"], "webgl"),
+])  # fmt: skip
+def test_the_first_backend_is_that_of_load(host: str, names: list[str], first: str) -> None:
+    assert first_backend({"backends": dict.fromkeys(names)}, host) == first
+
+
+def test_runs_what_load_would(call: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    call()
+    assert "wasm (" in capsys.readouterr().out
 
 
 def test_numbers_of_the_same_kind_are_cast(call: Any) -> None:

@@ -37,6 +37,9 @@ export async function inputs({ load }, options) {
   };
   const codes = {};
   for (const [name, value] of Object.entries(cases)) codes[name] = await codeOf(model.run(value));
+  codes.option = await codeOf(model.run({ x: X }, { signals: null }));
+  codes.bare = plain(await model.run(new Float32Array(X))).y;
+  await model.reset();
   codes.afterwards = plain(await model.run({ x: new Float32Array(X) })).y;
   model.dispose();
   return codes;

@@ -47,6 +47,8 @@ def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
         "absent": "MissingInput",
         "nothingness": "WrongDtype",
         "nested": "WrongLength",
+        "option": "WrongOption",
+        "bare": Y,
         "afterwards": Y,
     }
 

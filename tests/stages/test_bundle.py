@@ -41,7 +41,7 @@ def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
 
 def test_runtime_is_small(bundle: Path) -> None:
     shared = ("index.js", "runtime.js", "worker.js", "webdnn.js")
-    assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in shared) < 12_300
+    assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in shared) < 13_800
 
 
 def test_no_code_from_text(bundle: Path) -> None:
@@ -52,7 +52,11 @@ def test_no_code_from_text(bundle: Path) -> None:
 def test_package_and_labels(bundle: Path) -> None:
     package = json.loads((bundle / "package.json").read_text())
     assert (package["name"], package["type"]) == ("fake", "module")
-    assert all((bundle / target).exists() for target in ("index.js", "index.d.ts", "webdnn.js", "manifest.json"))
+    assert re.fullmatch(r"\d+\.\d+\.\d+-b[0-9a-f]{12}", package["version"])
+    for target in package["exports"].values():
+        conditions = target if isinstance(target, dict) else {"default": target}
+        assert next(iter(conditions)) == "types" or target == "./manifest.json"
+        assert all((bundle / file).exists() for file in conditions.values())
     (output,) = canonical.read(bundle / "manifest.json")["outputs"]
     assert output["labels"] == ["a", "b", "c", "d"]
 
@@ -76,17 +80,24 @@ def test_labels_by_output(tmp_path: Path) -> None:
 
 
 USER = """
-import { load, manifest, WebkilnError } from './index.js';
+import { load, manifest, top, WebkilnError } from 'fake';
+import WebDNN from 'fake/webdnn';
 const label: 'a' = manifest.outputs[0].labels[0];
 const model = await load({ backends: ['wasm', 'js'], variant: 'simd' });
 const { y }: { y: Float32Array } = await model.run({ x: [1, 2, 3, 4] });
+await model.run(new Float32Array(4));
+const [best] = top(y, 5), named: string = best.label;
+const runner = await WebDNN.load('./fake');
+runner.inputs[0].set([1, 2, 3, 4]);
+// @ts-expect-error there is no such option
+await load({ backend: 'wasm' });
 // @ts-expect-error there is no such input
 await model.run({ z: y });
 // @ts-expect-error there is no such backend
 await load({ backends: ['cuda'] });
 // @ts-expect-error there is no such output
 (await model.run({ x: y })).scores;
-console.log(label, WebkilnError);
+console.log(label, named, WebkilnError);
 """
 
 
@@ -94,7 +105,40 @@ def test_types_are_literal(tmp_path: Path) -> None:
     if not TSC.exists():
         pytest.fail("TypeScript is missing: run `npm ci` in runtime/")
     bundle = fake_bundle.build(tmp_path)
-    (bundle / "user.ts").write_text(USER)
+    compile_types(tmp_path, bundle, USER)
+
+
+@pytest.mark.parametrize("libraries", ["es2022,dom", "es2022,webworker", "esnext,dom"])
+def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
+    """In environments with and without the classes of pages and of half-precision arrays."""
+    bundle = fake_bundle.build(tmp_path, labels=None)
+    tensor = {"shape": [1, 2, 2, 3], "order": "NHWC"}
+    tensors = [{**tensor, "name": dtype, "dtype": dtype} for dtype in stage.ARRAYS]
+    manifest = canonical.read(bundle / "manifest.json")
+    images = {"uint8": {"size": None, "fit": "crop", "color": "RGB", "mean": 0.0, "scale": 1.0, "layout": "HWC"}}
+    described = {**manifest, "inputs": stage.with_images(tensors, images), "outputs": tensors}
+    (bundle / "index.d.ts").write_text(stage.index_types(described))
+    user = """
+import { load, type Inputs } from 'fake';
+declare const others: Omit<Inputs, 'uint8' | 'bool' | 'int64' | 'float16'>;
+const given = { uint8: new Uint8ClampedArray(12), bool: [true, false], int64: [1n], float16: [0.5] };
+const outputs = await (await load()).run({ ...others, ...given });
+outputs.uint8 satisfies Uint8Array;
+// @ts-expect-error not a string
+await (await load()).run({ ...others, ...given, uint8: 'image.png' });
+"""
+    user += "await (await load()).run({ ...others, ...given, uint8: new ImageData(2, 2) });\n"
+    if "esnext" in libraries:
+        user += "await (await load()).run({ ...others, ...given, float16: new Float16Array(12) });\n"
+    compile_types(tmp_path, bundle, user, "--lib", libraries)
+
+
+def compile_types(folder: Path, bundle: Path, text: str, *more: str) -> None:
+    """Check a program that has the bundle installed as a package."""
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules" / "fake").symlink_to(bundle)
+    user = folder / "user.ts"
+    user.write_text(text)
     options = [
         "--strict",
         "--noEmit",
@@ -107,7 +151,7 @@ def test_types_are_literal(tmp_path: Path) -> None:
         "--skipLibCheck",
         "false",
     ]
-    done = subprocess.run([str(TSC), *options, str(bundle / "user.ts")], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([str(TSC), *options, *more, str(user)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
 
 
@@ -136,3 +180,37 @@ def test_runs_by_hand(tmp_path: Path) -> None:
     script = str(fake_bundle.ROOT / "stages" / "bundle.py")
     subprocess.run([sys.executable, script, str(tmp_path / "spec.json")], check=True, timeout=60)
     assert list(canonical.read(tmp_path / "out" / "manifest.json")["backends"]) == ["js"]
+
+
+IMAGE = {"size": None, "fit": "stretch", "color": "RGB", "mean": 0.0, "scale": 1.0, "layout": "HWC"}
+
+
+@pytest.mark.parametrize(
+    ("tensor", "image", "part"),
+    [
+        ({"name": "y"}, {}, "inputs: there is no input x; the inputs are y"),
+        ({"shape": [1, 3, 4, 5]}, {}, "inputs.x: an image of color RGB and layout HWC fits [1, H, W, 3], and the input is [1, 3, 4, 5]"),
+        ({"shape": [1, 4, 5, 3]}, {"layout": "CHW"}, "fits [1, 3, H, W]"),
+        ({"shape": [1, 4, 5, 3]}, {"color": "GREY"}, "fits [1, H, W, 1]"),
+        ({"shape": [2, 4, 5, 3]}, {}, "fits [1, H, W, 3], and the input is [2, 4, 5, 3]"),
+        ({"shape": [4, 5]}, {}, "fits [1, H, W, 3], and the input is [4, 5]"),
+        ({}, {"size": [5, 4]}, "inputs.x: size is [5, 4], and the input is [1, 4, 5, 3]"),
+        ({"dtype": "float16"}, {}, "the input is float16, expected one of float32, uint8, int32"),
+        ({"dtype": "uint8"}, {"scale": 255.0}, "the input is uint8, which holds pixels as they are: without mean, scale and GREY"),
+    ],
+)
+def test_images_that_do_not_fit(tensor: dict[str, Any], image: dict[str, Any], part: str) -> None:
+    described = {"name": "x", "dtype": "float32", "shape": [1, 4, 5, 3], **tensor}
+    with pytest.raises(RecipeError, match=re.escape(part)):
+        stage.with_images([described], {"x": {**IMAGE, **image}})
+
+
+def test_an_image_has_the_size_of_its_input() -> None:
+    def size(shape: list[int | str], layout: str, asked: list[int] | None = None) -> Any:
+        described = {"name": "x", "dtype": "float32", "shape": shape}
+        return stage.with_images([described], {"x": {**IMAGE, "layout": layout, "size": asked}})[0]["image"]["size"]
+
+    assert size([1, 4, 5, 3], "HWC") == [4, 5]
+    assert size(["N", 3, 4, 5], "CHW") == [4, 5]
+    assert size([1, "H", "W", 3], "HWC") == ["H", "W"]
+    assert size([1, "H", "W", 3], "HWC", [64, 32]) == [64, 32]

@@ -17,7 +17,7 @@ PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
 LAYERS = (
     {"errors", "canonical", "npz"},
-    {"recipe", "plugins"},
+    {"recipe", "plugins", "foreign"},
     {"ir"},
     {"inputs"},
     {"nest"},
@@ -124,8 +124,8 @@ GRAPHS = {"ir", "ops/builder", "ops/operator", "inputs"}
 PROBE = "frontends/probe"
 REACH: dict[str, set[str]] = {
     "fetch": {KERAS, "plugins", "ops/operator", "ir"},
-    "load": {KERAS, PROBE, *HANDLERS, "plugins", *GRAPHS},
-    "load_onnx": {"frontends/onnx", PROBE, *GRAPHS},
+    "load": {KERAS, PROBE, *HANDLERS, "plugins", "foreign", *GRAPHS},
+    "load_onnx": {"frontends/onnx", PROBE, "foreign", *GRAPHS},
     "convert": {KERAS, PROBE, *HANDLERS, *OPERATORS},
     "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
     "optimize": OPERATORS,

@@ -8,6 +8,7 @@ const status = document.getElementById('status');
 const answer = document.getElementById('digit');
 const rows = [];
 let strokes = [];
+let bundle = null;
 let model = null;
 let busy = false;
 let stale = false;
@@ -50,11 +51,11 @@ function drawSeen(picture) {
 }
 
 function show(scores) {
-  const best = scores ? scores.indexOf(Math.max(...scores)) : -1;
-  answer.textContent = best < 0 ? '–' : rows[best].label;
+  const best = scores ? bundle.top(scores)[0] : null;
+  answer.textContent = best?.label ?? '–';
   rows.forEach(({ row, fill, share }, index) => {
     const value = scores ? scores[index] : 0;
-    row.classList.toggle('best', index === best);
+    row.classList.toggle('best', index === best?.index);
     fill.style.transform = `translateX(${(value - 1) * 100}%)`;
     share.textContent = `${(value * 100).toFixed(1)} %`;
   });
@@ -71,10 +72,9 @@ async function read() {
     const picture = strokes.length ? pictureOf(strokes) : new Float32Array(64);
     drawSeen(picture);
     if (strokes.length) {
-      const [input] = model.manifest.inputs;
       const [output] = model.manifest.outputs;
-      const outputs = await model.run({ [input.name]: picture });
-      if (strokes.length) show(Array.from(outputs[output.name]));
+      const outputs = await model.run(picture);
+      if (strokes.length) show(outputs[output.name]);
       status.textContent = `${[model.backend, model.variant].filter(Boolean).join(', ')}: ${model.stats.lastRunMs.toFixed(2)} ms`;
     } else show(null);
   } while (stale);
@@ -113,8 +113,8 @@ document.getElementById('clear').addEventListener('click', () => {
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', change);
 
 try {
-  const { load } = await import(new URL('index.js', new URL(document.body.dataset.bundle, location.href)).href);
-  model = await load({
+  bundle = await import(new URL('index.js', new URL(document.body.dataset.bundle, location.href)).href);
+  model = await bundle.load({
     backends: ['webgpu', 'wasm', 'webgl', 'js'],
     onProgress: ({ loaded, total }) => {
       status.textContent = `Loading the model… ${Math.round(loaded / total * 100)} %`;

@@ -10,7 +10,7 @@ from webkiln import canonical
 from webkiln.backends import frame, node
 from webkiln.backends.frame import FrameResult
 from webkiln.errors import RecipeError, SourceError
-from webkiln.recipe import USUAL_BACKENDS
+from webkiln.recipe import BACKENDS, USUAL_BACKENDS
 
 HOSTS = ("node", "chromium")
 
@@ -25,6 +25,12 @@ def read_manifest(bundle: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("schema") != "webkiln.bundle/1":
         raise SourceError(f"{bundle}/manifest.json is not of schema webkiln.bundle/1; build the bundle again")
     return manifest
+
+
+def first_backend(manifest: Mapping[str, Any], host: str) -> str:
+    """The backend of a bundle that its `load` tries first, among those that the host has."""
+    there = [name for name in BACKENDS if name in manifest["backends"]]
+    return next((name for name in there if host != "node" or name in USUAL_BACKENDS), there[0])
 
 
 def run_bundle(

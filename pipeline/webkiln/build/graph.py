@@ -1,7 +1,7 @@
 """The DAG of one model, in the order its data flows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,7 @@ class ModelGraph:
             "variants": list(variants),
             "encoding": choice.encoding,
             "labels": labels,
+            "images": {name: asdict(image) for name, image in self.recipe.images.items()},
             "keep_layers": choice.layers,
         }
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)

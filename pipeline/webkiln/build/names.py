@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from webkiln.recipe import BACKENDS
 
 VARIANTS = ("relaxed", "simd")
-COMMON = ("index.js", "index.d.ts", "worker.js", "runtime.js", "webdnn.js", "package.json", "manifest.json")
+COMMON = ("index.js", "index.d.ts", "webdnn.d.ts", "worker.js", "runtime.js", "webdnn.js", "package.json", "manifest.json")
 REPORT = ("report.html", "verification.json")
 LAST = ("index.js", "manifest.json")
 """What a bundle is loaded by: written when all the rest is there."""

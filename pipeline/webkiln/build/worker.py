@@ -23,7 +23,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.build.environment import DOWNLOADS, UMASK
 from webkiln.build.reads import recording
-from webkiln.errors import UserError
+from webkiln.errors import UserError, missing_package
 
 TELLING_SECONDS = 0.5
 
@@ -60,7 +60,10 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
         return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": printed.getvalue()}
     except MemoryError:
         return {"status": "user", "type": "ToolError", "text": "out of memory", "printed": printed.getvalue()}
-    except (Exception, SystemExit):  # noqa: BLE001  # whatever a stage raises must reach the parent
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a stage raises must reach the parent
+        missing = missing_package(error, f"the stage {Path(job['stage']).stem}") if isinstance(error, ImportError) else None
+        if missing is not None:
+            return {"status": "user", "type": "ToolError", "text": str(missing), "printed": printed.getvalue()}
         return {"status": "internal", "text": traceback.format_exc(), "printed": printed.getvalue()}
     return {"status": "done", "printed": printed.getvalue(), "reads": reads}
 

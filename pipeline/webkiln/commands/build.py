@@ -19,6 +19,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
 from webkiln.errors import RecipeError, SourceError
+from webkiln.foreign import refuse_foreign
 from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
@@ -143,12 +144,13 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
         source: Source = find_module(str(options.source), (Path.cwd(),), str(options.source))
         stem = str(options.source).rpartition(":")[2]
-    elif not options.source.is_file():
+    elif not options.source.exists():
         names = ", ".join(shipped())
         raise SourceError(
             f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}{similar(str(options.source), shipped())}"
         )
     else:
+        refuse_foreign(options.source, as_onnx=options.source.suffix == ".onnx")
         source, stem = PathSource(options.source.absolute()), options.source.stem
     if options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")

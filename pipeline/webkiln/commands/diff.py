@@ -28,7 +28,7 @@ Sets = dict[str, dict[str, Array]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument("--backend", help="whose errors; default: the bundle's first")
+    parser.add_argument("--backend", help="whose errors; default: the best that the bundle and the browser have, as its load does")
     parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
     parser.add_argument(
         "--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras or onnxruntime computes"
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     manifest = host.read_manifest(options.bundle)
     backends = tuple(manifest["backends"])
-    (backend,) = choose("backend", [options.backend or backends[0]], backends, str(options.bundle))
+    (backend,) = choose("backend", [options.backend or host.first_backend(manifest, options.browser)], backends, str(options.bundle))
     others = (*(name for name in backends if name != backend), REFERENCE)
     (against,) = choose("backend to compare with", [options.against], others, str(options.bundle))
     state = cache_folder() / "state" / canonical.digest(str(options.bundle.absolute()).encode())

@@ -18,7 +18,7 @@ from webkiln.ir.notation import size_from_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("bundle", type=Path, help="the folder of the bundle")
-    parser.add_argument("--backend", help="default: the bundle's first")
+    parser.add_argument("--backend", help="default: the best that the bundle and the browser have, as its load does")
     parser.add_argument("--variant", help="one variant of the wasm backend, instead of the best that the engine runs")
     parser.add_argument("--inputs", type=Path, required=True, metavar="NPZ", help="one array for each input, by name")
     parser.add_argument("--outputs", type=Path, required=True, metavar="NPZ", help="gets one array for each output, by name")
@@ -72,7 +72,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def run(args: argparse.Namespace) -> int:
     manifest: dict[str, Any] = host.read_manifest(args.bundle)
     backends = list(manifest["backends"])
-    backend = args.backend or backends[0]
+    backend = args.backend or host.first_backend(manifest, args.browser)
     if backend not in backends:
         raise RecipeError(f"{args.bundle} has no backend '{backend}'; it has {', '.join(backends)}")
     variants = [variant["name"] for variant in manifest["backends"][backend].get("variants", ())]

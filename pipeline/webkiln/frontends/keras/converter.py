@@ -25,6 +25,7 @@ from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.builder import GraphBuilder, StepFunction, Tensor
 from webkiln.ops.table import RULES
+from webkiln.plugins import failed_plugin
 
 CHANNELS_LAST = {2: OrderNC, 3: OrderNTC, 4: OrderNHWC, 5: OrderNDHWC}
 CHANNELS_FIRST = {**CHANNELS_LAST, 4: OrderNCHW, 5: OrderNCDHW}
@@ -237,7 +238,10 @@ class KerasConverter:
         elif facts.model is not None and (handler is None or not facts.traced):
             self._nested(layer, facts.model)
         elif handler is not None and handler is not LAYERS.get(facts.class_name):
-            handler(self, layer)
+            try:
+                handler(self, layer)
+            except Exception as error:
+                raise failed_plugin(error, f"{layer.path} ({facts.class_name})") from error
         else:
             try:
                 self._operation(layer) if handler is None else handler(self, layer)

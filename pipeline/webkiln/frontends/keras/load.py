@@ -9,7 +9,7 @@ from typing import Any
 
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
-from webkiln.frontends.keras.archive import open_source, reading
+from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import is_handled
@@ -34,7 +34,7 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
             structure, is_handled, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
         )
         if hopeless:
-            raise UnsupportedError(path.name, hopeless)
+            raise UnsupportedError(path.name, _with_nested(path, hopeless))
     model, blobs = read_model(path)
     unsupported = find_unsupported(model, is_handled)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
@@ -72,10 +72,31 @@ def load_with_keras(path: Path, *, trust_source: bool = False, unsupported: Sequ
         with tempfile.TemporaryDirectory() as folder:
             named = Path(folder) / ("model.keras" if zipfile.is_zipfile(path) else "model.h5")
             named.symlink_to(path.resolve())
-            return keras.saving.load_model(named, compile=False, safe_mode=not trust_source)
+            return keras.saving.load_model(named, custom_objects=_by_class(keras), compile=False, safe_mode=not trust_source)
     except Exception as error:
+        unknown = [item for item in _with_nested(path, ()) if item[1] == UNKNOWN]
+        if unknown:
+            raise UnsupportedError(path.name, unknown) from error
         older = "; a Lambda layer only loads on the Python version that wrote it" if trust_source else ""
         raise SourceError(f"{path.name}: Keras cannot load it: {first_sentence(error)}{older}") from error
+
+
+def _with_nested(path: Path, items: Sequence[Item]) -> list[Item]:
+    """The items, and the classes that only the config of another layer names."""
+    if (read := read_config(path)) is not None:
+        config = read[0]
+    else:
+        with open_source(path) as source:
+            config = source.config
+    with reading(path):
+        nested = list(_refused(config, sys.modules.get("keras")))
+    known = {where.rpartition("/")[2] for where, _, _ in items}
+    return [*items, *(item for item in dict.fromkeys(nested) if item[1] == UNKNOWN and item[0] not in known)]
+
+
+def _by_class(keras: Any) -> dict[str, Any]:
+    """What is registered, by the names of the classes alone, as files have them that were saved without registering."""
+    return {name.rpartition(">")[-1]: made for name, made in keras.saving.get_custom_objects().items()}
 
 
 def _foreign_classes(model: ModelFacts) -> Iterator[str]:
@@ -112,19 +133,23 @@ def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, st
             culprit = str(inner if class_name == "function" else class_name)
             what = UNKNOWN if culprit in where else f"{culprit} is not a computation of Keras and never imported"
             yield where, what, f"Pass --plugin FILE.py that registers {culprit!r}"
-            return
         layer = where
     for value in config.values():
         yield from _refused(value, keras, layer)
 
 
 def _is_known(config: Mapping[str, Any], keras: Any, *, is_layer: bool) -> bool:
-    registered = (config.get("registered_name"), config["class_name"], config["config"] if isinstance(config.get("config"), str) else None)
-    if any(isinstance(name, str) and keras.saving.get_registered_object(name) is not None for name in registered):
+    if config["class_name"] == "function":
+        name = config.get("config")
+    else:
+        name = config["class_name"] if config.get("module") is None else config.get("registered_name")
+    if keras is not None and isinstance(name, str) and name in {*keras.saving.get_custom_objects(), *_by_class(keras)}:
         return True
     module = config.get("module")
     if module is None:
-        return not is_layer or any(hasattr(place, config["class_name"]) for place in (keras.layers, keras.models, keras.ops))
+        places = (keras.layers, keras.models, keras.ops) if keras is not None else ()
+        own = not places or config["class_name"] == "Functional" or any(hasattr(place, config["class_name"]) for place in places)
+        return own or not is_layer
     root, *inner = str(module).split(".")
     package = next((part for part in inner if part != "src"), "")
     return root == "keras" and (config["class_name"] != "function" or package in FUNCTION_PACKAGES)

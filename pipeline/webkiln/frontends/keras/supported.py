@@ -6,6 +6,7 @@ from webkiln.errors import Item
 from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import parse_policy
+from webkiln.frontends.keras.registered import registered_handler
 
 Judge = Callable[[LayerFacts], bool]
 
@@ -69,8 +70,8 @@ UNTRACED: Mapping[str, str] = {
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
 
-SAYS_TRAINING = frozenset({"Resizing"})
-"""Layers that Keras itself calls with training=True, by which they mean nothing."""
+SAYS_TRAINING = frozenset({"Resizing", *(name for name, reason in UNTRACED.items() if reason == PREPROCESSING)})
+"""Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
@@ -90,7 +91,9 @@ def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
         if layer.own and layer.kind == "layer":
-            yield from ((where, what, hint) for what, hint in _modes(layer))
+            yield from (
+                (where, what, hint) for what, hint in _modes(layer, built_in=is_handled(layer) and registered_handler(layer) is None)
+            )
         parts = tuple(layer.parts.values())
         yield from _find(ModelFacts(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
         if is_handled(layer):
@@ -105,7 +108,8 @@ def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str
             yield where, *_reason(layer)
 
 
-def _modes(layer: LayerFacts) -> Iterator[tuple[str, str]]:
+def _modes(layer: LayerFacts, *, built_in: bool) -> Iterator[tuple[str, str]]:
+    """What the policy and the calls of a layer ask for; old files do not tell a user's classes, whose calls mean what they like, from Keras's."""
     name = str(layer.config.get("dtype") or "float32")
     try:
         policy = parse_policy(name)
@@ -117,7 +121,7 @@ def _modes(layer: LayerFacts) -> Iterator[tuple[str, str]]:
                 f"it is quantized to {policy.quantized} by quantize()",
                 "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits",
             )
-    if layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
+    if built_in and layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
         yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 
 

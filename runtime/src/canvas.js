@@ -1,0 +1,68 @@
+import { WebkilnError } from './main.js';
+
+/**
+ * @typedef {{ srcX?: number, srcY?: number, srcW?: number, srcH?: number }} SourceRect
+ * @typedef {{ dstX?: number, dstY?: number, dstW?: number, dstH?: number }} DestinationRect
+ * @typedef {HTMLImageElement | HTMLVideoElement | HTMLCanvasElement | OffscreenCanvas | ImageBitmap | ImageData | VideoFrame} Drawable
+ * @typedef {HTMLCanvasElement | OffscreenCanvas} Canvas
+ */
+
+const DRAWABLE = /^\[object (HTML(Image|Video|Canvas)Element|OffscreenCanvas|ImageBitmap|ImageData|VideoFrame)\]$/;
+
+/**
+ * @param {unknown} value
+ * @returns {value is Drawable}
+ */
+export const isDrawable = value => DRAWABLE.test(Object.prototype.toString.call(value));
+
+/**
+ * @param {number} width
+ * @param {number} height
+ * @returns {Canvas}
+ */
+export function makeCanvas(width, height) {
+  if (typeof document === 'undefined') return new OffscreenCanvas(width, height);
+  const canvas = document.createElement('canvas');
+  canvas.width = width;
+  canvas.height = height;
+  return canvas;
+}
+
+/**
+ * @param {Canvas} canvas
+ * @returns {CanvasRenderingContext2D}
+ */
+export function contextOf(canvas) {
+  const context = /** @type {any} */ (canvas).getContext('2d', { willReadFrequently: true });
+  if (!context) throw new WebkilnError('WrongOption', 'the canvas has another kind of context than 2d');
+  return context;
+}
+
+/**
+ * @param {Drawable} drawable
+ * @returns {[width: number, height: number]} of its own pixels, whatever the page shows
+ */
+export function extentOf(drawable) {
+  const { naturalWidth, videoWidth, displayWidth, width, naturalHeight, videoHeight, displayHeight, height } = /** @type {any} */ (drawable);
+  return [naturalWidth ?? videoWidth ?? displayWidth ?? width, naturalHeight ?? videoHeight ?? displayHeight ?? height];
+}
+
+/**
+ * Cuts the source rectangle out, scales it into the destination rectangle and gives the pixels from (0, 0) to its far corner.
+ * @param {Drawable} drawable
+ * @param {SourceRect & DestinationRect} options
+ * @param {ImageSmoothingQuality} [quality]
+ */
+export function pixelsOf(drawable, options, quality = 'low') {
+  const [width, height] = extentOf(drawable);
+  const { srcX = 0, srcY = 0, srcW = width, srcH = height, dstX = 0, dstY = 0 } = options;
+  const { dstW = srcW, dstH = srcH } = options;
+  // Cut first: scaling a part of a canvas blends in pixels from beside the part.
+  const part = makeCanvas(srcW, srcH);
+  if ('data' in drawable) contextOf(part).putImageData(drawable, -srcX, -srcY);
+  else contextOf(part).drawImage(drawable, srcX, srcY, srcW, srcH, 0, 0, srcW, srcH);
+  const context = contextOf(makeCanvas(dstX + dstW, dstY + dstH));
+  context.imageSmoothingQuality = quality;
+  context.drawImage(part, dstX, dstY, dstW, dstH);
+  return context.getImageData(0, 0, dstX + dstW, dstY + dstH);
+}

@@ -1,0 +1,227 @@
+"""Images as inputs: what a bundle makes of pictures in a page, against numpy on the same pixels."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from tests.frontends.onnx.models import model
+from tests.models.conftest import Model
+from tests.runtime.tampering import Site, serve
+from webkiln.backends import chromium
+from webkiln.build.engine import Engine
+from webkiln.recipe import read_recipe
+
+HEIGHT, WIDTH = 5, 7
+FLOAT, UINT8 = TensorProto.FLOAT, TensorProto.UINT8
+INPUTS: dict[str, tuple[int, list[int | str], str]] = {
+    "plain": (FLOAT, [1, 5, 7, 3], 'fit = "stretch"'),
+    "caffe": (FLOAT, [1, 5, 7, 3], 'color = "BGR"\nmean = [103.939, 116.779, 123.68]'),
+    "torch": (FLOAT, [1, 3, 5, 7], 'layout = "CHW"\nmean = [123.675, 116.28, 103.53]\nscale = [58.395, 57.12, 57.375]'),
+    "half": (FLOAT, [1, 5, 7, 3], "mean = 127.5\nscale = 127.5"),
+    "grey": (FLOAT, [5, 7, 1], 'color = "GREY"\nscale = 255'),
+    "bytes": (UINT8, [1, 5, 7, 4], 'color = "RGBA"'),
+    "crop": (FLOAT, ["N", 5, 7, 3], 'fit = "crop"'),
+    "open": (FLOAT, [1, "H", "W", 3], 'fit = "stretch"'),
+}
+
+
+def expected(name: str, pixels: np.ndarray) -> np.ndarray:
+    """What an input is for pixels [height, width, 4] of its size."""
+    rgb = pixels[..., :3].astype(np.float64)
+    match name:
+        case "caffe":
+            made = rgb[..., ::-1] - [103.939, 116.779, 123.68]
+        case "torch":
+            made = np.transpose((rgb / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225], (2, 0, 1))
+        case "half":
+            made = rgb / 127.5 - 1
+        case "grey":
+            made = rgb @ [[0.2126], [0.7152], [0.0722]] / 255
+        case "bytes":
+            made = pixels
+        case _:
+            made = rgb
+    return made.ravel()
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each input is an output, too."""
+    folder = tmp_path_factory.mktemp("images")
+    (folder / "net").mkdir()
+    nodes = [helper.make_node("Identity", [name], [f"{name}_out"]) for name in INPUTS]
+    shapes = [[helper.make_tensor_value_info(f"{name}{end}", t, s) for name, (t, s, _) in INPUTS.items()] for end in ("", "_out")]
+    onnx.save(model(nodes, *shapes), folder / "net" / "net.onnx")
+    images = "".join(f"[inputs.{name}]\n{text}\n" for name, (_, _, text) in INPUTS.items())
+    (folder / "net" / "recipe.toml").write_text(f'source = "net.onnx"\nbackends = ["js"]\n{images}')
+    with Engine(folder / ".webkiln") as engine:
+        return Model(engine, read_recipe(folder / "net" / "recipe.toml"), folder).bundle()
+
+
+PAGE = '<!doctype html><link rel="icon" href="data:,"><title>images</title>'
+PRELUDE = """
+const { load } = await import('/bundle/index.js');
+const pictureOf = (width, height) => new ImageData(Uint8ClampedArray.from({ length: width * height * 4 },
+  (_, at) => at % 4 === 3 ? 255 : (at * 73 + (at >> 3) * 31) % 256), width, height);
+const canvasOf = (data, canvas = Object.assign(document.createElement('canvas'), { width: data.width, height: data.height })) => {
+  canvas.getContext('2d').putImageData(data, 0, 0);
+  return canvas;
+};
+const imageOf = async data => {
+  const image = new Image(3, 3);
+  image.src = canvasOf(data).toDataURL();
+  await image.decode();
+  return image;
+};
+const videoOf = async data => {
+  const canvas = canvasOf(data), video = Object.assign(document.createElement('video'), { muted: true, srcObject: canvas.captureStream(30) });
+  const drawing = setInterval(() => canvasOf(data, canvas), 20);
+  await video.play();
+  clearInterval(drawing);
+  return video;
+};
+const sources = {
+  data: async data => data, canvas: async data => canvasOf(data), offscreen: async data => canvasOf(data, new OffscreenCanvas(data.width, data.height)),
+  bitmap: data => createImageBitmap(data), image: imageOf, video: videoOf,
+};
+const model = await load({ worker: false });
+const NAMES = model.manifest.inputs.map(({ name }) => name);
+const zeros = Object.fromEntries(model.manifest.inputs.map(({ name, dtype, shape }) =>
+  [name, new (dtype === 'uint8' ? Uint8Array : Float32Array)(shape.reduce((product, size) => product * (Number(size) || 1), 1))]));
+const all = async (names, value, options) => {
+  const outputs = await model.run({ ...zeros, ...Object.fromEntries(names.map(name => [name, value])) }, options);
+  return Object.fromEntries(names.map(name => [name, Array.from(outputs[`${name}_out`])]));
+};
+const sized = { placeholders: { N: 1, H: 1, W: 1 } };
+"""
+
+
+@pytest.fixture(scope="module")
+def evaluate(bundle: Path) -> Iterator[Any]:
+    def run(body: str) -> Any:
+        script = (
+            f"const done = arguments[arguments.length - 1]; (async () => {{ {PRELUDE} {body} }})()"
+            ".then(value => done({ value }), error => done({ code: error.code ?? null, message: String(error) }));"
+        )
+        answer = chromium.browser().execute_async_script(script)
+        return answer.get("value", answer)
+
+    with serve(Site(bundle, pages={"/empty": PAGE})) as site:
+        chromium.browser().get(site.url + "/empty")
+        yield run
+        chromium.browser().get("about:blank")
+
+
+def picture(width: int, height: int) -> np.ndarray:
+    """The pixels of `pictureOf`, [height, width, 4]."""
+    at = np.arange(width * height * 4)
+    return np.where(at % 4 == 3, 255, (at * 73 + (at >> 3) * 31) % 256).astype(np.uint8).reshape(height, width, 4)
+
+
+FIXED = [name for name in INPUTS if name != "open"]
+
+
+@pytest.mark.parametrize("source", ["data", "canvas", "offscreen", "bitmap", "image"])
+def test_pixels_of_the_right_size_are_exact(source: str, evaluate: Any) -> None:
+    got = evaluate(f"return all({json.dumps(FIXED)}, await sources.{source}(pictureOf(7, 5)), sized);")
+    for name in FIXED:
+        np.testing.assert_allclose(got[name], expected(name, picture(7, 5)), rtol=1e-6, atol=2e-6, err_msg=name)
+
+
+def test_frames_of_a_video(evaluate: Any) -> None:
+    """Codecs keep colours roughly: the frame is one colour."""
+    got = evaluate("""
+        const flat = new ImageData(Uint8ClampedArray.from({ length: 64 * 48 * 4 }, (_, at) => [200, 100, 50, 255][at % 4]), 64, 48);
+        return all(['plain'], await videoOf(flat), sized);
+    """)
+    np.testing.assert_allclose(np.reshape(got["plain"], (-1, 3)), np.tile([200, 100, 50], (35, 1)), atol=6)
+
+
+@pytest.mark.parametrize("source", ["data", "canvas", "bitmap", "image"])
+@pytest.mark.parametrize(("width", "height"), [(14, 10), (40, 33), (3, 2)])
+def test_other_sizes_are_scaled_by_the_browser(source: str, width: int, height: int, evaluate: Any) -> None:
+    """The same scaling by a canvas of the test's own, then numpy."""
+    got = evaluate(f"""
+        const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
+        Object.assign(canvas, {{ width: 7, height: 5 }});
+        context.imageSmoothingQuality = 'high';
+        context.drawImage(canvasOf(pictureOf({width}, {height})), 0, 0, 7, 5);
+        const names = NAMES.filter(name => !['crop', 'open'].includes(name));
+        return [Array.from(context.getImageData(0, 0, 7, 5).data), await all(names, await sources.{source}(pictureOf({width}, {height})), sized)];
+    """)
+    pixels = np.array(got[0], np.uint8).reshape(5, 7, 4)
+    for name, values in got[1].items():
+        np.testing.assert_allclose(values, expected(name, pixels), rtol=1e-6, atol=2e-6, err_msg=name)
+
+
+def test_scaling_keeps_places(evaluate: Any) -> None:
+    """A ramp stays a ramp: each pixel is what lies under its middle, to a quarter of a pixel (a step is 30 or 50 levels)."""
+    got = evaluate("""
+        const data = new ImageData(Uint8ClampedArray.from({ length: 70 * 50 * 4 }, (_, at) =>
+          [(at >> 2) % 70 * 3, Math.floor((at >> 2) / 70) * 5, 128, 255][at % 4]), 70, 50);
+        return all(['plain'], data, sized);
+    """)
+    values = np.reshape(got["plain"], (5, 7, 3))[1:-1, 1:-1]
+    rows, columns = np.mgrid[1:4, 1:6]
+    middles = np.stack([(columns * 10 + 4.5) * 3, (rows * 10 + 4.5) * 5, np.full_like(rows, 128)], axis=-1)
+    np.testing.assert_allclose(values, middles, atol=7.5)
+
+
+@pytest.mark.parametrize(("width", "height", "place"), [(11, 5, np.s_[:, 2:9]), (7, 9, np.s_[2:7, :]), (7, 5, np.s_[:, :])])
+def test_a_crop_is_the_middle(width: int, height: int, place: Any, evaluate: Any) -> None:
+    got = evaluate(f"return all(['crop'], canvasOf(pictureOf({width}, {height})), sized);")
+    np.testing.assert_array_equal(got["crop"], picture(width, height)[place][..., :3].ravel())
+
+
+def test_open_sizes_are_those_of_the_image_unless_they_are_set(evaluate: Any) -> None:
+    got = evaluate("return [await all(['open'], canvasOf(pictureOf(4, 9))), model.shapes.open_out];")
+    np.testing.assert_array_equal(got[0]["open"], picture(4, 9)[..., :3].ravel())
+    assert got[1] == [1, 9, 4, 3]
+    assert evaluate("await all(['open'], canvasOf(pictureOf(4, 9)), { placeholders: { H: 6, W: 5 } }); return model.shapes.open_out;") == [
+        1,
+        6,
+        5,
+        3,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "part"),
+    [
+        ("new Image()", "WrongLength", "input 'plain': the image has no pixels; wait until it has loaded"),
+        ("document.createElement('video')", "WrongLength", "wait until it has loaded"),
+        ("'picture.png'", "WrongDtype", "input 'plain': expected Float32Array or an array of numbers (float32), got 'picture.png'"),
+        ("document.body", "WrongDtype", "got HTMLBodyElement"),
+        ("pictureOf(7, 5).data", "WrongDtype", "got Uint8ClampedArray of 140"),
+    ],
+)
+def test_what_is_no_image(value: str, code: str, part: str, evaluate: Any) -> None:
+    got = evaluate(f"return all(['plain'], {value}, sized);")
+    assert got["code"] == code
+    assert part in got["message"]
+
+
+def test_an_image_of_another_origin(evaluate: Any) -> None:
+    with serve(Site(Path(__file__).parent)) as other:
+        url = other.url.replace("127.0.0.1", "localhost") + "/bundle/dot.png"
+        got = evaluate(f"""
+            const image = new Image();
+            image.src = {json.dumps(url)};
+            await image.decode();
+            return all(['plain'], image, sized);
+        """)
+    assert got["code"] == "Tainted", got
+    assert 'crossorigin="anonymous"' in got["message"]
+
+
+def test_only_bundles_with_image_inputs_carry_the_code(bundle: Path, tmp_path: Path) -> None:
+    from tests.runtime import fake_bundle
+
+    assert "drawImage" in (bundle / "runtime.js").read_text()
+    assert "drawImage" not in (fake_bundle.build(tmp_path) / "runtime.js").read_text()

@@ -1,0 +1,78 @@
+"""The command line where a package is missing: one error that says what to install, never a traceback."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.commands.conftest import Command
+from tests.frontends.onnx.models import classifier
+from webkiln.errors import RecipeError, ToolError
+from webkiln.recipe import find_module
+
+HERE = Path(__file__).resolve().parent
+PATHS = os.pathsep.join([str(HERE / "blocked"), str(HERE.parents[1] / "pipeline")])
+
+CASES = {
+    "onnx": ("onnx", ["build", "net.onnx", "-o", "out"], "pip install onnx"),
+    "inspect onnx": ("onnx", ["inspect", "net.onnx"], "pip install onnx"),
+    "h5": ("h5py", ["build", "good.h5", "-o", "out"], "pip install h5py"),
+    "keras": (
+        "keras",
+        ["build", "keras.applications:MobileNetV2", "-o", "out"],
+        "pip install keras tensorflow-cpu",
+    ),
+    "custom layer": ("keras", ["build", "good.keras", "-o", "out", "--plugin", "plugin.py"], "pip install keras tensorflow-cpu"),
+    "chromium": (
+        "selenium",
+        ["run", "BUNDLE", "--browser", "chromium", "--inputs", "in.npz", "--outputs", "out.npz"],
+        "pip install selenium",
+    ),
+    "summary": ("brotli", ["build", "good.keras", "-o", "out", "--backend", "js"], "pip install brotli"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_package_that_is_missing_is_named(case: str, webkiln: Command, sources: Path, bundle: Path, tmp_path: Path) -> None:
+    package, arguments, advice = CASES[case]
+    onnx.save(classifier(), tmp_path / "net.onnx")
+    np.savez(tmp_path / "in.npz", x=np.ones((1, 4), np.float32))
+    (tmp_path / "plugin.py").write_text("import keras\n")
+    for name in ("good.keras", "good.h5"):
+        (tmp_path / name).symlink_to(sources / name)
+    settings = {"PYTHONPATH": PATHS, "WEBKILN_TEST_BLOCKED": package, "WEBKILN_CACHE": str(tmp_path / "cache")}
+    done = webkiln(*[str(bundle) if text == "BUNDLE" else text for text in arguments], env=settings)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "please report" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert advice in done.stderr
+
+
+def test_a_module_of_a_package_that_is_not_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    with pytest.raises(ToolError, match=r"^net: keras is not installed: pip install keras tensorflow-cpu$"):
+        find_module("keras.applications:MobileNetV2", (tmp_path,), "net")
+    (tmp_path / "keras").mkdir()
+    (tmp_path / "keras" / "__init__.py").write_text("")
+    with pytest.raises(RecipeError, match=r"there is no module keras\.nonsense in"):
+        find_module("keras.nonsense:Net", (tmp_path,), "net")
+
+
+def test_without_a_compiler_the_bundle_has_no_wasm(webkiln: Command, sources: Path, tmp_path: Path) -> None:
+    """The programs of this Python and of Node alone are on PATH."""
+    import shutil
+    import sys
+
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, path in (("python3", sys.executable), ("node", shutil.which("node"))):
+        (programs / name).symlink_to(path or name)
+    settings = {"PATH": str(programs), "EMSDK": "", "WEBKILN_CACHE": str(tmp_path / "cache")}
+    done = webkiln("build", sources / "good.keras", "-o", "out", env=settings)
+    assert done.returncode == 0, done.stderr
+    assert "built without wasm" in done.stderr
+    assert (tmp_path / "out" / "js.js").is_file()
+    assert not (tmp_path / "out" / "wasm.js").exists()
