@@ -1,4 +1,4 @@
-"""facts.json -> graph.json and weights.json: the model's structure in the IR, and which blob fills which slot."""
+"""spec.json -> graph.json and weights.json: the model's structure in the IR, and which blob fills which slot."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_structure
-from webkiln.frontends.keras import facts
+from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import isolated
 from webkiln.ir.verify import verify
@@ -20,14 +20,14 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    data = canonical.read(inputs["facts.json"])
+    data = canonical.read(inputs["spec.json"])
     converter = KerasConverter(params.get("batch_size", 1), params.get("input_shapes"))
     with isolated(inputs.get("modules/")), defined_by(inputs.get("operators/")):
         if data["handled"]:
             import_files(inputs["plugins/"] / name for name in params["plugins"])
             if "module" in params:
                 import_module(params["module"])
-        graph = converter.convert(facts.from_json(data), name=params.get("name"))
+        graph = converter.convert(spec.from_json(data), name=params.get("name"))
         check_backends(graph, params.get("backends", ()))
         verify(graph, infer)
     write_structure(graph, converter.digests, outputs["graph.json"], outputs["weights.json"])

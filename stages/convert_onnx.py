@@ -1,4 +1,4 @@
-"""facts.json of an ONNX model -> graph.json and weights.json."""
+"""spec.json of an ONNX model -> graph.json and weights.json."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     converter = OnnxConverter(params["dims"], params["input_shapes"], params.get("values"))
     with isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
-        graph = converter.convert(from_json(canonical.read(inputs["facts.json"])), name=params["name"])
+        graph = converter.convert(from_json(canonical.read(inputs["spec.json"])), name=params["name"])
         check_backends(graph, params.get("backends", ()))
         verify(graph, infer)
     write_structure(graph, converter.digests, outputs["graph.json"], outputs["weights.json"])

@@ -1,4 +1,4 @@
-"""A Keras model file, or a function that returns a model and its weights -> facts.json and weight blobs.
+"""A Keras model file, or a function that returns a model and its weights -> spec.json and weight blobs.
 
 For a file, Keras itself is only imported for classes that are not its own.
 """
@@ -11,10 +11,10 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
 from webkiln.foreign import refuse_foreign
-from webkiln.frontends.keras.facts import to_json
 from webkiln.frontends.keras.load import load_model, read_memory
 from webkiln.frontends.keras.made import remake_model
 from webkiln.frontends.keras.plugins import handled_by_plugins, isolated
+from webkiln.frontends.keras.spec import to_json
 from webkiln.plugins import import_files
 
 DATA = ()
@@ -30,7 +30,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             refuse_foreign(inputs["source"], as_onnx=False)
             model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
         handled = handled_by_plugins(model)
-    canonical.write(outputs["facts.json"], {**to_json(model), "handled": handled})
+    canonical.write(outputs["spec.json"], {**to_json(model), "handled": handled})
     write_blobs(blobs, outputs["weights/"])
 
 

@@ -1,4 +1,4 @@
-"""An ONNX file -> facts.json and weight blobs. `external/` holds the files of its external data."""
+"""An ONNX file -> spec.json and weight blobs. `external/` holds the files of its external data."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     refuse_foreign(inputs["source"], as_onnx=True)
     model, blobs = read_model(inputs["source"], inputs.get("external/"))
-    canonical.write(outputs["facts.json"], to_json(model))
+    canonical.write(outputs["spec.json"], to_json(model))
     write_blobs(blobs, outputs["weights/"])
 
 

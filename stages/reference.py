@@ -25,13 +25,13 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         if "module" in params:
             import_files(plugins)
             model = remake_model(params, inputs["source"])
-            facts, _ = read_memory(model, params["function"])
+            spec, _ = read_memory(model, params["function"])
         else:
-            facts, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
+            spec, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
             model = load_with_keras(inputs["source"], trust_source=trust_source)
     stage.tell("computes Keras's outputs")
-    table = input_table(facts, params.get("batch_size", 1), params.get("input_shapes") or {}, params.get("sample_sizes") or {})
-    reference, layers = compute_reference(keras, model, facts, table)
+    table = input_table(spec, params.get("batch_size", 1), params.get("input_shapes") or {}, params.get("sample_sizes") or {})
+    reference, layers = compute_reference(keras, model, spec, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)
 

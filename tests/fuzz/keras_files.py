@@ -117,9 +117,9 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     """What a build does up to the printed program of js, without Keras; what the file's probe does comes first."""
     (path,) = folder.glob("net.*")
     phase("checking")
-    facts, blobs = parse_model(path)
+    spec, blobs = parse_model(path)
     phase("converting")
-    graph = optimised(KerasConverter().convert(facts, blobs))
+    graph = optimised(KerasConverter().convert(spec, blobs))
     phase("printing")
     write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
     phase("done")

@@ -68,14 +68,14 @@ class ModelGraph:
 
     def load(self) -> Action:
         if self.recipe.is_onnx:
-            return self._add("load", "", self._model(), ("facts.json", "weights/"), {}, program="load_onnx", source=self._source_name())
+            return self._add("load", "", self._model(), ("spec.json", "weights/"), {}, program="load_onnx", source=self._source_name())
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
         params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function()}
-        outputs = ("facts.json", "weights/")
+        outputs = ("spec.json", "weights/")
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
     def convert(self) -> Action:
-        inputs = {"facts.json": Product(self.load(), "facts.json"), **self._plugins(), **self._operators()}
+        inputs = {"spec.json": Product(self.load(), "spec.json"), **self._plugins(), **self._operators()}
         params = {"name": self.recipe.name, "plugins": self._plugin_names()}
         if self.recipe.operators:
             params["backends"] = list(self.recipe.backends)

@@ -35,8 +35,8 @@ from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Reci
 VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights", "force")
 STAGES = {
     "fetch": "get the source of each model",
-    "load": "read sources into canonical facts and weights",
-    "convert": "turn facts into graphs",
+    "load": "read sources into canonical specs and weights",
+    "convert": "turn specs into graphs",
     "optimize": "run the passes, one task each",
     "lower": "plan the programs of each backend",
     "generate": "write the code of each program",

@@ -80,13 +80,13 @@ class Count(L.Layer):
 def test_states_start_anew_for_each_set(stage, tmp_path):
     from webkiln.frontends.keras.framework import import_keras
     from webkiln.frontends.keras.handlers import is_handled
-    from webkiln.frontends.keras.memory import model_facts
+    from webkiln.frontends.keras.memory import describe_model
     from webkiln.frontends.keras.reference import compute_reference, input_table
 
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Count(name="y")(x))
-    facts, _ = model_facts(model, handled=is_handled)
-    arrays, _ = compute_reference(import_keras("a test"), model, facts, input_table(facts, 1, {}, {}))
+    spec, _ = describe_model(model, handled=is_handled)
+    arrays, _ = compute_reference(import_keras("a test"), model, spec, input_table(spec, 1, {}, {}))
     for name in SETS:
         given = arrays[f"{name}/in/x"]
         assert np.allclose(arrays[f"{name}/out/y"], given + given.sum())

@@ -247,9 +247,9 @@ def test_lambda_is_not_executed(tmp_path):
     assert "code (Lambda): a Lambda layer is Python code" in message
     assert "--trust-source" in message
     assert not Path(flag).exists()
-    facts, _ = load_model(tmp_path / "m.keras", trust_source=True)
+    spec, _ = load_model(tmp_path / "m.keras", trust_source=True)
     assert Path(flag).exists()
-    assert facts.layers[1].traced
+    assert spec.layers[1].traced
 
 
 def test_classes_and_functions_are_not_imported(good, tmp_path):
@@ -298,12 +298,12 @@ def test_plugin_defines_the_class(tmp_path):
     assert "triple (Triple): unknown class" in error_of(path, UnsupportedError)
     known = dict(keras.saving.get_custom_objects())
     try:
-        facts, blobs = load_model(path, [tmp_path / "plugin.py"])
+        spec, blobs = load_model(path, [tmp_path / "plugin.py"])
     finally:
         keras.saving.get_custom_objects().clear()
         keras.saving.get_custom_objects().update(known)
-    assert facts.layers[1].traced
-    assert KerasConverter().convert(facts, blobs).slots == {"triple/factor"}
+    assert spec.layers[1].traced
+    assert KerasConverter().convert(spec, blobs).slots == {"triple/factor"}
 
 
 def test_plugins_that_fail(good, tmp_path):

@@ -25,14 +25,12 @@ def test_recipe(stage, tmp_path, name):
     else:
         script = {"script.py": folder / recipe["source"]["script"]}
         stage("fetch").run(script, {"source": source}, {"kind": "export", "parameters": {}, "function": recipe["source"]["function"]})
-    facts, blobs = tmp_path / "facts.json", tmp_path / "weights"
+    spec, blobs = tmp_path / "spec.json", tmp_path / "weights"
     graph, weights = tmp_path / "graph.json", tmp_path / "weights.json"
     arrays = {role: tmp_path / role for role in ("reference.npz", "layers.npz")}
     options = {"plugins": plugins, "trust_source": False, "batch_size": recipe["batch_size"], "input_shapes": {}}
-    stage("load").run({"source": source, "plugins/": folder}, {"facts.json": facts, "weights/": blobs}, options)
-    stage("convert").run(
-        {"facts.json": facts, "plugins/": folder}, {"graph.json": graph, "weights.json": weights}, {"name": name, **options}
-    )
+    stage("load").run({"source": source, "plugins/": folder}, {"spec.json": spec, "weights/": blobs}, options)
+    stage("convert").run({"spec.json": spec, "plugins/": folder}, {"graph.json": graph, "weights.json": weights}, {"name": name, **options})
     stage("reference").run({"source": source, "plugins/": folder}, arrays, options)
     assert not KerasConverter.handlers
 

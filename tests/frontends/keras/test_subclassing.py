@@ -9,7 +9,7 @@ from keras import ops
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import is_handled
-from webkiln.frontends.keras.memory import model_facts
+from webkiln.frontends.keras.memory import describe_model
 from webkiln.frontends.keras.reference import compute_reference, input_table
 from webkiln.inputs import DISTRIBUTIONS, sample
 from webkiln.ops.evaluate import run_graph
@@ -22,9 +22,9 @@ def agree():
     """Convert a model in memory and compare its graph with Keras's own outputs on the reference's input sets, to 1e-5 or ten times Keras's noise."""
 
     def check(model, batch=3):
-        facts, blobs = model_facts(model, handled=is_handled, batch_size=batch)
-        graph = KerasConverter(batch_size=batch).convert(facts, blobs)
-        arrays, _ = compute_reference(keras, model, facts, input_table(facts, batch, {}, {}))
+        spec, blobs = describe_model(model, handled=is_handled, batch_size=batch)
+        graph = KerasConverter(batch_size=batch).convert(spec, blobs)
+        arrays, _ = compute_reference(keras, model, spec, input_table(spec, batch, {}, {}))
         for name in SETS:
             outputs, _ = run_graph(graph, {key: arrays[f"{name}/in/{key}"] for key in graph.inputs})
             for key, got in outputs.items():

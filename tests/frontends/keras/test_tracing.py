@@ -183,11 +183,11 @@ def test_literals_and_integer_tensors_are_structure(compare):
 def test_a_call_that_needs_the_batch_size(compare):
     model = model_of(layer_of(lambda layer, x: ops.reshape(x, (ops.shape(x)[0] * 2, 3))))
     compare(model, batch=3)
-    from webkiln.frontends.keras.memory import model_facts
+    from webkiln.frontends.keras.memory import describe_model
 
-    facts, _ = model_facts(model, handled=is_handled, batch_size=3)
+    spec, _ = describe_model(model, handled=is_handled, batch_size=3)
     with pytest.raises(ShapeError, match="traced for 3, not 1"):
-        KerasConverter(batch_size=1).convert(facts)
+        KerasConverter(batch_size=1).convert(spec)
 
 
 def test_masks_are_honoured(compare):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.arrays import Literal
-from webkiln.frontends.keras.facts import Call, Ref
+from webkiln.frontends.keras.spec import LayerCall, Ref
 
 DROPPED = frozenset({
     "name", "trainable", "build_config", "compile_config", "quantization_config", "registered_name", "module", "seed", "momentum",
@@ -70,19 +70,19 @@ def _policy(class_name: str, config: Mapping[str, Any]) -> str:
     return str(config["name"]) if "name" in config else class_name
 
 
-def read_calls(nodes: list[Any]) -> tuple[Call, ...]:
+def read_calls(nodes: list[Any]) -> tuple[LayerCall, ...]:
     """The calls of a layer, from Keras 3's {args, kwargs} or Keras 2's [[layer, node, tensor, kwargs], ...]."""
     return tuple(_read_call(node) for node in nodes)
 
 
-def _read_call(node: Any) -> Call:
+def _read_call(node: Any) -> LayerCall:
     if isinstance(node, Mapping):
-        return Call(tuple(_argument(arg) for arg in node["args"]), {key: _argument(value) for key, value in node["kwargs"].items()})
+        return LayerCall(tuple(_argument(arg) for arg in node["args"]), {key: _argument(value) for key, value in node["kwargs"].items()})
     if len(node) == 4 and isinstance(node[0], str):
         node = [node]
     refs = [Ref(*entry[:3]) for entry in node]
     kwargs = {key: _argument(value) for entry in node for key, value in (entry[3] if len(entry) > 3 else {}).items()}
-    return Call((refs[0],) if len(refs) == 1 else (refs,), kwargs)
+    return LayerCall((refs[0],) if len(refs) == 1 else (refs,), kwargs)
 
 
 def _argument(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""KerasConverter: facts of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
+"""KerasConverter: spec of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,6 @@ import numpy as np
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.keras import handlers as registry
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, WeightRef
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
@@ -18,6 +17,7 @@ from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
 from webkiln.frontends.keras.reader import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
@@ -35,7 +35,7 @@ class Frame:
     """A model while its layers run: the tensors known so far, and those that the layer which runs now has cast. `declared` is the dtype
     that Keras says a tensor has, where it is not the tensor's own; `owner` the traced layer whose inside this is."""
 
-    def __init__(self, model: ModelFacts, owner: Layer | None, inputs: Sequence[Tensor]) -> None:
+    def __init__(self, model: ModelSpec, owner: Layer | None, inputs: Sequence[Tensor]) -> None:
         self.owner = owner
         self.values: dict[Ref, Tensor] = dict(zip((ref for _, ref in model.inputs), inputs, strict=True))
         self.cast: dict[Ref, Tensor] = {}
@@ -69,16 +69,16 @@ class KerasConverter:
     register_handler = staticmethod(register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
-        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of facts (then `blobs` gives the slots' values, if any).
+        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of spec (then `blobs` gives the slots' values, if any).
 
         UnsupportedError lists every layer without a handler, before anything is converted.
         """
         if isinstance(source, str | Path):
             source, blobs = read_model(Path(source))
-        elif not isinstance(source, ModelFacts):
-            from webkiln.frontends.keras.memory import model_facts
+        elif not isinstance(source, ModelSpec):
+            from webkiln.frontends.keras.memory import describe_model
 
-            source, blobs = model_facts(source, batch_size=self.batch_size, handled=registry.is_handled)
+            source, blobs = describe_model(source, batch_size=self.batch_size, handled=registry.is_handled)
         unsupported = find_unsupported(source, registry.is_handled)
         if unsupported:
             raise UnsupportedError(source.name, unsupported)
@@ -131,13 +131,13 @@ class KerasConverter:
     def cast(self, tensor: Tensor, dtype: str) -> Tensor:
         return tensor if tensor.dtype == dtype else self.builder.op("Cast", [tensor], {"dtype": dtype}, tensor.order)
 
-    def apply(self, part: LayerFacts, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
+    def apply(self, part: LayerSpec, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Call a layer that another is made of; its outputs."""
         refs = tuple(Ref(f"input_{number}") for number, _ in enumerate(inputs))
         count = len(part.model.outputs) if part.model is not None else 1
         outputs = tuple((f"output_{number}", Ref(part.name, 0, number)) for number in range(count))
-        layer = replace(part, calls=(Call(refs),))
-        return self._run(ModelFacts(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)[0]
+        layer = replace(part, calls=(LayerCall(refs),))
+        return self._run(ModelSpec(scope, (layer,), tuple((ref.layer, ref) for ref in refs), outputs), f"{scope}/", inputs)[0]
 
     def scan(
         self, states: Sequence[Tensor], sequences: Sequence[Tensor], step: StepFunction, *, reverse: bool = False
@@ -178,8 +178,8 @@ class KerasConverter:
             raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
         return shapes
 
-    def _input(self, name: str, facts: LayerFacts) -> Tensor:
-        declared = facts.config.get("batch_shape")
+    def _input(self, name: str, spec: LayerSpec) -> Tensor:
+        declared = spec.config.get("batch_shape")
         if not isinstance(declared, list):
             raise SourceError(f"input {name}: the model does not say its shape; call the model once before it is saved")
         given = self._shapes.get(name)
@@ -194,10 +194,10 @@ class KerasConverter:
                 "as a number, or as a name where it is set at run time"
             )
         sizes = [placeholder(size) if isinstance(size, str) else size for size in shape]
-        return self.builder.input(name, _input_dtype(facts), sizes, self.order(len(shape)))
+        return self.builder.input(name, _input_dtype(spec), sizes, self.order(len(shape)))
 
     def _run(
-        self, model: ModelFacts, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None
+        self, model: ModelSpec, scope: str, inputs: Sequence[Tensor], owner: Layer | None = None
     ) -> tuple[list[Tensor], list[str]]:  # fmt: skip
         """The outputs, and the dtypes that Keras declares them to have."""
         if model.batch is not None and any(tensor.shape[:1] != (model.batch,) for tensor in inputs):
@@ -225,23 +225,23 @@ class KerasConverter:
         return outputs, [declared.get(ref, tensor.dtype) for (_, ref), tensor in zip(model.outputs, outputs, strict=True)]
 
     def _call(self, layer: Layer) -> None:
-        facts, before = layer.facts, self.builder.layer
+        spec, before = layer.spec, self.builder.layer
         owner = self._frames[-1].owner
-        self.builder.layer = owner.path if facts.kind == "operation" and owner is not None else layer.path
-        handler = registry.find_handler(facts)
+        self.builder.layer = owner.path if spec.kind == "operation" and owner is not None else layer.path
+        handler = registry.find_handler(spec)
         frame, work = self._frames[-1], self._work
-        if facts.kind == "layer":
-            self._work = work_dtype(facts)
-            frame.cast = self._cast_inputs(layer, integers=handler is not LAYERS.get(facts.class_name) or takes_integers(layer))
-        if facts.kind == "noise":
+        if spec.kind == "layer":
+            self._work = work_dtype(spec)
+            frame.cast = self._cast_inputs(layer, integers=handler is not LAYERS.get(spec.class_name) or takes_integers(layer))
+        if spec.kind == "noise":
             self.set_variable(Ref(layer.name), self._noise(layer))
-        elif facts.model is not None and (handler is None or not facts.traced):
-            self._nested(layer, facts.model)
-        elif handler is not None and handler is not LAYERS.get(facts.class_name):
+        elif spec.model is not None and (handler is None or not spec.traced):
+            self._nested(layer, spec.model)
+        elif handler is not None and handler is not LAYERS.get(spec.class_name):
             try:
                 handler(self, layer)
             except Exception as error:
-                raise failed_plugin(error, f"{layer.path} ({facts.class_name})") from error
+                raise failed_plugin(error, f"{layer.path} ({spec.class_name})") from error
         else:
             try:
                 self._operation(layer) if handler is None else handler(self, layer)
@@ -249,23 +249,23 @@ class KerasConverter:
                 raise
             except Exception as error:
                 what = f"{type(error).__name__}: {error}"
-                raise SourceError(f"{layer.path} ({facts.class_name}): its config is not one that Keras writes ({what})") from error
+                raise SourceError(f"{layer.path} ({spec.class_name}): its config is not one that Keras writes ({what})") from error
         for ref in self.get_output_tensor(layer):
             if not self.has_variable(ref):
                 raise SourceError(
-                    f"{layer.path} ({facts.class_name}): the model reads its output {ref.index}, which its handler does not set"
+                    f"{layer.path} ({spec.class_name}): the model reads its output {ref.index}, which its handler does not set"
                 )
-        if facts.own and facts.kind == "layer" and facts.model is None:
+        if spec.own and spec.kind == "layer" and spec.model is None:
             self._declare_outputs(layer)
         frame.cast, self._work, self.builder.layer = {}, work, before
 
     def _cast_inputs(self, layer: Layer, *, integers: bool) -> dict[Ref, Tensor]:
         """The inputs that Keras casts before a layer sees them: floating ones, and with `integers` false what its call promotes."""
-        facts = layer.facts
-        if facts.config.get("autocast") is False or (facts.model is not None and not facts.traced):
+        spec = layer.spec
+        if spec.config.get("autocast") is False or (spec.model is not None and not spec.traced):
             return {}
         args, kwargs = layer.arguments.args, layer.arguments.kwargs
-        data = set(Call((args[0] if args else kwargs.get("inputs", kwargs.get("sequences")),)).refs())
+        data = set(LayerCall((args[0] if args else kwargs.get("inputs", kwargs.get("sequences")),)).refs())
         found = {}
         for ref in layer.arguments.refs():
             tensor = self.get_variable(ref)
@@ -275,17 +275,17 @@ class KerasConverter:
 
     def _declare_outputs(self, layer: Layer) -> None:
         """Note what Keras declares the outputs of a layer of its own to be; what it computes may be an integer all the same."""
-        frame, facts = self._frames[-1], layer.facts
+        frame, spec = self._frames[-1], layer.spec
         refs = layer.arguments.refs()
         source = frame.values[refs[0]] if refs else None
         given = frame.declared.get(refs[0], source.dtype) if source is not None else "float32"
         for ref in self.get_output_tensor(layer):
-            frame.declared[ref] = declared_dtype(facts, given)
+            frame.declared[ref] = declared_dtype(spec, given)
             value = frame.values[ref]
-            if source is not None and facts.class_name in RESTORING:
-                cast = is_float(source.dtype) and facts.class_name not in UNCAST
-                value = self.cast(value, policy_of(facts).work if cast else source.dtype)
-            frame.values[ref] = self.cast(value, policy_of(facts).work) if is_float(value.dtype) else value
+            if source is not None and spec.class_name in RESTORING:
+                cast = is_float(source.dtype) and spec.class_name not in UNCAST
+                value = self.cast(value, policy_of(spec).work if cast else source.dtype)
+            frame.values[ref] = self.cast(value, policy_of(spec).work) if is_float(value.dtype) else value
 
     def _noise(self, layer: Layer) -> Tensor:
         """An input for the random numbers that a layer draws."""
@@ -299,18 +299,18 @@ class KerasConverter:
         distribution = Distribution(config["distribution"], tuple(sorted(config["parameters"].items())))
         return self.builder.input(layer.name, storable(config["dtype"]), shape, self.order(len(shape)), distribution)
 
-    def _nested(self, layer: Layer, model: ModelFacts) -> None:
+    def _nested(self, layer: Layer, model: ModelSpec) -> None:
         for slot, _ in model.states:
             weight = next(weight for weight in layer.weights.values() if weight.slot == slot)
             self.state(slot, self.convert_to_constant_variable(weight))
         args = layer.arguments.args
-        by_name = isinstance(args[0], dict) and not layer.facts.traced if args else False
+        by_name = isinstance(args[0], dict) and not layer.spec.traced if args else False
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
-        if not layer.facts.traced and (masks := layer.arguments.kwargs.get("mask")) is not None:
+        if not layer.spec.traced and (masks := layer.arguments.kwargs.get("mask")) is not None:
             model = under_masks(model, len(masks) if isinstance(masks, list) else 1)
         if len(refs) != len(model.inputs):
             raise layer.error(f"takes {len(model.inputs)} tensors, is called with {len(refs)}")
-        owner = layer if layer.facts.traced else None
+        owner = layer if layer.spec.traced else None
         tensors = [self.get_variable(ref) for ref in refs]
         if owner is None:
             dtypes = {start.name: _input_dtype(start) for start in model.layers if start.kind == "input"}
@@ -347,11 +347,11 @@ class KerasConverter:
         return value
 
 
-def _input_dtype(facts: LayerFacts) -> str:
-    return storable(str(facts.config.get("dtype") or "float32"))
+def _input_dtype(spec: LayerSpec) -> str:
+    return storable(str(spec.config.get("dtype") or "float32"))
 
 
-def _is_channels_first(model: ModelFacts) -> bool:
+def _is_channels_first(model: ModelSpec) -> bool:
     return any(
         layer.config.get("data_format") == "channels_first" or (layer.model is not None and _is_channels_first(layer.model))
         for layer in model.layers

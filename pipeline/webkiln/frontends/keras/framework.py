@@ -1,4 +1,4 @@
-"""Keras itself, imported only where facts alone do not do."""
+"""Keras itself, imported only where spec alone do not do."""
 
 import os
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
 from webkiln.frontends.arrays import Weight
-from webkiln.frontends.keras.facts import Call, LayerFacts
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec
 
 if TYPE_CHECKING:
     from webkiln.frontends.keras.converter import KerasConverter
@@ -23,43 +23,43 @@ class Layer:
     `path` is the name with those of the models around it, as messages and slots spell it.
     """
 
-    def __init__(self, path: str, facts: LayerFacts, call: int) -> None:
+    def __init__(self, path: str, spec: LayerSpec, call: int) -> None:
         self.path = path
-        self.facts = facts
+        self.spec = spec
         self.call = call
 
     @property
     def name(self) -> str:
-        return self.facts.name
+        return self.spec.name
 
     @property
     def class_name(self) -> str:
-        return self.facts.class_name
+        return self.spec.class_name
 
     @property
     def config(self) -> Mapping[str, Any]:
-        return self.facts.config
+        return self.spec.config
 
     @property
     def weights(self) -> Mapping[str, Weight]:
-        return self.facts.weights
+        return self.spec.weights
 
     @property
-    def arguments(self) -> Call:
+    def arguments(self) -> LayerCall:
         """The arguments of this call; tensors are references that `get_variable` takes."""
-        return self.facts.calls[self.call]
+        return self.spec.calls[self.call]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        facts = self.facts
-        if name in facts.weights:
-            return facts.weights[name]
-        if name in facts.config:
-            return facts.config[name]
+        spec = self.spec
+        if name in spec.weights:
+            return spec.weights[name]
+        if name in spec.config:
+            return spec.config[name]
         raise LayerAttributeError(
-            f"{self.path} ({facts.class_name}) has no weight or config value {name!r}; "
-            f"weights: {', '.join(facts.weights) or 'none'}; config: {', '.join(facts.config) or 'none'}"
+            f"{self.path} ({spec.class_name}) has no weight or config value {name!r}; "
+            f"weights: {', '.join(spec.weights) or 'none'}; config: {', '.join(spec.config) or 'none'}"
         )
 
     def weight(self, name: str) -> Weight:

@@ -10,10 +10,10 @@ from typing import Any
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.keras.archive import open_source, read_config, reading
-from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import is_handled
 from webkiln.frontends.keras.reader import read_model, read_structure
+from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, find_unsupported, may_be_traced
 from webkiln.plugins import import_files
 
@@ -21,8 +21,8 @@ FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularize
 """Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
 
 
-def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelFacts, Blobs]:
-    """The facts and weight blobs of a model file.
+def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelSpec, Blobs]:
+    """The spec and weight blobs of a model file.
 
     `plugins` are Python files of the user that register Keras classes or handlers. Without `trust_source` no class, function or bytecode
     that the file names is executed unless a plugin registered it; UnsupportedError lists them.
@@ -42,15 +42,15 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
 
 
-def read_memory(model: Any, name: str) -> tuple[ModelFacts, Blobs]:
-    """The facts and weight blobs of a model in memory, which messages call `name`."""
-    from webkiln.frontends.keras.memory import model_facts
+def read_memory(model: Any, name: str) -> tuple[ModelSpec, Blobs]:
+    """The spec and weight blobs of a model in memory, which messages call `name`."""
+    from webkiln.frontends.keras.memory import describe_model
 
-    facts, blobs = model_facts(model, handled=is_handled)
-    unsupported = find_unsupported(facts, is_handled)
+    spec, blobs = describe_model(model, handled=is_handled)
+    unsupported = find_unsupported(spec, is_handled)
     if unsupported:
         raise UnsupportedError(name, unsupported)
-    return facts, blobs
+    return spec, blobs
 
 
 def load_with_keras(path: Path, *, trust_source: bool = False, unsupported: Sequence[Item] = ()) -> Any:
@@ -99,7 +99,7 @@ def _by_class(keras: Any) -> dict[str, Any]:
     return {name.rpartition(">")[-1]: made for name, made in keras.saving.get_custom_objects().items()}
 
 
-def _foreign_classes(model: ModelFacts) -> Iterator[str]:
+def _foreign_classes(model: ModelSpec) -> Iterator[str]:
     for layer in model.layers:
         if not layer.own:
             yield layer.class_name

@@ -7,8 +7,8 @@ Sequential models, models of Keras 2, and layers behind a model inside a model l
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.parts import RECURRENT
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 
 RECURRENT_LAYERS = RECURRENT | {"RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
 TAKES = RECURRENT_LAYERS | {"Bidirectional", "TimeDistributed", "Softmax", "GlobalAveragePooling1D"}
@@ -21,7 +21,7 @@ KEEPS = frozenset({
 })  # fmt: skip
 
 
-def under_masks(model: ModelFacts, count: int) -> ModelFacts:
+def under_masks(model: ModelSpec, count: int) -> ModelSpec:
     """A model that takes masks of its first `count` inputs as further inputs."""
     names = tuple(f"{name}_mask" for name, _ in model.inputs[:count])
     known = {ref: Ref(name) for name, (_, ref) in zip(names, model.inputs, strict=False)}
@@ -29,7 +29,7 @@ def under_masks(model: ModelFacts, count: int) -> ModelFacts:
     return replace(model, layers=tuple(layers), inputs=(*model.inputs, *((name, Ref(name)) for name in names)))
 
 
-def with_masks(layers: Iterable[LayerFacts], *, old: bool = False) -> list[LayerFacts]:
+def with_masks(layers: Iterable[LayerSpec], *, old: bool = False) -> list[LayerSpec]:
     """The layers, given in an order in which they can run, with masks among the arguments wherever they are not yet, and with the operations
     that make these masks.
 
@@ -38,14 +38,14 @@ def with_masks(layers: Iterable[LayerFacts], *, old: bool = False) -> list[Layer
     return _masked(layers, {}, old=old)[0]
 
 
-def _masked(layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref], *, old: bool) -> tuple[list[LayerFacts], dict[Ref, Ref]]:
+def _masked(layers: Iterable[LayerSpec], known_masks: Mapping[Ref, Ref], *, old: bool) -> tuple[list[LayerSpec], dict[Ref, Ref]]:
     """The layers, and the mask of each tensor that has one; operations whose masks nothing takes are left out."""
     masks: dict[Ref, Ref] = dict(known_masks)
-    result: list[LayerFacts] = []
+    result: list[LayerSpec] = []
     made: set[str] = set()
 
     def operation(class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
-        result.append(LayerFacts(name, class_name, config, kind="operation", calls=(Call(args),)))
+        result.append(LayerSpec(name, class_name, config, kind="operation", calls=(LayerCall(args),)))
         made.add(name)
         return Ref(name)
 
@@ -82,7 +82,7 @@ def _masked(layers: Iterable[LayerFacts], known_masks: Mapping[Ref, Ref], *, old
     return _needed(result, made), masks
 
 
-def _needed(layers: list[LayerFacts], made: set[str]) -> list[LayerFacts]:
+def _needed(layers: list[LayerSpec], made: set[str]) -> list[LayerSpec]:
     read: set[str] = set()
     kept = []
     for layer in reversed(layers):
@@ -92,7 +92,7 @@ def _needed(layers: list[LayerFacts], made: set[str]) -> list[LayerFacts]:
     return kept[::-1]
 
 
-def _passes_on(layer: LayerFacts, *, old: bool) -> bool:
+def _passes_on(layer: LayerSpec, *, old: bool) -> bool:
     """Whether the output of a model inside, or of a wrapped layer, has the mask of its input."""
     if layer.class_name == "SpectralNormalization":
         return any(part.class_name in KEEPS for part in layer.parts.values())
@@ -103,7 +103,7 @@ def _passes_on(layer: LayerFacts, *, old: bool) -> bool:
     return masks.get(end) == start
 
 
-def _returns_sequences(layer: LayerFacts) -> bool:
+def _returns_sequences(layer: LayerSpec) -> bool:
     if layer.class_name == "Bidirectional":
         return any(part.config.get("return_sequences", False) for part in layer.parts.values())
     return layer.class_name in RECURRENT_LAYERS and bool(layer.config.get("return_sequences"))

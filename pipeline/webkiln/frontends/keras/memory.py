@@ -12,18 +12,18 @@ from keras.src.models.functional import Functional, make_node_key
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import add_blob, weight_names
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import trace_layer
 from webkiln.ir.types import DTYPES
 
-Handled = Callable[[LayerFacts], bool]
+Handled = Callable[[LayerSpec], bool]
 
 
-def model_facts(model: Any, *, handled: Handled, batch_size: int = 1) -> tuple[ModelFacts, Blobs]:
-    """The facts of a built `keras.Model`, and its weights by digest.
+def describe_model(model: Any, *, handled: Handled, batch_size: int = 1) -> tuple[ModelSpec, Blobs]:
+    """The spec of a built `keras.Model`, and its weights by digest.
 
     `handled` says which layers have a handler; `batch_size` is what a layer is traced with whose call fails for an open batch size.
     UnsupportedError lists all layers that can be neither handled nor traced.
@@ -31,14 +31,14 @@ def model_facts(model: Any, *, handled: Handled, batch_size: int = 1) -> tuple[M
     if not isinstance(model, keras.Model):
         raise SourceError(f"expected a keras.Model or the path of a .keras or .h5 file, got {type(model).__name__}")
     walker = Walker(handled, batch_size)
-    facts = walker.top(model)
+    spec = walker.top(model)
     if walker.unsupported:
         raise UnsupportedError(model.name, walker.unsupported)
-    return facts, walker.blobs
+    return spec, walker.blobs
 
 
 class Walker:
-    """Collects facts, blobs and what cannot be traced, over a model and the models and layers in it."""
+    """Collects spec, blobs and what cannot be traced, over a model and the models and layers in it."""
 
     def __init__(self, handled: Handled, batch_size: int) -> None:
         self.handled = handled
@@ -50,7 +50,7 @@ class Walker:
         self._paths: dict[int, str] = {}
         self._noises: dict[str, tuple[str, int]] = {}
 
-    def top(self, model: Any) -> ModelFacts:
+    def top(self, model: Any) -> ModelSpec:
         self.register(model, "")
         if _graph_of(model) is not None:
             return self.model(model, "")
@@ -60,18 +60,18 @@ class Walker:
         inputs = _opaque_inputs(model)
         tensors = [keras.KerasTensor(shape, dtype) for _, shape, dtype in inputs]
         layers = [
-            LayerFacts(name, "InputLayer", {"batch_shape": list(shape), "dtype": dtype}, kind="input")
+            LayerSpec(name, "InputLayer", {"batch_shape": list(shape), "dtype": dtype}, kind="input")
             for name, shape, dtype in inputs
         ]  # fmt: skip
         refs = [Ref(name) for name, _, _ in inputs]
-        layer = self.layer(model, model.name, [Call(tuple(refs))], [(tuple(tensors), {})])
+        layer = self.layer(model, model.name, [LayerCall(tuple(refs))], [(tuple(tensors), {})])
         count = len(layer.model.outputs) if layer.model is not None else 1
         outputs = [(f"output_{index}" if count > 1 else "output", Ref(model.name, 0, index)) for index in range(count)]
         named = tuple((name, ref) for (name, _, _), ref in zip(inputs, refs, strict=True))
-        return ModelFacts(model.name, (*layers, layer), named, tuple(outputs))
+        return ModelSpec(model.name, (*layers, layer), named, tuple(outputs))
 
-    def model(self, model: Any, scope: str) -> ModelFacts:
-        """The facts of a Functional or Sequential model."""
+    def model(self, model: Any, scope: str) -> ModelSpec:
+        """The spec of a Functional or Sequential model."""
         graph = _graph_of(model)
         calls = {
             id(operation): [i for i in range(len(operation._inbound_nodes)) if make_node_key(operation, i) in graph._nodes]
@@ -86,40 +86,40 @@ class Walker:
         for operation in graph.operations:
             nodes = [operation._inbound_nodes[index] for index in calls[id(operation)]]
             if isinstance(operation, keras.layers.InputLayer):
-                layers.append(LayerFacts(operation.name, "InputLayer", _config(operation), kind="input"))
+                layers.append(LayerSpec(operation.name, "InputLayer", _config(operation), kind="input"))
                 continue
             arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
-            converted = [Call(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
+            converted = [LayerCall(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
             layers.append(self.layer(operation, scope + operation.name, converted, arguments))
         outputs = configs.named_refs(_structure(graph._outputs_struct, ref))
         inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
-        return ModelFacts(model.name, tuple(with_masks(layers)), tuple(inputs), tuple(outputs))
+        return ModelSpec(model.name, tuple(with_masks(layers)), tuple(inputs), tuple(outputs))
 
-    def layer(self, layer: Any, path: str, calls: list[Call], arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> LayerFacts:
-        """The facts of a layer or operation; `arguments` are those of its calls, as Keras has them."""
+    def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> LayerSpec:
+        """The spec of a layer or operation; `arguments` are those of its calls, as Keras has them."""
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
         name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__
         policy = {} if kind == "operation" else _policy(layer, own=own)
-        facts = LayerFacts(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
+        spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
-            return replace(facts, config=_config(layer))
-        if self.handled(facts):
+            return replace(spec, config=_config(layer))
+        if self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
-            return replace(facts, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
+            return replace(spec, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
         if _graph_of(layer) is not None:
-            return replace(facts, model=self.model(layer, f"{path}/"))
+            return replace(spec, model=self.model(layer, f"{path}/"))
         try:
             model, weights = trace_layer(self, layer, path, arguments)
         except UnsupportedError as error:
             self.unsupported += error.items
-            return facts
-        return replace(facts, model=model, weights=weights, traced=True)
+            return spec
+        return replace(spec, model=model, weights=weights, traced=True)
 
-    def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerFacts]:
+    def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerSpec]:
         """The layers that one of Keras's own is made of, called as it would call them."""
         given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [(step_arguments(layer, args), {}) for args, _ in arguments[:1]]
-        calls = [Call(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
+        calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
         entries = part_layers(type(layer).__name__, layer)
         parts = {place: self.layer(part, f"{path}/{self.name_of(part)}", calls, given) for place, part in entries}
         sizes = {place: cell_sizes(part) for place, part in entries if place == "cell"}
@@ -137,7 +137,7 @@ class Walker:
             for variable in own:
                 self._weights[id(variable)] = self._weight(f"{place}/{names[id(variable)]}", variable, owner)
 
-    def noise(self, layer: Any, draw: int, config: Mapping[str, Any]) -> LayerFacts:
+    def noise(self, layer: Any, draw: int, config: Mapping[str, Any]) -> LayerSpec:
         """What a call of a layer draws as its random numbers number `draw`, by the name of the input that has them."""
         path = self._paths[id(layer)]
         stem = f"{path.rpartition('/')[2]}_noise"
@@ -145,7 +145,7 @@ class Walker:
         while self._noises.setdefault(name, (path, draw)) != (path, draw):
             count += 1
             name = f"{stem}_{count}"
-        return LayerFacts(name, "Noise", {**config, "layer": path, "draw": draw}, kind="noise", calls=(Call(),))
+        return LayerSpec(name, "Noise", {**config, "layer": path, "draw": draw}, kind="noise", calls=(LayerCall(),))
 
     def name_of(self, layer: Any) -> str:
         return self._names.get(id(layer), str(layer.name))

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from webkiln.frontends.keras.facts import ModelFacts
 from webkiln.frontends.keras.registered import REGISTERED, registered_handler
+from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.ops.operator import DEFINED
 from webkiln.plugins import PREFIX
 
@@ -55,7 +55,7 @@ def _replace_all(handlers: dict[Any, Any], modules: dict[str, ModuleType], class
         keras.saving.get_custom_objects().update(classes)
 
 
-def handled_by_plugins(model: ModelFacts, scope: str = "") -> list[str]:
+def handled_by_plugins(model: ModelSpec, scope: str = "") -> list[str]:
     """The layers that a plugin's handler converts: with none, converting needs no plugin."""
     found = []
     for layer in model.layers:

@@ -7,8 +7,8 @@ promote them to floats while some compute in integers. https://keras.io/api/mixe
 import re
 from dataclasses import dataclass
 
-from webkiln.frontends.keras.facts import LayerFacts
 from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.spec import LayerSpec
 from webkiln.ir.types import DTYPES, is_float
 
 HALVES = frozenset({"float16", "bfloat16"})
@@ -47,7 +47,7 @@ class Policy:
     quantized: str = ""
 
 
-def policy_of(layer: LayerFacts) -> Policy:
+def policy_of(layer: LayerSpec) -> Policy:
     return parse_policy(str(layer.config.get("dtype") or "float32"))
 
 
@@ -79,13 +79,13 @@ def takes_integers(layer: Layer) -> bool:
     return layer.class_name in INTEGERS
 
 
-def work_dtype(layer: LayerFacts) -> str:
+def work_dtype(layer: LayerSpec) -> str:
     """What a layer computes in."""
     work = policy_of(layer).work
     return "float32" if layer.own and layer.class_name in STABLE and work == "float16" else work
 
 
-def declared_dtype(layer: LayerFacts, given: str) -> str:
+def declared_dtype(layer: LayerSpec, given: str) -> str:
     """What a layer of Keras's own says its output is, where its first input is said to be `given`."""
     declared = policy_of(layer).declared
     return given if layer.class_name in SHAPING and not is_float(storable(given)) else declared

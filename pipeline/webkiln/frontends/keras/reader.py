@@ -1,4 +1,4 @@
-"""Reads a model file into facts and weight blobs, without importing Keras."""
+"""Reads a model file into spec and weight blobs, without importing Keras."""
 
 import io
 import re
@@ -15,9 +15,9 @@ from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import ModelFile, member, open_source, read_array, read_config, reading
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.ir.types import Array
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
@@ -44,15 +44,15 @@ MAX_LAYERS = 20_000
 """Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
 
 
-def parse_model(path: Path) -> tuple[ModelFacts, Blobs]:
+def parse_model(path: Path) -> tuple[ModelSpec, Blobs]:
     """What `read_model` gives, from a file that the HDF5 library is known to survive."""
     with open_source(path) as source, reading(path):
         reader = _Reader(source)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
 
 
-def read_structure(path: Path) -> ModelFacts | None:
-    """The facts of a `.keras` file without its weights, which may be large; None for other files, which have to be probed first."""
+def read_structure(path: Path) -> ModelSpec | None:
+    """The spec of a `.keras` file without its weights, which may be large; None for other files, which have to be probed first."""
     found = read_config(path)
     if found is None:
         return None
@@ -61,8 +61,8 @@ def read_structure(path: Path) -> ModelFacts | None:
         return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
 
 
-def read_model(path: Path) -> tuple[ModelFacts, Blobs]:
-    """The facts of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
+def read_model(path: Path) -> tuple[ModelSpec, Blobs]:
+    """The spec of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
     from webkiln.frontends.keras.probe import check_readable
 
     if path.is_file():
@@ -90,7 +90,7 @@ class _Reader:
         self.blobs: Blobs = {}
         self.count = 0
 
-    def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelFacts:
+    def model(self, data: Mapping[str, Any], weights: h5py.Group, scope: str, depth: int) -> ModelSpec:
         config = data["config"]
         if depth > MAX_DEPTH:
             raise SourceError(f"{self.source.path}: models nested more than {MAX_DEPTH} deep; refused")
@@ -110,9 +110,9 @@ class _Reader:
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
         layers = with_masks(layers, old=old)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
-        return ModelFacts(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
+        return ModelSpec(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
 
-    def _check_refs(self, model: str, layers: list[LayerFacts], ends: list[Ref]) -> None:
+    def _check_refs(self, model: str, layers: list[LayerSpec], ends: list[Ref]) -> None:
         calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
         for ref in [ref for layer in layers for call in layer.calls for ref in call.refs()] + ends:
             counted = type(ref.call) is int and type(ref.index) is int and ref.call >= 0 and 0 <= ref.index < MAX_OUTPUTS
@@ -120,10 +120,10 @@ class _Reader:
                 where = f"output {ref.index} of call {ref.call} of {ref.layer!r}"
                 raise SourceError(f"{self.source.path}: model {model} reads {where}, which is not in it; save it again with model.save()")
 
-    def _opaque(self, data: Mapping[str, Any]) -> ModelFacts:
+    def _opaque(self, data: Mapping[str, Any]) -> ModelSpec:
         name = str(data["config"].get("name", "model"))
-        layer = LayerFacts(name, str(data["class_name"]), {}, own=False)
-        return ModelFacts(name, (layer,), (), ((name, Ref(name)),))
+        layer = LayerSpec(name, str(data["class_name"]), {}, own=False)
+        return ModelSpec(name, (layer,), (), ((name, Ref(name)),))
 
     def _groups(self, entries: list[Any], weights: h5py.Group, *, inputs_counted: bool) -> list[tuple[h5py.Group, str] | None]:
         if not self.source.paths:
@@ -140,14 +140,14 @@ class _Reader:
             groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
         return groups
 
-    def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerFacts:
+    def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerSpec:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
         name, class_name = str(_name(entry)), str(entry["class_name"])
         path = f"{scope}{name}"
         own = configs.is_own(entry)
-        facts = LayerFacts(
+        spec = LayerSpec(
             name=name,
             class_name=class_name,
             config=configs.clean(entry["config"], version=self.source.version),
@@ -155,51 +155,51 @@ class _Reader:
             own=own,
             calls=configs.read_calls(entry.get("inbound_nodes", [])),
         )
-        if group is None or facts.kind != "layer":
-            return facts
+        if group is None or spec.kind != "layer":
+            return spec
         inside = self._container_group(*group)
         if own and class_name in CONTAINERS:
-            return replace(facts, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
-        parts = self._parts(path, facts, entry, group, depth) if own else {}
-        weights = self._weights(path, facts, *group) if self.source.paths or not parts else ()
-        return replace(facts, weights=dict(weights), parts=parts)
+            return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
+        parts = self._parts(path, spec, entry, group, depth) if own else {}
+        weights = self._weights(path, spec, *group) if self.source.paths or not parts else ()
+        return replace(spec, weights=dict(weights), parts=parts)
 
     def _parts(
-        self, path: str, facts: LayerFacts, entry: Mapping[str, Any], group: tuple[h5py.Group, str], depth: int
-    ) -> dict[str, LayerFacts]:  # fmt: skip
+        self, path: str, spec: LayerSpec, entry: Mapping[str, Any], group: tuple[h5py.Group, str], depth: int
+    ) -> dict[str, LayerSpec]:  # fmt: skip
         if depth > MAX_DEPTH:
             raise SourceError(f"{self.source.path}: layers nested more than {MAX_DEPTH} deep; refused")
         parent, stored = group
         try:
-            entries = part_entries(facts.class_name, entry["config"])
+            entries = part_entries(spec.class_name, entry["config"])
             return {place: self._layer(part, (parent, f"{stored}/{place}"), f"{path}/", depth + 1) for place, part in entries}
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceError(
-                f"{self.source.path}: {path} ({facts.class_name}): its config is not one that Keras writes ({error!r})"
+                f"{self.source.path}: {path} ({spec.class_name}): its config is not one that Keras writes ({error!r})"
             ) from error
 
     def _container_group(self, parent: h5py.Group, name: str) -> h5py.Group:
         node = member(self.source.path, parent, name) if self.source.paths else parent
         return node if isinstance(node, h5py.Group) else parent
 
-    def _weights(self, path: str, facts: LayerFacts, parent: h5py.Group, name: str) -> Iterable[tuple[str, Weight]]:
-        found = self._arrays_by_path(path, facts, parent, name) if self.source.paths else self._arrays_by_name(path, facts, parent)
+    def _weights(self, path: str, spec: LayerSpec, parent: h5py.Group, name: str) -> Iterable[tuple[str, Weight]]:
+        found = self._arrays_by_path(path, spec, parent, name) if self.source.paths else self._arrays_by_name(path, spec, parent)
         for weight, array in found:
             yield weight, Weight(f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape)
 
-    def _arrays_by_path(self, path: str, facts: LayerFacts, parent: h5py.Group, group: str) -> Iterable[tuple[str, Array]]:
+    def _arrays_by_path(self, path: str, spec: LayerSpec, parent: h5py.Group, group: str) -> Iterable[tuple[str, Array]]:
         store = member(self.source.path, parent, f"{group}/vars")
         if not isinstance(store, h5py.Group):
             return
-        saved_as = store.attrs.get("name", facts.name)
-        if saved_as != facts.name:
+        saved_as = store.attrs.get("name", spec.name)
+        if saved_as != spec.name:
             raise SourceError(f"{self.source.path}: the weights at {store.name} are of layer {saved_as!r}, expected {path!r}")
-        names = weight_names(facts.class_name, facts.config) if facts.own else ()
+        names = weight_names(spec.class_name, spec.config) if spec.own else ()
         for index in range(len(store)):
             name = names[index] if index < len(names) else f"var{index}"
-            yield name, read_array(self.source.path, f"{path} ({facts.class_name}) {name}", member(self.source.path, store, str(index)))
+            yield name, read_array(self.source.path, f"{path} ({spec.class_name}) {name}", member(self.source.path, store, str(index)))
 
-    def _arrays_by_name(self, path: str, facts: LayerFacts, weights: h5py.Group) -> Iterable[tuple[str, Array]]:
+    def _arrays_by_name(self, path: str, spec: LayerSpec, weights: h5py.Group) -> Iterable[tuple[str, Array]]:
         outer = path.partition("/")[0]
         group = member(self.source.path, weights, outer)
         if not isinstance(group, h5py.Group):
@@ -207,16 +207,16 @@ class _Reader:
         names = [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in group.attrs.get("weight_names", ())]
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
-        if facts.class_name.endswith("Cell") and not any(shared for shared, _ in common.values()):
+        if spec.class_name.endswith("Cell") and not any(shared for shared, _ in common.values()):
             above = path.rpartition("/")[0]
             common = {name: _common_end(owner, above) for name, (owner, _, _) in owners.items()}
         best = max(common.values(), default=(0, 0))
-        alone = outer == path or (best[0] == 0 and bool(weight_names(facts.class_name, facts.config)))
+        alone = outer == path or (best[0] == 0 and bool(weight_names(spec.class_name, spec.config)))
         chosen = names if alone else [name for name in names if common[name] == best and best[0] > 0]
         if len({owners[name][2] for name in chosen}) != len(chosen):
             raise SourceError(f"{self.source.path}: the weights of {path} cannot be told apart: {', '.join(chosen)}; save it as .keras")
         for name in chosen:
-            where = f"{path} ({facts.class_name}) {owners[name][2]}"
+            where = f"{path} ({spec.class_name}) {owners[name][2]}"
             yield owners[name][2], read_array(self.source.path, where, member(self.source.path, group, name))
 
 
@@ -243,7 +243,7 @@ def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]],
     return layers, [(names[0], Ref(names[0]))], [(names[-1], Ref(names[-1]))]
 
 
-def _without_offsets(layers: list[LayerFacts], outputs: list[Ref], *, together: bool) -> tuple[list[LayerFacts], dict[str, int]]:
+def _without_offsets(layers: list[LayerSpec], outputs: list[Ref], *, together: bool) -> tuple[list[LayerSpec], dict[str, int]]:
     """The layers with references that count real calls only, and by how much those of the model's outputs are too large.
 
     Keras counts the node that a nested Functional is born with as its first call: Keras 2 everywhere (`together`), Keras 3 in the outputs.
@@ -255,7 +255,7 @@ def _without_offsets(layers: list[LayerFacts], outputs: list[Ref], *, together: 
     return shifted, offsets if together else born
 
 
-def _offsets(layers: list[LayerFacts], refs: list[Ref]) -> dict[str, int]:
+def _offsets(layers: list[LayerSpec], refs: list[Ref]) -> dict[str, int]:
     latest: dict[Any, int] = {}
     for ref in refs:
         latest[ref.layer] = max(latest.get(ref.layer, 0), ref.call)
@@ -265,8 +265,8 @@ def _offsets(layers: list[LayerFacts], refs: list[Ref]) -> dict[str, int]:
 def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
     if isinstance(value, Ref):
         return Ref(value.layer, value.call - offsets.get(value.layer, 0), value.index)
-    if isinstance(value, Call):
-        return Call(tuple(_shift(list(value.args), offsets)), _shift(dict(value.kwargs), offsets))
+    if isinstance(value, LayerCall):
+        return LayerCall(tuple(_shift(list(value.args), offsets)), _shift(dict(value.kwargs), offsets))
     if isinstance(value, list | tuple):
         return [_shift(item, offsets) for item in value]
     if isinstance(value, dict):

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.facts import ModelFacts, noises
 from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed
 from webkiln.frontends.keras.policies import storable
+from webkiln.frontends.keras.spec import ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 
 
 def input_table(
-    model: ModelFacts, batch_size: int, input_shapes: Mapping[str, Sequence[int | str]], sample_sizes: Mapping[str, int]
+    model: ModelSpec, batch_size: int, input_shapes: Mapping[str, Sequence[int | str]], sample_sizes: Mapping[str, int]
 ) -> Inputs:  # fmt: skip
     """Name -> (dtype, shape) of every input, with open axes filled in; sizes that are set at run time are those of `sample_sizes`, or 16."""
     layers = {layer.name: layer for layer in model.layers}
@@ -36,14 +36,14 @@ def input_table(
     return table
 
 
-def compute_reference(keras: Any, model: Any, facts: ModelFacts, table: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
+def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz.
 
     Natural inputs are in 0..1, or in a wider range where the model hardly reacts to that; VerificationError where it never does.
     """
-    run = _Runner(keras, model, facts)
-    sets = _natural_sets(facts, table, run)
-    double = _in_float64(keras, model, facts)
+    run = _Runner(keras, model, spec)
+    sets = _natural_sets(spec, table, run)
+    double = _in_float64(keras, model, spec)
     reference: dict[str, Array] = {}
     layers: dict[str, Array] = {}
     for name, values in sets.items():
@@ -59,9 +59,9 @@ def compute_reference(keras: Any, model: Any, facts: ModelFacts, table: Inputs) 
     return reference, layers
 
 
-def _natural_sets(facts: ModelFacts, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
-    drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(facts)}
-    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], facts.name)
+def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
+    drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(spec)}
+    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], spec.name)
 
 
 def _widened(value: Array) -> Array:
@@ -75,23 +75,23 @@ def _stored(value: Array) -> Array:
 class _Runner:
     """A model as a function of named inputs; its states start anew on each run."""
 
-    def __init__(self, keras: Any, model: Any, facts: ModelFacts) -> None:
+    def __init__(self, keras: Any, model: Any, spec: ModelSpec) -> None:
         from webkiln.frontends.keras.memory import layers_by_path, root_of
 
         self.model = model
         self.convert = keras.ops.convert_to_numpy
-        self.inputs = [name for name, _ in facts.inputs]
-        self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(facts)}
+        self.inputs = [name for name, _ in spec.inputs]
+        self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(spec)}
         self.paths = {id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()}
-        self.outputs = [name for name, _ in facts.outputs]
+        self.outputs = [name for name, _ in spec.outputs]
         self.layers: list[str] = []
         self.function = None
         self.declared: list[str] = []
-        if len(facts.layers) > 1 and not any(layer.traced and layer.name == model.name for layer in facts.layers):
+        if len(spec.layers) > 1 and not any(layer.traced and layer.name == model.name for layer in spec.layers):
             tensors = _tensors(model)
-            single = [layer for layer in facts.layers if len(layer.calls) == 1 and layer.name in tensors]
+            single = [layer for layer in spec.layers if len(layer.calls) == 1 and layer.name in tensors]
             self.layers = [layer.name for layer in single]
-            ordered = [tensors[ref.layer] for _, ref in facts.inputs]
+            ordered = [tensors[ref.layer] for _, ref in spec.inputs]
             results = keras.tree.flatten(model.outputs)
             self.declared = [storable(tensor.dtype) for tensor in results]
             self.function = keras.Function(ordered, [*results, *(tensors[name] for name in self.layers)])
@@ -123,7 +123,7 @@ def _tensors(model: Any) -> dict[str, Any]:
     return tensors
 
 
-def _in_float64(keras: Any, model: Any, facts: ModelFacts) -> _Runner | None:
+def _in_float64(keras: Any, model: Any, spec: ModelSpec) -> _Runner | None:
     """The same model in float64, or None where Keras cannot make one."""
 
     def widened(value: Any) -> Any:
@@ -136,6 +136,6 @@ def _in_float64(keras: Any, model: Any, facts: ModelFacts) -> _Runner | None:
     try:
         double = type(model).from_config(widened(model.get_config()))
         put_weights(double, model.get_weights())
-        return _Runner(keras, double, facts)
+        return _Runner(keras, double, spec)
     except Exception:  # noqa: BLE001 - Keras refuses float64 in as many ways as there are layers
         return None

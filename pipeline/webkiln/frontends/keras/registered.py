@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from webkiln.frontends.keras.facts import LayerFacts
 from webkiln.frontends.keras.layer import LayerHandler
+from webkiln.frontends.keras.spec import LayerSpec
 
 REGISTERED: dict[tuple[str, str | None], LayerHandler] = {}
 """(class, layer name or None for all) -> the user's handler."""
@@ -20,6 +20,6 @@ def register_handler(class_name: str, layer_name: str | None = None) -> Callable
     return register
 
 
-def registered_handler(facts: LayerFacts) -> LayerHandler | None:
+def registered_handler(spec: LayerSpec) -> LayerHandler | None:
     """The user's handler for a layer, if any."""
-    return REGISTERED.get((facts.class_name, facts.name)) or REGISTERED.get((facts.class_name, None))
+    return REGISTERED.get((spec.class_name, spec.name)) or REGISTERED.get((spec.class_name, None))

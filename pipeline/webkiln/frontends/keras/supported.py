@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
-from webkiln.frontends.keras.facts import LayerFacts, ModelFacts
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import parse_policy
 from webkiln.frontends.keras.registered import registered_handler
+from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
 
-Judge = Callable[[LayerFacts], bool]
+Judge = Callable[[LayerSpec], bool]
 
 POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 NO_HANDLER = "no handler"
@@ -77,17 +77,17 @@ LAMBDA = "a Lambda layer is Python code inside the model file and is not execute
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
 
-def find_unsupported(model: ModelFacts, is_handled: Judge, may_be_traced: Judge = lambda _: False) -> list[Item]:
+def find_unsupported(model: ModelSpec, is_handled: Judge, may_be_traced: Judge = lambda _: False) -> list[Item]:
     """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
     return list(_find(model, is_handled, may_be_traced, ""))
 
 
-def may_be_traced(layer: LayerFacts) -> bool:
+def may_be_traced(layer: LayerSpec) -> bool:
     """Whether tracing might convert a layer of Keras's own; the code of others has to be asked for."""
     return layer.own and layer.kind == "layer" and layer.class_name not in UNTRACED and layer.class_name != "Lambda"
 
 
-def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str) -> Iterator[Item]:
+def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str) -> Iterator[Item]:
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
         if layer.own and layer.kind == "layer":
@@ -95,7 +95,7 @@ def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str
                 (where, what, hint) for what, hint in _modes(layer, built_in=is_handled(layer) and registered_handler(layer) is None)
             )
         parts = tuple(layer.parts.values())
-        yield from _find(ModelFacts(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
+        yield from _find(ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
         if is_handled(layer):
             for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
                 activation = layer.config.get(argument)
@@ -108,7 +108,7 @@ def _find(model: ModelFacts, is_handled: Judge, may_be_traced: Judge, scope: str
             yield where, *_reason(layer)
 
 
-def _modes(layer: LayerFacts, *, built_in: bool) -> Iterator[tuple[str, str]]:
+def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
     """What the policy and the calls of a layer ask for; old files do not tell a user's classes, whose calls mean what they like, from Keras's."""
     name = str(layer.config.get("dtype") or "float32")
     try:
@@ -125,7 +125,7 @@ def _modes(layer: LayerFacts, *, built_in: bool) -> Iterator[tuple[str, str]]:
         yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 
 
-def _reason(layer: LayerFacts) -> tuple[str, str]:
+def _reason(layer: LayerSpec) -> tuple[str, str]:
     if layer.kind == "operation":
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Write it with other operations, or convert the layer around it by a handler"

@@ -14,9 +14,9 @@ from keras.src.ops.node import Node
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.arrays import Literal, Weight
-from webkiln.frontends.keras.facts import Call, LayerFacts, ModelFacts, Ref, WeightRef, to_json
 from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.noise import replaced
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.inputs import DISTRIBUTIONS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
         return self.assign(self - value)
 
 
-def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Arguments]) -> tuple[ModelFacts, dict[str, Weight]]:
+def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Arguments]) -> tuple[ModelSpec, dict[str, Weight]]:
     """The operations inside `layer`, and the weights that they read by slot.
 
     A call that fails with an open batch size is traced again with the walker's. UnsupportedError names what cannot be traced.
@@ -93,7 +93,7 @@ def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Argumen
     return traces[0]
 
 
-def _trace(walker: "Walker", layer: Any, path: str, arguments: Arguments, batch: int | None) -> tuple[ModelFacts, dict[str, Weight]]:
+def _trace(walker: "Walker", layer: Any, path: str, arguments: Arguments, batch: int | None) -> tuple[ModelSpec, dict[str, Weight]]:
     tracer = Tracer(walker, layer, path, batch)
     return tracer.run(*arguments)
 
@@ -110,13 +110,13 @@ class Tracer:
         self.nodes: list[Any] = []
         self.assigned: dict[int, list[tuple[int, Any]]] = {}
         self.weights: dict[str, Weight] = {}
-        self.noises: dict[str, LayerFacts] = {}
-        self._drawn: dict[int, tuple[Any, LayerFacts]] = {}
+        self.noises: dict[str, LayerSpec] = {}
+        self._drawn: dict[int, tuple[Any, LayerSpec]] = {}
         self._inputs: dict[int, Ref] = {}
         self._made: dict[int, Ref] = {}
         self._stand_ins: dict[int, WeightTensor] = {}
 
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ModelFacts, dict[str, Weight]]:
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ModelSpec, dict[str, Weight]]:
         inputs: list[tuple[str, Ref]] = []
 
         def fresh(value: Any) -> Any:
@@ -145,7 +145,7 @@ class Tracer:
         outputs = [(f"output_{index}", self._output(layers, value, end)) for index, value in enumerate(results)]
         nexts = tuple((slot, self._output(layers, value, end)) for slot, value in sorted(states.items()))
         made = (*self.noises.values(), *layers)
-        return ModelFacts(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
+        return ModelSpec(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
 
     def assign(self, weight: WeightTensor, value: Any) -> None:
         self.assigned.setdefault(id(weight), []).append((len(self.nodes), self._current(value, len(self.nodes))))
@@ -226,8 +226,8 @@ class Tracer:
                 pending += [self._current(tensor, index) for tensor in self.nodes[index].arguments.keras_tensors]
         return sorted(needed)
 
-    def _layers(self, needed: list[int]) -> list[LayerFacts]:
-        calls: dict[int, tuple[str, Any, list[Call], list[Arguments]]] = {}
+    def _layers(self, needed: list[int]) -> list[LayerSpec]:
+        calls: dict[int, tuple[str, Any, list[LayerCall], list[Arguments]]] = {}
         counts: dict[str, int] = {}
         for index in needed:
             node = self.nodes[index]
@@ -241,18 +241,18 @@ class Tracer:
             for position, output in enumerate(node.outputs):
                 self._made[id(output)] = Ref(name, len(made), position)
             args, kwargs = node.arguments.args, node.arguments.kwargs
-            made.append(Call(tuple(self._argument(list(args), index)), self._argument(dict(kwargs), index)))
+            made.append(LayerCall(tuple(self._argument(list(args), index)), self._argument(dict(kwargs), index)))
             arguments.append((args, kwargs))
         return [self.walker.layer(operation, f"{self.path}/{name}", made, given) for name, operation, made, given in calls.values()]
 
-    def _output(self, layers: list[LayerFacts], value: Any, time: int) -> Ref:
+    def _output(self, layers: list[LayerSpec], value: Any, time: int) -> Ref:
         found = self._argument(value, time)
         if isinstance(found, Ref):
             return found
         if not isinstance(found, WeightRef | Literal):
             raise Refused(f"its call returns {type(value).__name__}, not a tensor")
         name = f"copy_{len(layers)}"
-        layers.append(LayerFacts(name, "Copy", {}, kind="operation", calls=(Call((found,)),)))
+        layers.append(LayerSpec(name, "Copy", {}, kind="operation", calls=(LayerCall((found,)),)))
         return Ref(name)
 
     def _argument(self, value: Any, time: int) -> Any:

@@ -37,7 +37,7 @@ def read_model(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]
 
 def read_checked(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
     """The same of a file that was checked."""
-    return _facts(parse_model(path), path.name, folder or path.parent)
+    return _described(parse_model(path), path.name, folder or path.parent)
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
@@ -50,7 +50,7 @@ def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
 def describe_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
     """The spec and weight blobs of a model in memory, which messages call `name`."""
     check_whole(lambda: deepcopy(model), name, folder)
-    return _facts(model, name, folder)
+    return _described(model, name, folder)
 
 
 def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | None) -> None:
@@ -59,7 +59,7 @@ def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | N
         check_model(make(), name, folder)
     except SourceError as refused:
         try:
-            _facts(make(), name, folder)
+            _described(make(), name, folder)
         except SourceError:
             raise
         except Exception:  # noqa: BLE001 - the reader is only made for files that keep to the standard
@@ -67,7 +67,7 @@ def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | N
         raise
 
 
-def _facts(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[OnnxSpec, Blobs]:
+def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[OnnxSpec, Blobs]:
     model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})

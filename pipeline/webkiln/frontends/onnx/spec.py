@@ -1,4 +1,4 @@
-"""What webkiln knows of an ONNX model: canonical, framework-free values, written to `facts.json`.
+"""What webkiln knows of an ONNX model: canonical, framework-free values, written to `spec.json`.
 
 Inputs and outputs of the model keep their names. Every other tensor is named by the position of the node that makes it, since exporters
 number them as they please. Nothing in the spec depends on producers, doc strings or the order of initialisers.
@@ -65,7 +65,7 @@ def to_json(model: OnnxSpec) -> dict[str, Any]:
 
 def from_json(data: Mapping[str, Any]) -> OnnxSpec:
     if data.get("schema") != SCHEMA:
-        raise InternalError(f"facts.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
+        raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
     return OnnxSpec(data["name"], data["opsets"], _read_graph(data["graph"]))
 
 

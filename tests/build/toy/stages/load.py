@@ -14,7 +14,7 @@ def run(inputs, outputs, params):
     for name, text in sorted(model["weights"].items()):
         digests[name] = canonical.digest(text.encode())
         (outputs["weights/"] / digests[name]).write_bytes(text.encode())
-    canonical.write(outputs["facts.json"], {"layers": model["layers"], "weights": digests})
+    canonical.write(outputs["spec.json"], {"layers": model["layers"], "weights": digests})
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def _floating(converter: "KerasConverter", layer: Layer) -> Tensor:
 
 def spectral_normalization(converter: "KerasConverter", layer: Layer) -> None:
     """The layer that it wraps, whose kernel training has normalised."""
-    (part,) = layer.facts.parts.values()
+    (part,) = layer.spec.parts.values()
     (y,) = converter.apply(part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 

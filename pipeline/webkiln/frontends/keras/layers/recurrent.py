@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.facts import LayerFacts
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.activations import activate
+from webkiln.frontends.keras.spec import LayerSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -126,7 +126,7 @@ def gru_cell(converter: "KerasConverter", layer: Layer) -> Cell:
 
 def stacked_cells(converter: "KerasConverter", layer: Layer) -> Cell:
     """Cells on top of each other: the output of one is the input of the next."""
-    cells = [cell_of(converter, part, layer.path) for part in layer.facts.parts.values()]
+    cells = [cell_of(converter, part, layer.path) for part in layer.spec.parts.values()]
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         following: list[Tensor] = []
@@ -150,20 +150,20 @@ CELLS: Mapping[str, Callable[["KerasConverter", Layer], Cell]] = {
 }
 
 
-def cell_of(converter: "KerasConverter", facts: LayerFacts, scope: str) -> Cell:
+def cell_of(converter: "KerasConverter", spec: LayerSpec, scope: str) -> Cell:
     """The cell of a recurrent layer: a built-in one, or the user's, which was traced or has a handler."""
-    layer = Layer(f"{scope}/{facts.name}", facts, 0)
-    if facts.own and facts.class_name in CELLS:
-        return CELLS[facts.class_name](converter, layer)
-    if facts.model is None:
+    layer = Layer(f"{scope}/{spec.name}", spec, 0)
+    if spec.own and spec.class_name in CELLS:
+        return CELLS[spec.class_name](converter, layer)
+    if spec.model is None:
         raise layer.unsupported("a cell with a handler of its own", "Write its call with keras.ops, so that it can be traced")
-    sizes = tuple(facts.config["state_size"])
+    sizes = tuple(spec.config["state_size"])
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        output, *following = converter.apply(facts, scope, [x, *states])
+        output, *following = converter.apply(spec, scope, [x, *states])
         return output, following
 
-    return Cell(sizes, facts.config["output_size"], None, lambda x: x, step)
+    return Cell(sizes, spec.config["output_size"], None, lambda x: x, step)
 
 
 def cell(converter: "KerasConverter", layer: Layer) -> None:
@@ -183,7 +183,7 @@ def recurrent(converter: "KerasConverter", layer: Layer) -> None:
 def bidirectional(converter: "KerasConverter", layer: Layer) -> None:
     """A recurrent layer and one that goes the other way, their outputs merged step by step."""
     x, initial, mask = _arguments(converter, layer)
-    forward, backward = (Layer(f"{layer.path}/{part.name}", part, 0) for part in layer.facts.parts.values())
+    forward, backward = (Layer(f"{layer.path}/{part.name}", part, 0) for part in layer.spec.parts.values())
     half = len(initial) // 2
     ahead = run_cell(converter, forward, x, initial[:half], mask)
     back = run_cell(converter, backward, x, initial[half:], mask)
@@ -212,7 +212,7 @@ def _merged(converter: "KerasConverter", layer: Layer, pair: list[Tensor]) -> li
 def time_distributed(converter: "KerasConverter", layer: Layer) -> None:
     """The wrapped layer on every step: to it steps and batch are one axis."""
     x = _arguments(converter, layer)[0]
-    (part,) = layer.facts.parts.values()
+    (part,) = layer.spec.parts.values()
     batch, steps, *rest = x.shape
     (y,) = converter.apply(part, layer.path, [converter.builder.op("Reshape", [x], {"shape": (batch * steps, *rest)})])
     _set_outputs(converter, layer, [converter.builder.op("Reshape", [y], {"shape": (batch, steps, *y.shape[1:])})])
@@ -224,7 +224,7 @@ def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequ
     At a masked step the states stay as they are; the output is zero, or what the step before gave.
     """
     b, config = converter.builder, layer.config
-    made = cell_of(converter, layer.facts.parts["cell"], layer.path)
+    made = cell_of(converter, layer.spec.parts["cell"], layer.path)
     batch, steps = x.shape[:2]
 
     def zeros(width: int) -> Tensor:

@@ -1,7 +1,7 @@
-"""What webkiln knows of a Keras model: canonical, framework-free values, written to `facts.json`.
+"""What webkiln knows of a Keras model: canonical, framework-free values, written to `spec.json`.
 
 A Sequential is stated as the chain of calls that it is, a traced custom layer as the model of operations inside its `call`.
-Nothing in the facts depends on dates, object ids or the order of a dictionary.
+Nothing in the spec depends on dates, object ids or the order of a dictionary.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ class WeightRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LayerCall:
     """The arguments of one call: plain values, Ref, WeightRef, Literal, slice, Ellipsis, lists and dicts of these."""
 
     args: tuple[Any, ...] = ()
@@ -43,7 +43,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerFacts:
+class LayerSpec:
     """A layer; or a keras.ops operation (`kind` is then "operation"); or random numbers ("noise", called by the name of the input that has
     them, with `distribution`, `parameters`, `shape` and `dtype`). `own` tells a class of Keras from a user's class of that name."""
 
@@ -52,40 +52,40 @@ class LayerFacts:
     config: Mapping[str, Any]
     kind: str = "layer"
     own: bool = True
-    calls: tuple[Call, ...] = ()
+    calls: tuple[LayerCall, ...] = ()
     weights: Mapping[str, Weight] = field(default_factory=dict)
-    model: "ModelFacts | None" = None
+    model: "ModelSpec | None" = None
     traced: bool = False
-    parts: Mapping[str, "LayerFacts"] = field(default_factory=dict)
+    parts: Mapping[str, "LayerSpec"] = field(default_factory=dict)
     """Layers that this one is made of, by the path of their weights below its own: `cell`, `forward_layer`, `cells/lstm_cell`."""
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelSpec:
     """Layers with their calls. `states` maps a weight of a traced layer to its next value; `batch` is set where the trace holds for one
     batch size only."""
 
     name: str
-    layers: tuple[LayerFacts, ...]
+    layers: tuple[LayerSpec, ...]
     inputs: tuple[tuple[str, Ref], ...]
     outputs: tuple[tuple[str, Ref], ...]
     states: tuple[tuple[str, Ref], ...] = ()
     batch: int | None = None
 
 
-def noises(model: ModelFacts) -> list[LayerFacts]:
+def noises(model: ModelSpec) -> list[LayerSpec]:
     """The random numbers that a model and those inside it take as inputs."""
     found = [layer for layer in model.layers if layer.kind == "noise"]
     return found + [noise for layer in model.layers if layer.model is not None for noise in noises(layer.model)]
 
 
-def to_json(model: ModelFacts) -> dict[str, Any]:
+def to_json(model: ModelSpec) -> dict[str, Any]:
     return {"schema": SCHEMA, "model": _model(model)}
 
 
-def from_json(data: Mapping[str, Any]) -> ModelFacts:
+def from_json(data: Mapping[str, Any]) -> ModelSpec:
     if data.get("schema") != SCHEMA:
-        raise InternalError(f"facts.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
+        raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
     return _read_model(data["model"])
 
 
@@ -142,7 +142,7 @@ def _refs(value: Any) -> Iterator[Ref]:
             yield from _refs(item)
 
 
-def _model(model: ModelFacts) -> dict[str, Any]:
+def _model(model: ModelSpec) -> dict[str, Any]:
     data: dict[str, Any] = {
         "name": model.name,
         "layers": [_layer(layer) for layer in model.layers],
@@ -156,7 +156,7 @@ def _model(model: ModelFacts) -> dict[str, Any]:
     return data
 
 
-def _layer(layer: LayerFacts) -> dict[str, Any]:
+def _layer(layer: LayerSpec) -> dict[str, Any]:
     data: dict[str, Any] = {
         "name": layer.name,
         "class_name": layer.class_name,
@@ -173,24 +173,24 @@ def _layer(layer: LayerFacts) -> dict[str, Any]:
     return data
 
 
-def _read_model(data: Mapping[str, Any]) -> ModelFacts:
+def _read_model(data: Mapping[str, Any]) -> ModelSpec:
     def named(pairs: Any) -> tuple[tuple[str, Ref], ...]:
         return tuple((name, decode(ref)) for name, ref in pairs)
 
     layers = tuple(_read_layer(layer) for layer in data["layers"])
-    return ModelFacts(
+    return ModelSpec(
         data["name"], layers, named(data["inputs"]), named(data["outputs"]), named(data.get("states", ())), data.get("batch")
     )  # fmt: skip
 
 
-def _read_layer(data: Mapping[str, Any]) -> LayerFacts:
-    return LayerFacts(
+def _read_layer(data: Mapping[str, Any]) -> LayerSpec:
+    return LayerSpec(
         name=data["name"],
         class_name=data["class_name"],
         config=decode(data["config"]),
         kind=data["kind"],
         own=data["own"],
-        calls=tuple(Call(tuple(decode(call["args"])), decode(call["kwargs"])) for call in data["calls"]),
+        calls=tuple(LayerCall(tuple(decode(call["args"])), decode(call["kwargs"])) for call in data["calls"]),
         weights={name: Weight(slot, digest, dtype, tuple(shape)) for name, slot, digest, dtype, shape in data["weights"]},
         model=_read_model(data["model"]) if "model" in data else None,
         traced=data.get("traced", False),

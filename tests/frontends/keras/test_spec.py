@@ -14,10 +14,10 @@ from keras import ops
 from webkiln import canonical
 from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.facts import from_json, to_json
 from webkiln.frontends.keras.handlers import is_handled
-from webkiln.frontends.keras.memory import model_facts
+from webkiln.frontends.keras.memory import describe_model
 from webkiln.frontends.keras.reader import read_model
+from webkiln.frontends.keras.spec import from_json, to_json
 from webkiln.ops.evaluate import run_graph
 
 ROOT = Path(__file__).parents[3]
@@ -33,8 +33,8 @@ def make():
     return keras.Model(x, [z(y), L.GlobalMaxPooling2D()(z(y))])
 
 
-def text(facts):
-    return canonical.dumps(to_json(facts))
+def text(spec):
+    return canonical.dumps(to_json(spec))
 
 
 def test_formats_and_memory_agree(tmp_path):
@@ -44,7 +44,7 @@ def test_formats_and_memory_agree(tmp_path):
     (zipped, blobs), (hdf5, other) = read_model(tmp_path / "m.keras"), read_model(tmp_path / "m.h5")
     assert text(zipped) == text(hdf5)
     assert blobs.keys() == other.keys()
-    live, _ = model_facts(model, handled=is_handled)
+    live, _ = describe_model(model, handled=is_handled)
     assert KerasConverter().convert(live) == KerasConverter().convert(zipped)
 
 
@@ -60,9 +60,9 @@ def test_saving_twice_gives_the_same_facts(tmp_path):
 def test_json_round_trip(tmp_path):
     model = make()
     model.save(tmp_path / "m.keras")
-    facts, _ = read_model(tmp_path / "m.keras")
-    assert text(from_json(canonical.loads(text(facts)))) == text(facts)
-    assert KerasConverter().convert(from_json(canonical.loads(text(facts)))) == KerasConverter().convert(facts)
+    spec, _ = read_model(tmp_path / "m.keras")
+    assert text(from_json(canonical.loads(text(spec)))) == text(spec)
+    assert KerasConverter().convert(from_json(canonical.loads(text(spec)))) == KerasConverter().convert(spec)
 
 
 def test_traced_facts_need_no_framework_to_convert(tmp_path):
@@ -75,18 +75,18 @@ def test_traced_facts_need_no_framework_to_convert(tmp_path):
             return x * np.array([1.0, np.inf], "float32") + self.seen
 
     x = keras.Input((2,), name="x")
-    facts, _ = model_facts(keras.Model(x, Twice(name="twice")(x)), handled=is_handled)
-    (tmp_path / "facts.json").write_bytes(text(facts))
+    spec, _ = describe_model(keras.Model(x, Twice(name="twice")(x)), handled=is_handled)
+    (tmp_path / "spec.json").write_bytes(text(spec))
     script = (
         "import sys\n"
         "from webkiln import canonical\n"
         "from webkiln.frontends.keras.converter import KerasConverter\n"
-        "from webkiln.frontends.keras.facts import from_json\n"
+        "from webkiln.frontends.keras.spec import from_json\n"
         "graph = KerasConverter().convert(from_json(canonical.loads(open(sys.argv[1]).read())))\n"
         "assert not {'keras', 'tensorflow'} & set(sys.modules)\n"
         "assert graph.states[0].name == 'twice/seen'\n"
     )
-    subprocess.run([sys.executable, "-c", script, tmp_path / "facts.json"], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")})
+    subprocess.run([sys.executable, "-c", script, tmp_path / "spec.json"], check=True, env={"PYTHONPATH": str(ROOT / "pipeline")})
 
 
 def test_digits_needs_no_framework_to_load():
@@ -159,9 +159,9 @@ def test_layers_of_one_name_in_two_nested_models(tmp_path):
 def test_dtype_policies_become_names(tmp_path, policy):
     model = keras.Sequential([keras.Input((3,), dtype=policy), L.Dense(2, dtype=policy, name="d")])
     model.save(tmp_path / "m.keras")
-    facts, _ = read_model(tmp_path / "m.keras")
-    assert facts.layers[1].config["dtype"] == policy
-    assert facts.layers[1].weights["kernel"].dtype == policy
+    spec, _ = read_model(tmp_path / "m.keras")
+    assert spec.layers[1].config["dtype"] == policy
+    assert spec.layers[1].weights["kernel"].dtype == policy
 
 
 def test_retraining_leaves_the_graph_alone(tmp_path):
