@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { argmax, argmin } from '../src/math.js';
+import { argmax, argmin, top } from '../src/math.js';
 
 test('argmax and argmin give indices, best first, ties in order', () => {
   assert.deepEqual(argmax([1, 5, 5, 3]), [1]);
@@ -15,4 +15,13 @@ test('argmax agrees with sorting', () => {
   const sorted = values.map((value, index) => ({ value, index })).sort((a, b) => b.value - a.value).map(({ index }) => index);
   assert.deepEqual(argmax(values, 1000), sorted);
   assert.deepEqual(argmin(values, 10), sorted.reverse().slice(0, 10));
+});
+
+test('top gives labels of the output that has as many', () => {
+  const outputs = [{ name: 'a', labels: ['x', 'y', 'z'] }, { name: 'b' }];
+  assert.deepEqual(top({ outputs }, Float32Array.of(0.25, 0.5, 0.125), 2), [{ index: 1, label: 'y', score: 0.5 }, { index: 0, label: 'x', score: 0.25 }]);
+  assert.deepEqual(top({ outputs: [{ name: 'b' }] }, [1, 3]), [{ index: 1, label: '1', score: 3 }]);
+  assert.throws(() => top({ outputs }, new Float32Array(6)), { code: 'WrongLength', message: /6 scores; give one row/ });
+  const others = [...outputs, { name: 'c', labels: ['p', 'q', 'r'] }];
+  assert.throws(() => top({ outputs: others }, [1, 2, 3]), { code: 'WrongLength' });
 });
