@@ -177,7 +177,7 @@ def test_literals_and_integer_tensors_are_structure(compare):
     graph = compare(model_of(layer_of(lambda layer, x: x * np.arange(6, dtype="float32") + ops.take(x, ops.arange(6)[::-1], axis=-1))))
     assert not graph.slots
     large = layer_of(lambda layer, x: ops.matmul(x, np.ones((6, 400), "float32")))
-    assert "2400 elements" in refused(model_of(large))
+    assert not compare(model_of(large)).slots
 
 
 def test_a_call_that_needs_the_batch_size(compare):
