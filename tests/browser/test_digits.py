@@ -124,7 +124,7 @@ def test_demo_reads_what_is_drawn(page: Any, digit: int) -> None:
 def test_demo_says_what_it_runs_on(page: Any) -> None:
     demo.clear(page)
     demo.draw(page, demo.examples()[7]["strokes"])
-    demo.wait(page, lambda page: "wasm, relaxed: " in page.find_element("id", "status").text)
+    demo.wait(page, lambda page: "webgpu: " in page.find_element("id", "status").text)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -77,7 +77,7 @@ def test_what_cannot_be_compared(webkiln: Command, built: Built) -> None:
         (("--backend", "wasm", "--against", "wasm"), "unknown backend to compare with 'wasm'; valid: js, reference"),
         (("--backend", "webgl"), "unknown backend 'webgl'; valid: js, wasm"),
         ((), "the framework's outputs are needed, and what it was built from is not known; give it with --source"),
-        (("--against", "wasm"), "it keeps no layers, and what it was built from is not known; give it with --source"),
+        (("--against", "js"), "it keeps no layers, and what it was built from is not known; give it with --source"),
     ):
         done = webkiln("diff", built[False], *options)
         assert done.returncode == 2
