@@ -10,7 +10,7 @@ from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, countable, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.types import is_float
+from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 AxisArgument = int | Sequence[int] | None
@@ -130,10 +130,14 @@ def deviation(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims:
 
 
 def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any) -> list[Tensor]:
-    """Mean and variance in the dtype of x; those of halves are computed in float32 and cut to the largest half."""
+    """Mean and variance in the dtype of x, of integers about the mean that is cut to one; those of halves are computed in float32 and cut to
+    the largest half."""
     x = tensor(b, x)
     wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
-    found = [reduction("ReduceMean")(b, wide, axes, keepdims), variance(b, wide, axes, keepdims)]
+    mean = reduction("ReduceMean")
+    centre = cast(b, cast(b, mean(b, wide, axes, keepdims=True), x.dtype), wide.dtype) if is_integer(x.dtype) else None
+    spread = variance(b, wide, axes, keepdims) if centre is None else mean(b, b.op("Square", [wide - centre]), axes, keepdims)
+    found = [mean(b, wide, axes, keepdims), spread]
     if x.dtype == "float16":
         largest = float(np.finfo(np.float16).max)
         found = [b.op("Clip", [y], {"min": -largest, "max": largest}) for y in found]
