@@ -1,4 +1,4 @@
-"""Target: the same for both file formats, free of dates and ids, and back again from JSON."""
+"""Specs: the same for both file formats, free of dates and ids, and back again from JSON."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Target of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
+"""Specs of ONNX files: canonical, sorted, free of what exporters number anew, and the same after JSON."""
 
 import onnx
 import pytest

@@ -1,4 +1,4 @@
-"""KerasConverter: spec of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
+"""KerasConverter: the spec of a Keras model -> Graph, by handlers of layers and of keras.ops operations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +13,7 @@ from webkiln.frontends.keras import handlers as registry
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
+from webkiln.frontends.keras.operations.arguments import cast
 from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
 from webkiln.frontends.keras.reader import read_model
@@ -69,7 +70,7 @@ class KerasConverter:
     register_handler = staticmethod(register_handler)
 
     def convert(self, source: Any, blobs: Blobs | None = None, name: str | None = None) -> Graph:
-        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of spec (then `blobs` gives the slots' values, if any).
+        """The graph of a Keras model in memory, of a `.keras` or `.h5` file, or of a spec (then `blobs` gives the slots' values, if any).
 
         UnsupportedError lists every layer without a handler, before anything is converted.
         """
@@ -129,7 +130,7 @@ class KerasConverter:
         return self.cast(slot, self._work) if is_float(slot.dtype) and self._work else slot
 
     def cast(self, tensor: Tensor, dtype: str) -> Tensor:
-        return tensor if tensor.dtype == dtype else self.builder.op("Cast", [tensor], {"dtype": dtype}, tensor.order)
+        return cast(self.builder, tensor, dtype)
 
     def apply(self, part: LayerSpec, scope: str, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Call a layer that another is made of; its outputs."""
@@ -283,8 +284,8 @@ class KerasConverter:
             frame.declared[ref] = declared_dtype(spec, given)
             value = frame.values[ref]
             if source is not None and spec.class_name in RESTORING:
-                cast = is_float(source.dtype) and spec.class_name not in UNCAST
-                value = self.cast(value, policy_of(spec).work if cast else source.dtype)
+                was_cast = is_float(source.dtype) and spec.class_name not in UNCAST
+                value = self.cast(value, policy_of(spec).work if was_cast else source.dtype)
             frame.values[ref] = self.cast(value, policy_of(spec).work) if is_float(value.dtype) else value
 
     def _noise(self, layer: Layer) -> Tensor:

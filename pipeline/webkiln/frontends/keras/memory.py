@@ -1,4 +1,4 @@
-"""Target of a Keras model in memory. Layers without a handler are traced on the way."""
+"""The spec of a Keras model in memory. Layers without a handler are traced on the way."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ def describe_model(model: Any, *, handled: Handled, batch_size: int = 1) -> tupl
 
 
 class Walker:
-    """Collects spec, blobs and what cannot be traced, over a model and the models and layers in it."""
+    """Collects specs, blobs and what cannot be traced, over a model and the models and layers in it."""
 
     def __init__(self, handled: Handled, batch_size: int) -> None:
         self.handled = handled
