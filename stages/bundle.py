@@ -120,8 +120,7 @@ def text_of(value: Any) -> str:
 
 def index_module(manifest: dict[str, Any]) -> str:
     backends = manifest["backends"]
-    assets = [b["module"] for b in backends.values()]
-    assets += [v["file"] for b in backends.values() for v in b.get("variants", ())]
+    assets = [v["file"] for b in backends.values() for v in b.get("variants", ())]
     assets += [shard["file"] for shard in manifest["shards"]]
     urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets)
     images = any("image" in tensor for tensor in manifest["inputs"])
@@ -131,7 +130,7 @@ def index_module(manifest: dict[str, Any]) -> str:
         f"export const manifest = {canonical.dumps(manifest).decode()};\n"
         f"const urls = {{\n{urls}\n}};\n"
         f"const modules = {modules(manifest)};\n"
-        "const worker = Worker => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });\n"
+        "const worker = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });\n"
         f"export const load = options => open({{ manifest, urls, modules, worker{', takeImages' if images else ''} }}, options);\n"
         "export const top = (scores, k) => ranked(manifest, scores, k);\n"
         "export { WebkilnError };\n"
@@ -271,8 +270,10 @@ def write(path: Path, text: str) -> None:
 
 def copy_backend(inputs: dict[str, Path], bundle: Path, backend: str, variants: list[str]) -> dict[str, Any]:
     module = f"{backend}.js"
-    write(bundle / module, (inputs[f"code.{backend}/"] / module).read_text("utf-8"))
-    described: dict[str, Any] = {"module": module, **entry(bundle / module)}
+    text = (inputs[f"code.{backend}/"] / module).read_text("utf-8")
+    build = canonical.key(text)[:16]
+    write(bundle / module, f"{text}export const build = {text_of(build)};\n")
+    described: dict[str, Any] = {"module": module, "build": build}
     if backend == "wasm":
         ordered = sorted(variants, key=VARIANT_ORDER.index)
         for variant in ordered:

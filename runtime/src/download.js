@@ -1,8 +1,8 @@
 /** @import { FileEntry } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
-import { importNode, isNode } from './platform.js';
+import { isNode, nodeModule } from './platform.js';
 
-/** @typedef {{ chunks: AsyncIterable<Uint8Array>, type: string | null }} Source */
+/** @typedef {{ chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, type: string | null }} Source */
 /** @typedef {(bytes: Uint8Array, arrived: number) => void} Feed gets the file's whole buffer and how much of it has arrived */
 
 /**
@@ -29,13 +29,25 @@ async function* readStream(stream) {
  * @returns {Promise<Source>}
  */
 async function openFile(file, url, signal) {
-  const { createReadStream, promises } = await importNode('fs');
+  const { createReadStream, promises } = nodeModule('fs');
   try {
     if (!(await promises.stat(new URL(url))).isFile()) throw new Error('it is not a file');
   } catch (error) {
     throw new WebkilnError('MissingFile', `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`);
   }
   return { chunks: createReadStream(new URL(url), { signal, highWaterMark: 1 << 20 }), type: null };
+}
+
+/**
+ * The bytes of a `data:` URL, as bundlers make of small files; fetching it would take `connect-src data:` of a security policy.
+ * @param {string} url
+ * @returns {Uint8Array}
+ */
+function inlined(url) {
+  const comma = url.indexOf(',');
+  const body = decodeURIComponent(url.slice(comma + 1));
+  if (!url.slice(0, comma).endsWith(';base64')) return new TextEncoder().encode(body);
+  return Uint8Array.from(atob(body), character => character.charCodeAt(0));
 }
 
 /**
@@ -47,6 +59,7 @@ async function openFile(file, url, signal) {
  */
 async function openURL(file, url, ignoreCache, signal) {
   if (isNode && url.startsWith('file:')) return openFile(file, url, signal);
+  if (url.startsWith('data:')) return { chunks: [inlined(url)], type: null };
   /** @type {Response} */
   let response;
   try {
@@ -68,10 +81,8 @@ async function openURL(file, url, ignoreCache, signal) {
  */
 function checkType(file, url, type) {
   const essence = type?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (essence === '') return;
-  const script = file.endsWith('.js');
-  if (script ? /^(text|application)\/(x-)?(java|ecma)script$/.test(essence) : !essence.startsWith('text/')) return;
-  const expected = script ? 'text/javascript' : file.endsWith('.wasm') ? 'application/wasm' : 'application/octet-stream';
+  if (!essence.startsWith('text/')) return;
+  const expected = file.endsWith('.wasm') ? 'application/wasm' : 'application/octet-stream';
   const hint = essence === 'text/html' ? 'this looks like a page that the server sends for missing files' : 'set the type on the server';
   throw new WebkilnError('WrongType', `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`);
 }

@@ -1,7 +1,7 @@
 /** @import { BackendImports, Host, LayerValue, LoadReply, LoadRequest, Progress, RunReply, RunRequest } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { instantiate } from './instantiate.js';
-import { importNode, isNode } from './platform.js';
+import { documentURL, isNode, nodeModule } from './platform.js';
 import { Session } from './session.js';
 
 /**
@@ -77,9 +77,9 @@ export class Local {
  * Serves one model to the thread that made this Worker.
  * @param {BackendImports} modules
  */
-export async function serve(modules) {
+export function serve(modules) {
   /** @type {any} */
-  const port = isNode ? (await importNode('worker_threads')).parentPort : globalThis;
+  const port = (isNode && nodeModule('worker_threads').parentPort) || globalThis;
   const local = new Local(modules);
   /** @param {Call} call */
   const answer = async ({ id, method, argument }) => {
@@ -94,7 +94,7 @@ export async function serve(modules) {
       port.postMessage({ id, error: { code, message: messageOf(error) } });
     }
   };
-  if (isNode) port.on('message', answer);
+  if (port.on) port.on('message', answer);
   else port.onmessage = (/** @type {MessageEvent} */ event) => answer(event.data);
   port.postMessage({ ready: true });
 }
@@ -128,7 +128,7 @@ export class Remote {
       else this.settle(message);
     };
     const fail = (/** @type {any} */ event) => this.fail(messageOf(event?.error ?? event?.message ?? event));
-    if (isNode) {
+    if (worker.on) {
       worker.on('message', receive);
       worker.on('error', fail);
       worker.on('exit', (/** @type {number} */ code) => this.fail(`it ended with status ${code}`));
@@ -211,8 +211,41 @@ export class Remote {
 }
 
 /**
+ * What `make` does while `Worker` means something else.
+ * @template T
+ * @param {any} constructor
+ * @param {() => T} make
+ * @returns {T}
+ */
+function withWorker(constructor, make) {
+  const scope = /** @type {any} */ (globalThis);
+  const before = Object.getOwnPropertyDescriptor(scope, 'Worker');
+  Object.defineProperty(scope, 'Worker', { value: constructor, configurable: true, writable: true });
+  try {
+    return make();
+  } finally {
+    if (before) Object.defineProperty(scope, 'Worker', before);
+    else delete scope.Worker;
+  }
+}
+
+/**
+ * The bundle's Worker. Bundlers know `new Worker(new URL(...))` only, so that the class and the URL have to be looked at from within: Node has
+ * no such global, and browsers start no Worker from another origin, but one of this page's that imports it.
+ * @param {() => any} make
+ * @returns {any}
+ */
+function startWorker(make) {
+  if (typeof globalThis.Worker === 'undefined' && isNode) return withWorker(nodeModule('worker_threads').Worker, make);
+  const { href, origin } = withWorker(class { constructor(/** @type {any} */ url) { this.url = url; } }, () => new URL(make().url, documentURL()));
+  if (isNode || origin === 'null' || origin === globalThis.origin) return make();
+  const start = URL.createObjectURL(new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }));
+  return new Worker(start, { type: 'module' });
+}
+
+/**
  * Starts the model's Worker, or falls back to this thread with one warning.
- * @param {(constructor: any) => any} make
+ * @param {() => any} make
  * @param {BackendImports} modules
  * @param {AbortSignal} [signal]
  * @returns {Promise<Host>}
@@ -221,8 +254,7 @@ export async function startHost(make, modules, signal) {
   /** @type {Remote | undefined} */
   let remote;
   try {
-    const constructor = isNode ? (await importNode('worker_threads')).Worker : globalThis.Worker;
-    remote = new Remote(make(constructor));
+    remote = new Remote(startWorker(make));
     await withSignal(remote.ready, signal);
     return remote;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, Progress } from './types.ts' */
+/** @import { BackendEntry, BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, Progress } from './types.ts' */
 /** @import { Feed } from './download.js' */
 import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
 import { Reader } from './cache.js';
@@ -59,6 +59,21 @@ async function compile(file, bytes) {
 }
 
 /**
+ * Imports the code of a backend. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
+ * @param {BackendEntry} entry
+ * @param {() => Promise<BackendModule>} load
+ * @returns {Promise<BackendModule>}
+ */
+async function importModule({ module, build }, load) {
+  const imported = await load().catch(error => {
+    throw new WebkilnError('MissingFile',
+      `${module} could not be imported (${messageOf(error)}); deploy the bundle's folder whole, with .js files as text/javascript`);
+  });
+  if (imported.build === build) return imported;
+  throw new WebkilnError('Altered', `${module} is of another build than the manifest; deploy all files of one build together`);
+}
+
+/**
  * Runs the init entries of one shard as their ranges arrive.
  * @param {Engine} engine
  * @param {BackendModule['program']} program
@@ -115,23 +130,18 @@ class Attempt {
     });
   }
 
-  /**
-   * Loads the code of one backend. The module's bytes are read before its import, because a failed import does not say why.
-   * @param {string} backend
-   */
+  /** @param {string} backend */
   async start(backend) {
     const { manifest } = this.request;
     const entry = manifest.backends[backend];
     const load = this.modules[backend];
     if (!entry || !load) throw new WebkilnError('UnknownBackend', `the bundle '${manifest.name}' was built without it`);
     const variant = chooseVariant(this.request, backend);
-    const script = { file: entry.module, bytes: entry.bytes, sha256: entry.sha256 };
-    const meter = new Meter([script, ...(variant ? [variant] : []), ...manifest.shards], this.report);
-    const [compiled] = await Promise.all([
+    const meter = new Meter([...(variant ? [variant] : []), ...manifest.shards], this.report);
+    const [compiled, { program, create }] = await Promise.all([
       variant ? this.read(variant, meter).then(bytes => compile(variant.file, bytes)) : undefined,
-      this.read(script, meter),
+      importModule(entry, load),
     ]);
-    const { program, create } = await load();
     return { engine: engineOf(await create(compiled), program), program, variant, meter };
   }
 

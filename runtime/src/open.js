@@ -47,11 +47,9 @@ function checkVariant({ manifest }, order, variant) {
  * @param {LoadOptions} options
  * @returns {Record<string, string>}
  */
-function locate({ manifest, urls }, { baseURL, transformURL = url => url }) {
+function locate({ urls }, { baseURL, transformURL = url => url }) {
   const root = baseURL === undefined ? null : new URL(String(baseURL).replace(/\/*$/, '/'), documentURL());
-  const scripts = Object.values(manifest.backends).map(backend => backend.module);
-  return Object.fromEntries(Object.entries(urls).map(([file, url]) =>
-    [file, scripts.includes(file) ? url : transformURL(root ? new URL(file, root).href : url, file)]));
+  return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, transformURL(root ? new URL(file, root).href : url, file)]));
 }
 
 /** @param {LoadOptions} options */

@@ -4,11 +4,11 @@ const root = globalThis;
 export const isNode = typeof root.process?.versions?.node === 'string' && typeof root.window === 'undefined';
 
 /**
- * Imports a module of Node by a name that no bundler can see.
+ * A module of Node, without an import that a bundler for browsers would have to resolve.
  * @param {string} name
- * @returns {Promise<any>}
+ * @returns {any}
  */
-export const importNode = name => import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
+export const nodeModule = name => root.process.getBuiltinModule(`node:${name}`);
 
 /** @returns {string} the URL against which a caller's relative URLs are resolved */
 export function documentURL() {

@@ -49,8 +49,8 @@ export interface FileEntry {
 
 export interface BackendEntry {
   module: string;
-  bytes: number;
-  sha256: string;
+  /** What the module exports as `build`. */
+  build: string;
   variants?: (FileEntry & { name: string })[];
 }
 
@@ -138,6 +138,7 @@ export interface Linear {
 }
 
 export interface BackendModule {
+  build: string;
   program: Program;
   create(module?: WebAssembly.Module): Linear | Engine | Promise<Linear | Engine>;
 }
@@ -148,7 +149,7 @@ export interface Bundle {
   manifest: Manifest;
   urls: Record<string, string>;
   modules: BackendImports;
-  worker: (constructor: any) => any;
+  worker: () => any;
   /** In bundles with an input that takes images. */
   takeImages?: TakeImages;
 }

@@ -1,9 +1,9 @@
 import * as scenarios from './scenarios.js';
 
-const { scenario, argument } = await (await fetch('/request')).json();
+const { scenario, argument, bundle: address } = await (await fetch('/request')).json();
 let answer;
 try {
-  const bundle = scenario.startsWith('webdnn') ? null : await import('/bundle/index.js');
+  const bundle = scenario.startsWith('webdnn') ? null : await import(address);
   answer = { result: await scenarios[scenario](bundle, argument) };
 } catch (error) {
   answer = { error: `${error.name}: ${error.code ?? ''} ${error.message}\n${error.stack}` };

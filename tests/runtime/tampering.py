@@ -32,6 +32,8 @@ class Site:
     answered: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
     url: str = ""
+    host: str = ""
+    """Where the bundle is taken from; without it, from the page's own server."""
 
 
 class SiteServer(ThreadingHTTPServer):
@@ -116,6 +118,7 @@ def in_chromium(site: Site, scenario: str, argument: Any) -> Any:
     site.pages = {"/": PAGE, **site.pages}
     site.request = {"scenario": scenario, "argument": argument}
     with serve(site):
+        site.request["bundle"] = f"{site.url.replace('127.0.0.1', site.host) if site.host else ''}/bundle/index.js"
         chromium.console()
         chromium.browser().get(site.url)
         answered = site.answered.wait(PATIENCE)

@@ -98,9 +98,9 @@ def test_cache_strategies(page: tuple[Site, Any], bundle: Path) -> None:
         site.asked.clear()
         return run(f"{LOAD} return await load({options});"), weight in site.asked
 
-    assert load("{cacheStrategy: 'cacheOnly'}") == ("NoBackend", False)
+    assert load("{cacheStrategy: 'cacheOnly'}") == ("MissingFile", False)
     assert load("{cacheStrategy: 'networkOnly', saveCache: false}") == (1, True)
-    assert load("{cacheStrategy: 'cacheOnly'}") == ("NoBackend", False)
+    assert load("{cacheStrategy: 'cacheOnly'}") == ("MissingFile", False)
     assert load("{}") == (1, True)
     assert load("{}") == (1, False)
     assert load("{cacheStrategy: 'cacheOnly'}") == (1, False)
