@@ -121,3 +121,13 @@ def test_a_descriptor_adds_backends_to_one_bundle(toy: Tree, tmp_path: Path) -> 
     python(toy, str(script))
     names = {path.name for path in (toy.root / "output").iterdir()}
     assert {"wasm.js", "js.js", "simd.wasm", "relaxed.wasm", "manifest.json"} <= names
+
+
+@pytest.mark.parametrize("source", ["toy", "models/toy"])
+def test_a_recipe_of_the_project_is_built_by_its_name_or_folder(toy: Tree, source: str) -> None:
+    toy.build()
+    told = webkiln(toy, "build", source, "-o", "public/toy", "--depfile", "public/toy.d")
+    assert "backends  wasm, js" in told
+    assert {path.name: path.read_bytes() for path in (toy.root / "public" / "toy").iterdir()} == toy.bytes()
+    folder = toy.root / "models" / "toy"
+    assert (toy.root / "public" / "toy.d").read_text().splitlines() == sorted(map(str, (folder / "model.json", folder / "recipe.toml")))

@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import pytest
 
+from tests.build.test_command_line import python
 from tests.build.tree import checkout, executed
 from webkiln.build.action import Action, Local
 from webkiln.build.engine import Engine
@@ -279,6 +280,9 @@ def test_an_export_script_its_helper_and_its_data(tmp_path: Path) -> None:
     types = (tree.root / "dist" / "mine" / "index.d.ts").read_text()
     assert "[1, 6, 6, 3]" in types
     assert not build()
+    python(tree, "-m", "webkiln.cli", "build", "mine", "-o", "public", "--depfile", "public.d")
+    made_of = {folder / name for name in ("make.py", "layers_of_mine.py", "units.txt", "recipe.toml")}
+    assert set(map(Path, (tree.root / "public.d").read_text().splitlines())) >= made_of
     (folder / "units.txt").write_text("4")
     assert {"fetch", "load", "bundle"} <= build()
     (folder / "layers_of_mine.py").write_text((folder / "layers_of_mine.py").read_text() + "# a comment\n")

@@ -15,7 +15,7 @@ from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Loca
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.digests import FileDigests
-from webkiln.build.discovered import digest_of, names_of, scripts_of
+from webkiln.build.discovered import digest_of, names_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.progress import Progress, Silent
@@ -124,6 +124,21 @@ class Engine:
         """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
         result = self.current(action)
         return result is not None and self._publisher.intact(result, role, folder)
+
+    def files(self, action: Action) -> frozenset[Path]:
+        """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
+        manifest = self.state.manifest(action.task)
+        reads = (path_of(action, name) for name in (manifest.reads if manifest is not None else ()))
+        found = {path for path in reads if path is not None and path.is_file()}
+        for value in action.inputs.values():
+            match value:
+                case Local(path):
+                    found.add(path)
+                case Folder(files):
+                    found |= {path for _, path in files}
+                case Modules():
+                    found |= set(self._keys.modules(value).values())
+        return frozenset(found).union(*map(self.files, action.producers))
 
     def check_folder(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
         """OutputError where files of these names could not be published into `folder`; asked before anything is built for it."""

@@ -15,6 +15,7 @@ from webkiln.build import progress
 from webkiln.build.backends import buildable, missing_compilers, present
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
+from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
@@ -33,6 +34,7 @@ from webkiln.recipe import (
     checked,
     choose,
     find_module,
+    read_recipe,
     read_recipes,
     similar,
     with_parameters,
@@ -47,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="float32",
         help=f"some of {','.join(ENCODINGS)}; of several, each has a folder OUTPUT-ENCODING beside that of float32",
     )
+    parser.add_argument(
+        "--depfile", type=Path, metavar="FILE", help="gets the files that the bundle was made of, one a line, for tools that watch them"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite files in OUTPUT that no build wrote")
 
 
@@ -55,13 +60,14 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         type=Path,
-        help=f"the model file, a function that returns a model (module:function), or a model that comes with webkiln: {', '.join(shipped())}",
+        help="the model file, a function that returns a model (module:function), a folder with a recipe.toml, a model of models/, or one that comes "
+        f"with webkiln: {', '.join(shipped())}",
     )
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
     )
-    parser.add_argument("--batch-size", type=int, default=1)
+    parser.add_argument("--batch-size", type=int, help="default: 1")
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
     parser.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="a size that an ONNX file names; or another name for it"
@@ -101,6 +107,10 @@ def run(options: argparse.Namespace) -> int:
             current = engine.published(action, "bundle/", output)
             engine.publish(action, "bundle/", output, force=options.force)
             print(summary(output, up_to_date=current, gone=[name for name in before if name not in backends]))
+        if options.depfile is not None:
+            files = {path.absolute() for action in places.values() for path in engine.files(action)}
+            files |= {path.absolute() for path in [recipe_file(options.source)] if path is not None}
+            write_atomic(options.depfile, "".join(f"{path}\n" for path in sorted(files)).encode())
     return 0
 
 
@@ -131,16 +141,24 @@ def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
-    if not options.source.is_file() and str(options.source) in shipped():
-        known = with_parameters(shipped()[str(options.source)], parameters_of(options))
-        return replace(
+    if options.batch_size is not None and options.batch_size < 1:
+        raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
+    if (file := recipe_file(options.source)) is not None:
+        known = with_parameters(read_recipe(file), parameters_of(options))
+        changed = replace(
             known,
             name=options.name or known.name,
             backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
-            batch_size=options.batch_size,
-            reads=tuple(path.absolute() for path in options.reads),
+            batch_size=known.batch_size if options.batch_size is None else options.batch_size,
+            reads=(*known.reads, *(path.absolute() for path in options.reads)),
+            plugins=(*known.plugins, *(path.absolute() for path in options.plugin)),
+            operators=(*known.operators, *(path.absolute() for path in options.operators)),
+            trust_source=known.trust_source or options.trust_source,
             input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
+            dims={**known.dims, **_dims(options.dim)},
+            values={**known.values, **dict(map(_value, options.value))},
         )
+        return checked(changed, str(options.source))
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
         source: Source = find_module(str(options.source), (Path.cwd(),), str(options.source))
         stem = str(options.source).rpartition(":")[2]
@@ -152,13 +170,11 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     else:
         refuse_foreign(options.source, as_onnx=options.source.suffix == ".onnx")
         source, stem = PathSource(options.source.absolute()), options.source.stem
-    if options.batch_size < 1:
-        raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     recipe = Recipe(
         name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem),
         source=source,
         input_shapes=dict(map(_input_shape, options.input_shape)),
-        batch_size=options.batch_size,
+        batch_size=1 if options.batch_size is None else options.batch_size,
         backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else USUAL_BACKENDS,
         reads=tuple(path.absolute() for path in options.reads),
         plugins=tuple(path.absolute() for path in options.plugin),
@@ -173,6 +189,14 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
     """The values of `--parameter`."""
     return dict(map(_parameter, options.parameter))
+
+
+def recipe_file(source: Path) -> Path | None:
+    """The recipe that a source names: a folder that has one, a model in `models/` here, or one that is installed with webkiln."""
+    if source.is_file():
+        return None
+    folders = [source, *(([Path("models") / source, shared_root() / "models" / source]) if source.name == str(source) else [])]
+    return next((folder / "recipe.toml" for folder in folders if (folder / "recipe.toml").is_file()), None)
 
 
 def shipped() -> dict[str, Recipe]:
