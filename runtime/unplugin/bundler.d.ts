@@ -1,0 +1,4 @@
+import type { Options } from './index.js';
+
+declare const plugin: (options?: Options) => any;
+export default plugin;

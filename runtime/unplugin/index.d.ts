@@ -1,0 +1,19 @@
+import type { UnpluginInstance } from 'unplugin';
+
+export interface Options {
+  /** The command that runs webkiln; otherwise that of the project's virtual environment, of PATH, or `uvx webkiln`. */
+  command?: string | string[];
+  /** The project: where recipes are looked for, and where `.webkiln` and the types are written. Default: the working directory. */
+  root?: string;
+  /** What imports that do not say so are built for. */
+  backend?: string | string[];
+  encoding?: 'float32' | 'float16' | 'int8' | 'eightbit';
+  /** Vite's servers send the headers that shared memory between threads takes (COOP and COEP). */
+  isolated?: boolean;
+  /** The file that gets the types of the imports; false: none. Default: `webkiln-env.d.ts`. */
+  types?: string | false;
+}
+
+declare const webkiln: UnpluginInstance<Options | undefined, false>;
+export default webkiln;
+export { webkiln };

@@ -1,0 +1,120 @@
+/** Runs `webkiln build`, and says what it says. */
+
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, join } from 'node:path';
+
+const WINDOWS = process.platform === 'win32';
+
+/**
+ * @typedef {object} Bundle
+ * @property {string} folder
+ * @property {string} entry its `index.js`
+ * @property {string[]} files what it was made of
+ */
+
+/** @param {string} path */
+function runs(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The command that runs webkiln: the one that is given, that of the virtual environment, of PATH, or `uvx`.
+ * @param {string} root
+ * @param {string | string[] | undefined} command
+ * @returns {string[]}
+ */
+export function findCommand(root, command) {
+  if (command !== undefined) return [command].flat();
+  const bin = WINDOWS ? 'Scripts' : 'bin';
+  const environments = [process.env.VIRTUAL_ENV, join(root, '.venv'), join(root, 'venv')].filter(folder => folder !== undefined);
+  const folders = [...environments.map(folder => join(folder, bin)), ...(process.env.PATH ?? '').split(delimiter)];
+  const find = (/** @type {string} */ name) => folders.map(folder => join(folder, WINDOWS ? `${name}.exe` : name)).find(runs);
+  const own = find('webkiln');
+  if (own) return [own];
+  const uvx = find('uvx');
+  if (uvx) return [uvx, '--from', 'webkiln[keras,onnx]', 'webkiln'];
+  throw new Error(`webkiln is not installed: neither ${join(root, '.venv')} nor PATH has it, and there is no uvx; `
+    + "run `python3 -m venv .venv && .venv/bin/pip install 'webkiln[keras,onnx]'`, or give the option `command`");
+}
+
+/** Bundles of one project, each built once at a time. */
+export class Builder {
+  /** @type {Map<string, Promise<Bundle>>} */
+  #running = new Map();
+
+  /**
+   * @param {string} root
+   * @param {string | string[] | undefined} command
+   * @param {(line: string) => void} say gets the lines of progress
+   */
+  constructor(root, command, say) {
+    this.root = root;
+    this.command = command;
+    this.say = say;
+  }
+
+  /**
+   * Builds what a request asks for; what is up to date is only looked at.
+   * @param {import('./request.js').Request} request
+   * @returns {Promise<Bundle>}
+   */
+  build(request) {
+    const flags = request.options.map(([name, value]) => `--${name}=${value}`);
+    const digest = createHash('sha256').update(JSON.stringify([request.source, flags])).digest('hex').slice(0, 8);
+    const stem = basename(request.source).replace(/\.[^.]*$/, '').replace(/[^\w-]/g, '_');
+    const folder = join(this.#home(), `${stem}-${digest}`);
+    const before = this.#running.get(folder);
+    if (before) return before;
+    const running = this.#run([request.source, ...flags], folder).finally(() => this.#running.delete(folder));
+    this.#running.set(folder, running);
+    return running;
+  }
+
+  #home() {
+    const home = join(this.root, '.webkiln');
+    mkdirSync(join(home, 'bundles'), { recursive: true });
+    if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
+    return join(home, 'bundles');
+  }
+
+  /**
+   * @param {string[]} words
+   * @param {string} folder
+   * @returns {Promise<Bundle>}
+   */
+  #run(words, folder) {
+    const depfile = `${folder}.d`;
+    const [program = '', ...first] = findCommand(this.root, this.command);
+    const child = spawn(program, [...first, 'build', ...words, '--output', folder, '--depfile', depfile], { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] });
+    /** @type {string[]} */
+    const told = [];
+    let rest = '';
+    const hear = (/** @type {string} */ text) => {
+      const lines = (rest + text).split(/\r\n|[\r\n]/);
+      rest = lines.pop() ?? '';
+      for (const line of lines.filter(Boolean)) {
+        told.push(line);
+        if (/^\[\d+\/\d+\]/.test(line)) this.say(line);
+      }
+    };
+    child.stdout.setEncoding('utf8').on('data', hear);
+    child.stderr.setEncoding('utf8').on('data', hear);
+    return new Promise((resolve, reject) => {
+      child.on('error', error => reject(new Error(`${program} could not be started (${error.message})`)));
+      child.on('close', status => {
+        hear('\n');
+        if (status === 0) return resolve({ folder, entry: join(folder, 'index.js'), files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean) });
+        const start = told.findIndex(line => line.startsWith('error: '));
+        const message = told.slice(start < 0 ? -20 : start).join('\n').replace(/^error: /, '');
+        return reject(new Error(message || `${program} ended with status ${status}`));
+      });
+    });
+  }
+}

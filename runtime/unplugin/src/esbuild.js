@@ -1,0 +1,3 @@
+import { webkiln } from './index.js';
+
+export default webkiln.esbuild;

@@ -1,0 +1,45 @@
+/** What an import asks for: a model and how it is to be built. */
+
+/** The options of `webkiln build` that an import may give, and whether they may be given more than once. */
+const OPTIONS = new Map(Object.entries({
+  backend: false, encoding: false, name: false, 'batch-size': false, 'input-shape': true, dim: true, value: true, parameter: true,
+  plugin: true, operators: true, reads: true,
+}));
+
+/** Options whose values are paths, which are relative to the module that imports. */
+const PATHS = new Set(['plugin', 'operators', 'reads']);
+
+/**
+ * @typedef {object} Request
+ * @property {string} source a path, or the name of a recipe
+ * @property {boolean} recipe
+ * @property {[option: string, value: string][]} options in the order of OPTIONS
+ */
+
+/** @param {string} id */
+export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=|$)/.test(id);
+
+/**
+ * Reads `./resnet50.keras?webkiln&backend=webgpu,wasm` or `webkiln:digits?encoding=float16`.
+ * @param {string} id
+ * @param {(path: string) => string} resolve makes a path of the importing module absolute
+ * @param {Record<string, string | undefined>} defaults
+ * @returns {Request}
+ */
+export function readRequest(id, resolve, defaults) {
+  const recipe = id.startsWith('webkiln:');
+  const [path = '', query = ''] = (recipe ? id.slice('webkiln:'.length) : id).split('?', 2);
+  const asked = [...new URLSearchParams(query)].filter(([name]) => name !== 'webkiln');
+  const unknown = asked.map(([name]) => name).filter(name => !OPTIONS.has(name));
+  if (unknown.length > 0) throw new Error(`${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`);
+  /** @type {Request['options']} */
+  const options = [];
+  for (const [name, many] of OPTIONS) {
+    const values = asked.filter(([given]) => given === name).map(([, value]) => PATHS.has(name) ? resolve(value) : value);
+    if (values.length > 1 && !many) throw new Error(`${id}: ${name} is given ${values.length} times, expected once`);
+    const otherwise = defaults[name];
+    if (values.length === 0 && otherwise !== undefined) values.push(otherwise);
+    for (const value of values) options.push([name, value]);
+  }
+  return { source: recipe ? path : resolve(path), recipe, options };
+}
