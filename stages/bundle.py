@@ -61,6 +61,23 @@ def asked(program: dict[str, Any]) -> dict[str, str]:
     return plain | {item["name"]: item["text"] for item in program["residues"]}
 
 
+def read_labels(path: Path) -> list[str]:
+    """The names in a file: a JSON list, a JSON table by number (of names, or of lists that end in one), or one a line."""
+    text = path.read_text("utf-8", errors="replace")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None if {"\0", "\ufffd"} & set(text) else text.splitlines()
+    if isinstance(found, dict) and found.keys() == set(map(str, range(len(found)))):
+        rows = (found[str(number)] for number in range(len(found)))
+        found = [row[-1] if isinstance(row, list) and row else row for row in rows]
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise RecipeError(
+            "labels: the file is neither a JSON list of names, nor a JSON table of them by number from 0, nor text with one a line"
+        )
+    return found
+
+
 def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
     """Attach class names: a list goes to each output whose last axis has its length, a table names the outputs."""
     if not labels:
@@ -295,7 +312,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "name": params["name"],
         "encoding": params["encoding"],
         "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}),
-        "outputs": with_labels(tensors(programs, "outputs"), params.get("labels")),
+        "outputs": with_labels(tensors(programs, "outputs"), read_labels(inputs["labels"]) if "labels" in inputs else params.get("labels")),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
         "states": [state["name"] for state in first["states"]],

@@ -10,7 +10,7 @@ from webkiln.build.names import VARIANTS
 from webkiln.build.share import Share
 from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
 BROWSERS = ("chromium", "node")
 COMPILERS = ("emcc", "clang")
@@ -65,6 +65,13 @@ class ModelGraph:
             case ModuleSource():
                 inputs, params = self._modules(), {"kind": "module", **self._function()}
         return self._add("fetch", "", inputs, outputs, params, code=code, timeout=1800)
+
+    def labels(self) -> dict[str, Input]:
+        """The file of labels, where there is one."""
+        if (file := self.recipe.labels_file) is None:
+            return {}
+        params = {"kind": "labels", "url": file.url, "sha256": file.sha256}
+        return {"labels": Product(self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()), "source")}
 
     def load(self) -> Action:
         if self.recipe.is_onnx:
@@ -131,21 +138,20 @@ class ModelGraph:
 
     def bundle(self, choice: Selection) -> Action:
         pack = self.pack(choice)
-        inputs = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
+        inputs: dict[str, Input] = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
         variants = VARIANTS if "wasm" in choice.backends else ()
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
-        table = self.recipe.labels
-        labels = {name: list(names) for name, names in table.items()} if isinstance(table, Mapping) else list(table)
+        inputs |= self.labels()
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),
             "variants": list(variants),
             "encoding": choice.encoding,
-            "labels": labels,
+            "labels": _labels(self.recipe.labels),
             "images": {name: asdict(image) for name, image in self.recipe.images.items()},
             "keep_layers": choice.layers,
         }
@@ -200,7 +206,7 @@ class ModelGraph:
         """The action of a stage, whose program has a name of its own where frontends differ."""
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
-            more["roots"] = self.recipe.roots
+            more.setdefault("roots", self.recipe.roots)
         if task not in self._actions:
             self._actions[task] = Action(task, program or stage, outputs, inputs, params, **more)
         return self._actions[task]
@@ -261,3 +267,13 @@ class ModelGraph:
 
     def _samples(self) -> dict[str, Any]:
         return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}
+
+
+def _labels(table: Any) -> Any:
+    """Labels that the recipe has, as JSON."""
+    match table:
+        case Mapping():
+            return {name: list(names) for name, names in table.items()}
+        case LabelsFile():
+            return []
+    return list(table)
