@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +100,19 @@ def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, An
     return [{**o, "labels": list(table[o["name"]])} if o["name"] in table else o for o in outputs]
 
 
-def with_images(inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Attach how images become inputs, with the size of each; RecipeError where the input is no image of that kind."""
+def with_images(
+    inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]], residues: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Attach how images become inputs, with the size of each and what open sizes must leave when divided; RecipeError where the input is no
+    image of that kind."""
+    rests = {item["name"]: [item["period"], item["rests"]] for item in residues}
     names = [tensor["name"] for tensor in inputs]
     if unknown := sorted(set(images) - set(names)):
         raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
-    return [{**tensor, "image": sized(tensor, images[tensor["name"]])} if tensor["name"] in images else tensor for tensor in inputs]
+    return [{**tensor, "image": sized(tensor, images[tensor["name"]], rests)} if tensor["name"] in images else tensor for tensor in inputs]
 
 
-def sized(tensor: dict[str, Any], image: dict[str, Any]) -> dict[str, Any]:
+def sized(tensor: dict[str, Any], image: dict[str, Any], rests: dict[str, Any]) -> dict[str, Any]:
     where, shape, planar = f"inputs.{tensor['name']}", tensor["shape"], image["layout"] == "CHW"
     depth = 1 if image["color"] == "GREY" else len(image["color"])
     batch, picture = shape[:-3], shape[-3:]
@@ -124,7 +129,7 @@ def sized(tensor: dict[str, Any], image: dict[str, Any]) -> dict[str, Any]:
         raise RecipeError(f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}")
     if tensor["dtype"] != "float32" and (image["mean"], image["scale"], image["color"] == "GREY") != (0.0, 1.0, False):
         raise RecipeError(f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without mean, scale and GREY")
-    return {**image, "size": asked}
+    return {**image, "size": asked, **({"rests": found} if (found := {name: rests[name] for name in asked if name in rests}) else {})}
 
 
 def entry(path: Path) -> dict[str, Any]:
@@ -311,7 +316,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "schema": "webkiln.bundle/1",
         "name": params["name"],
         "encoding": params["encoding"],
-        "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}),
+        "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}, first["residues"]),
         "outputs": with_labels(tensors(programs, "outputs"), read_labels(inputs["labels"]) if "labels" in inputs else params.get("labels")),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
