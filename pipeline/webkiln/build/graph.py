@@ -86,7 +86,7 @@ class ModelGraph:
         params = {"name": self.recipe.name, "plugins": self._plugin_names()}
         if self.recipe.operators:
             params["backends"] = list(self.recipe.backends)
-        outputs, code = ("graph.json", "weights.json"), (*self.recipe.plugins, *self.recipe.operators)
+        outputs, code = ("graph.json", "weights.json", "sizes.json"), (*self.recipe.plugins, *self.recipe.operators)
         if self.recipe.is_onnx:
             return self._add("convert", "", inputs, outputs, {**params, **self._sizes()}, code=code, program="convert_onnx")
         return self._add("convert", "", {**inputs, **self._modules()}, outputs, {**params, **self._shapes(), **self._function()}, code=code)
@@ -161,10 +161,11 @@ class ModelGraph:
         outputs = ("reference.npz", "layers.npz")
         if self.recipe.is_onnx:
             sizes = {**self._sizes(), **self._samples()}
-            return self._add(
-                "reference", "", self._model(), outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name()
-            )
+            inputs = {**self._model(), "sizes.json": Product(self.convert(), "sizes.json")}
+            return self._add("reference", "", inputs, outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name())
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
+        if any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
+            inputs["sizes.json"] = Product(self.convert(), "sizes.json")
         params = {
             **self._shapes(),
             **self._samples(),
