@@ -253,14 +253,14 @@ class ModelGraph:
 
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins
-        return {"plugins/": Folder(tuple((path.name, path) for path in plugins))} if plugins else {}
+        return {"plugins/": Folder(_distinct(plugins))} if plugins else {}
 
     def _operators(self) -> dict[str, Input]:
         operators = self.recipe.operators
-        return {"operators/": Folder(tuple((path.name, path) for path in operators))} if operators else {}
+        return {"operators/": Folder(_distinct(operators))} if operators else {}
 
     def _plugin_names(self) -> list[str]:
-        return [path.name for path in self.recipe.plugins]
+        return [name for name, _ in _distinct(self.recipe.plugins)]
 
     def _shapes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
@@ -268,6 +268,18 @@ class ModelGraph:
 
     def _samples(self) -> dict[str, Any]:
         return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}
+
+
+def _distinct(paths: Sequence[Path]) -> tuple[tuple[str, Path], ...]:
+    """Files by their names; of files of one name in several folders, those after the first are numbered."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        name, number = path.name, 1
+        while name in found:
+            number += 1
+            name = f"{path.stem}.{number}{path.suffix}"
+        found[name] = path
+    return tuple(found.items())
 
 
 def _labels(table: Any) -> Any:
