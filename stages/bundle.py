@@ -1,7 +1,6 @@
 """Assembles the folder that is shipped to the web from the code of each backend, the weight shards and the runtime."""
 
 import json
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,16 @@ from typing import Any
 from webkiln import canonical
 from webkiln.backends.launches import launches
 from webkiln.build import stage
+from webkiln.codegen.bundles import (
+    MAX_INLINED,
+    assets,
+    index_module,
+    package,
+    readme,
+    single_index,
+    single_script,
+    worker_module,
+)  # fmt: skip
 from webkiln.codegen.declarations import index_types, text_of
 from webkiln.codegen.scripts import flatten
 from webkiln.errors import InternalError, RecipeError
@@ -120,72 +129,69 @@ def entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": canonical.file_digest(path)}
 
 
-def index_module(manifest: dict[str, Any]) -> str:
-    backends = manifest["backends"]
-    assets = [v["file"] for b in backends.values() for v in b.get("variants", ())]
-    assets += [shard["file"] for shard in manifest["shards"]]
-    urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets)
-    images = any("image" in tensor for tensor in manifest["inputs"])
-    names = ["open", "top as ranked", "WebkilnError", *(["takeImages"] if images else [])]
-    return (
-        f"import {{ {', '.join(names)} }} from './runtime.js';\n"
-        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
-        f"const urls = {{\n{urls}\n}};\n"
-        f"const modules = {modules(manifest)};\n"
-        "const worker = () => new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });\n"
-        f"export const load = options => open({{ manifest, urls, modules, worker{', takeImages' if images else ''} }}, options);\n"
-        "export const top = (scores, k) => ranked(manifest, scores, k);\n"
-        "export { WebkilnError };\n"
-    )
+class Files:
+    """The files of a bundle as they are written; `hashed`: names follow the bytes."""
+
+    def __init__(self, bundle: Path, *, hashed: bool) -> None:
+        self.bundle, self.hashed = bundle, hashed
+
+    def write(self, name: str, data: str | bytes, *, referred: bool = False) -> str:
+        """Write a file; the name that it gets, which is another one only where other files refer to it."""
+        encoded = data.encode() if isinstance(data, str) else data
+        stem, dot, suffix = name.partition(".")
+        chosen = f"{stem}-{canonical.digest(encoded)[:8]}{dot}{suffix}" if referred and self.hashed else name
+        (self.bundle / chosen).write_bytes(encoded)
+        return chosen
 
 
-def modules(manifest: dict[str, Any]) -> str:
-    rows = (f"{text_of(name)}: () => import({text_of('./' + b['module'])})" for name, b in manifest["backends"].items())
-    return "{ " + ", ".join(rows) + " }"
-
-
-def worker_module(manifest: dict[str, Any]) -> str:
-    return f"import {{ serve }} from './runtime.js';\nserve({modules(manifest)});\n"
-
-
-def package(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What npm and bundlers read. The version follows the content; `types` stands first, because conditions are tried in their order."""
-    return {
-        "name": re.sub(r"[^a-z0-9._-]+", "-", manifest["name"].lower()).strip("._-") or "model",
-        "version": f"0.0.0-b{canonical.key(manifest)[:12]}",
-        "type": "module",
-        "exports": {
-            ".": {"types": "./index.d.ts", "default": "./index.js"},
-            "./webdnn": {"types": "./webdnn.d.ts", "default": "./webdnn.js"},
-            "./manifest.json": "./manifest.json",
-        },
-    }
-
-
-def write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode())
-
-
-def copy_backend(inputs: dict[str, Path], bundle: Path, backend: str, variants: list[str]) -> dict[str, Any]:
-    module = f"{backend}.js"
-    text = (inputs[f"code.{backend}/"] / module).read_text("utf-8")
+def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants: list[str]) -> dict[str, Any]:
+    text = (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8")
     build = canonical.key(text)[:16]
-    write(bundle / module, f"{text}export const build = {text_of(build)};\n")
+    module = files.write(f"{backend}.js", f"{text}export const build = {text_of(build)};\n", referred=True)
     described: dict[str, Any] = {"module": module, "build": build}
     if backend == "wasm":
         ordered = sorted(variants, key=VARIANT_ORDER.index)
-        for variant in ordered:
-            shutil.copyfile(inputs[f"wasm.{variant}"], bundle / f"{variant}.wasm")
-        described["variants"] = [{"name": v, "file": f"{v}.wasm", **entry(bundle / f"{v}.wasm")} for v in ordered]
+        written = {v: files.write(f"{v}.wasm", inputs[f"wasm.{v}"].read_bytes(), referred=True) for v in ordered}
+        described["variants"] = [{"name": v, "file": file, **entry(files.bundle / file)} for v, file in written.items()]
     return described
 
 
+def write_folder(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:
+    """The modules that know the model, and the runtime."""
+    sources = SHARED / "runtime" / "src"
+    runtime = files.write("runtime.js", runtime_of(params), referred=True)
+    worker = files.write("worker.js", worker_module(manifest, runtime), referred=True)
+    files.write("index.js", index_module(manifest, runtime, worker))
+    files.write("webdnn.js", flatten(sources, "webdnn", {"main": runtime}))
+    shutil.copyfile(sources / "types" / "webdnn.d.ts", files.bundle / "webdnn.d.ts")
+
+
+def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:
+    """One script with all modules and data, in place of these."""
+    modules = {name: files.bundle / backend["module"] for name, backend in manifest["backends"].items()}
+    data = [files.bundle / name for name in assets(manifest)]
+    if (size := sum(path.stat().st_size for path in data)) > MAX_INLINED:
+        raise RecipeError(
+            f"{params['name']}: its data have {size} bytes, and a single file holds at most {MAX_INLINED}; build a folder, or another encoding"
+        )
+    texts = {name: path.read_text("utf-8") for name, path in modules.items()}
+    files.write(manifest["single"], single_script(manifest, runtime_of(params), texts, files.bundle))
+    files.write("index.js", single_index(manifest, manifest["single"]))
+    for path in (*modules.values(), *data):
+        path.unlink()
+
+
+def runtime_of(params: dict[str, Any]) -> str:
+    return flatten(SHARED / "runtime" / "src", "picture" if params.get("images") else "main", {})
+
+
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
-    bundle = outputs["bundle/"]
+    bundle, form = outputs["bundle/"], params["form"]
     bundle.mkdir(parents=True, exist_ok=True)
+    files = Files(bundle, hashed=form["hashed"])
     programs = {backend: canonical.read(inputs[f"program.{backend}.json"]) for backend in params["backends"]}
     shards = canonical.read(inputs["shards.json"])["shards"]
-    backends = {b: copy_backend(inputs, bundle, b, params["variants"]) for b in params["backends"]}
+    backends = {b: write_backend(files, inputs, b, params["variants"]) for b in params["backends"]}
     for shard in shards:
         shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
     first = programs[params["backends"][0]]
@@ -200,18 +206,17 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "states": [state["name"] for state in first["states"]],
         "shards": shards,
         "backends": backends,
+        **({"single": params["single"]} if form["kind"] == "single" else {}),
     }
-    sources = SHARED / "runtime" / "src"
-    write(bundle / "index.js", index_module(manifest))
-    write(bundle / "index.d.ts", index_types(manifest))
-    shutil.copyfile(sources / "types" / "webdnn.d.ts", bundle / "webdnn.d.ts")
-    write(bundle / "worker.js", worker_module(manifest))
-    write(bundle / "runtime.js", flatten(sources, "picture" if params.get("images") else "main", {}))
-    write(bundle / "webdnn.js", flatten(sources, "webdnn", {"main": "runtime.js"}))
-    write(bundle / "package.json", json.dumps(package(manifest), indent=2) + "\n")
-    files = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
+    described = package(manifest, form["package"])
+    (write_single if form["kind"] == "single" else write_folder)(files, manifest, params)
+    files.write("index.d.ts", index_types(manifest))
+    files.write("package.json", json.dumps(described, indent=2) + "\n")
+    if form["kind"] == "npm":
+        files.write("README.md", readme(manifest, described["name"]))
+    written = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
     explained = {backend: [{key: step[key] for key in EXPLAINED} for step in launches(made["main"])] for backend, made in programs.items()}
-    canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": files})
+    canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": written})
 
 
 if __name__ == "__main__":

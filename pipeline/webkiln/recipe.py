@@ -76,6 +76,27 @@ IMAGE_WORDS = {"fit": ("stretch", "crop"), "color": ("RGB", "BGR", "GREY", "RGBA
 DEPTHS = {color: 1 if color == "GREY" else len(color) for color in IMAGE_WORDS["color"]}
 
 
+@dataclass(frozen=True)
+class Form:
+    """How a bundle is written: a `folder` for a web server, an `npm` package, or a `single` file with everything inside.
+
+    `hashed`: what `index.js` refers to has names that follow the bytes, so that caches may keep it for ever. `package`: what package.json says.
+    """
+
+    kind: str = "folder"
+    hashed: bool = False
+    package: Mapping[str, str] = field(default_factory=dict)
+
+
+FORMS = ("folder", "npm", "single")
+PACKAGE: dict[str, re.Pattern[str]] = {
+    "name": re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*"),
+    "version": re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?"),
+    "license": re.compile(r"[^\n]+"),
+    "description": re.compile(r"[^\n]+"),
+}
+"""What a recipe may say of an npm package, as npm and semver.org (2.0.0) want it."""
+
 Source = PathSource | UrlSource | ExportSource | ModuleSource
 
 SIZE_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
@@ -104,6 +125,7 @@ class Recipe:
     values: Mapping[str, Any] = field(default_factory=dict)
     project: Path = field(default_factory=Path.cwd)
     reads: tuple[Path, ...] = ()
+    form: Form = field(default_factory=Form)
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -195,6 +217,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         values=dict(data.get("values", {})),
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
+        form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
     )
     return checked(recipe, where)
 
@@ -205,9 +228,25 @@ def checked(recipe: Recipe, where: str) -> Recipe:
         raise RecipeError(f"{where}: dims are the sizes that an ONNX file names, and the source is none; use input_shapes")
     if recipe.values and not recipe.is_onnx:
         raise RecipeError(f"{where}: values fix inputs of an ONNX file, and the source is none; make them constants of the model")
+    _check_form(recipe.form, where)
     if recipe.is_onnx and recipe.batch_size != 1:
         raise RecipeError(f"{where}: batch_size is for Keras models; the sizes of an ONNX file are set by dims or input_shapes")
     return recipe
+
+
+def _check_form(form: Form, where: str) -> None:
+    choose("format", [form.kind], FORMS, where)
+    choose("key in package", form.package.keys() or ["name"], PACKAGE, where)
+    for key, value in form.package.items():
+        if not PACKAGE[key].fullmatch(value) or len(value) > 214:
+            raise RecipeError(f"{where}: package.{key} is {value!r}, which npm does not take; expected such as {EXAMPLES[key]}")
+    if form.kind == "npm" and not {"name", "version"} <= form.package.keys():
+        raise RecipeError(f"{where}: an npm package needs a name and a version: [package] in a recipe, or --package @me/model@1.0.0")
+    if form.kind == "single" and form.hashed:
+        raise RecipeError(f"{where}: a single file refers to no other, so that nothing in it can be hashed; leave hashed out")
+
+
+EXAMPLES = {"name": "@me/model", "version": "1.2.0", "license": "MIT", "description": "one line"}
 
 
 def with_parameters(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
@@ -343,6 +382,9 @@ KEYS: dict[str, tuple[str, Any]] = {
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
     "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
     "dims": ("a table: name of a size in the ONNX file = a positive size, or another name", lambda v: _table(v, _size_or_name)),
+    "format": (f"one of {', '.join(FORMS)}", lambda v: isinstance(v, str)),
+    "hashed": ("true or false", lambda v: isinstance(v, bool)),
+    "package": (f"a table: one of {', '.join(PACKAGE)} = string", lambda v: _table(v, lambda item: isinstance(item, str))),
     "values": (
         "a table: name of an input of the ONNX file = the number, truth value or list of these that it always is",
         lambda v: _table(v, _constant),

@@ -5,12 +5,15 @@ It traps when x[0] is above 1e9.
 
 import importlib.util
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from webkiln import canonical
+from webkiln.build.names import FOLDER, single_file
+from webkiln.recipe import Form
 
 ROOT = Path(__file__).resolve().parents[2]
 X, Y, W, TOTAL, INITIAL, NEXT, SCALED, STAGING = 0, 64, 128, 192, 256, 320, 384, 448
@@ -121,7 +124,7 @@ def compile_wasm(work: Path, variant: str) -> Path:
     return binary
 
 
-def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c", "d")) -> Path:
+def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c", "d"), form: Form = FOLDER) -> Path:
     """Build the bundle in `work/fake` and return its folder."""
     work.mkdir(parents=True, exist_ok=True)
     inputs: dict[str, Path] = {"shards/": work / "shards", "shards.json": work / "shards.json"}
@@ -155,6 +158,8 @@ def build(work: Path, *, keep_layers: bool = False, labels: Any = ("a", "b", "c"
         "encoding": "float32",
         "labels": list(labels) if isinstance(labels, tuple) else labels,
         "keep_layers": keep_layers,
+        "form": asdict(form),
+        "single": single_file("fake"),
     }
     stage("bundle").run(inputs, {"bundle/": bundle}, params)
     return bundle

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 from tests.runtime import fake_bundle
 from webkiln import canonical
-from webkiln.build.names import BLOB, bundle_files, may_be_published
+from webkiln.build.names import BY_BYTES, bundle_files, may_be_published
 from webkiln.codegen.scripts import compact, strip_comments
 from webkiln.errors import RecipeError
+from webkiln.recipe import Form
 
 TSC = fake_bundle.ROOT / "runtime" / "node_modules" / ".bin" / "tsc"
 stage = fake_bundle.stage("bundle")
@@ -35,7 +37,7 @@ def test_manifest_lists_every_file(bundle: Path) -> None:
 
 def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
     backends = canonical.read(bundle / "manifest.json")["backends"]
-    assert {path.name for path in bundle.iterdir() if not BLOB.fullmatch(path.name)} == set(bundle_files(backends))
+    assert {path.name for path in bundle.iterdir() if not BY_BYTES.fullmatch(path.name)} == set(bundle_files("fake", backends))
     assert all(may_be_published(path.name) for path in bundle.iterdir())
 
 
@@ -172,7 +174,7 @@ def test_runs_by_hand(tmp_path: Path) -> None:
     fake_bundle.build(tmp_path)
     inputs = {f"program.{b}.json": f"program.{b}.json" for b in ("js", "wasm")} | {f"code.{b}/": f"code.{b}" for b in ("js", "wasm")}
     inputs |= {"wasm.simd": "simd.wasm", "wasm.relaxed": "relaxed.wasm", "shards/": "shards", "shards.json": "shards.json"}
-    params = {"name": "fake", "backends": ["js"], "variants": [], "encoding": "float32", "labels": None}
+    params = {"name": "fake", "backends": ["js"], "variants": [], "encoding": "float32", "labels": None, "form": asdict(Form())}
     spec = {"inputs": {k: str(tmp_path / v) for k, v in inputs.items()}, "outputs": {"bundle/": str(tmp_path / "out")}, "params": params}
     canonical.write(tmp_path / "spec.json", spec)
     import sys

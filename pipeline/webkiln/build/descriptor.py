@@ -56,7 +56,7 @@ class Descriptor:
             write_graph(self._graph, Path(scratch))
             recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)
             action = MemoryGraph(recipe, engine.share, Path(scratch)).bundle(Selection(backends, self._encoding))
-            engine.check_folder(folder, bundle_files(backends), force=force)
+            engine.check_folder(folder, bundle_files(self._graph.name, backends), force=force)
             engine.publish(action, "bundle/", folder, force=force)
 
 

@@ -13,6 +13,7 @@ from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
 from webkiln.build.engine import Engine
 from webkiln.build.names import REPORT, bundle_files
 from webkiln.errors import UserError, VerificationError, WebkilnError
+from webkiln.recipe import Form
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,7 +38,11 @@ class DoitTask:
     def check(self) -> None:
         """OutputError where what this step publishes would overwrite what no build wrote."""
         if self.folder is not None:
-            names = bundle_files(self.action.params["backends"]) if self.role else REPORT
+            names = (
+                bundle_files(self.action.params["name"], self.action.params["backends"], Form(**self.action.params["form"]))
+                if self.role
+                else REPORT
+            )
             self.engine.check_folder(self.folder, names, force=self.force)
 
     def execute(self) -> Any:

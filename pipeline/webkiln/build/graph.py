@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
-from webkiln.build.names import VARIANTS
+from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
 from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
@@ -154,6 +154,8 @@ class ModelGraph:
             "labels": _labels(self.recipe.labels),
             "images": {name: asdict(image) for name, image in self.recipe.images.items()},
             "keep_layers": choice.layers,
+            "form": asdict(self.recipe.form),
+            "single": single_file(self.recipe.name),
         }
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
 

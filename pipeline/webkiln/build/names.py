@@ -3,26 +3,44 @@
 import re
 from collections.abc import Iterable
 
-from webkiln.recipe import BACKENDS
+from webkiln.recipe import BACKENDS, Form
 
 VARIANTS = ("relaxed", "simd")
-COMMON = ("index.js", "index.d.ts", "webdnn.d.ts", "worker.js", "runtime.js", "webdnn.js", "package.json", "manifest.json")
+ENTRIES = ("index.js", "index.d.ts", "package.json", "manifest.json")
+WEBDNN = ("webdnn.js", "webdnn.d.ts")
+SHARED = ("worker.js", "runtime.js")
+README = "README.md"
 REPORT = ("report.html", "verification.json")
+FOLDER = Form()
 LAST = ("index.js", "manifest.json")
 """What a bundle is loaded by: written when all the rest is there."""
-BLOB = re.compile(r"[a-z]+-[0-9a-f]+\.bin")
+BY_BYTES = re.compile(
+    rf"(weights-[0-9a-f]+\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
+)
+"""Names that follow the bytes."""
 
 
-def bundle_files(backends: Iterable[str]) -> tuple[str, ...]:
-    """Every file of a bundle with these backends but those with weights, which are named by their bytes."""
+def bundle_files(name: str, backends: Iterable[str], form: Form = FOLDER) -> tuple[str, ...]:
+    """Every file of a bundle of the model `name` with these backends but those that are named by their bytes."""
     chosen = tuple(backends)
+    if form.kind == "single":
+        return (*ENTRIES, single_file(name))
+    readme = (README,) if form.kind == "npm" else ()
+    if form.hashed:
+        return (*ENTRIES, *WEBDNN, *readme)
     variants = VARIANTS if "wasm" in chosen else ()
-    return (*COMMON, *(f"{backend}.js" for backend in chosen), *(f"{variant}.wasm" for variant in variants))
+    return (*ENTRIES, *WEBDNN, *SHARED, *readme, *(f"{backend}.js" for backend in chosen), *(f"{variant}.wasm" for variant in variants))
 
 
-def may_be_published(name: str) -> bool:
-    """Whether a build may have written a file of this name."""
-    return name in bundle_files(BACKENDS) or name in REPORT or BLOB.fullmatch(name) is not None
+def single_file(name: str) -> str:
+    """The file that holds all of a model."""
+    return f"{name}.js" if name != "index" else "model.js"
+
+
+def may_be_published(file: str, name: str = "") -> bool:
+    """Whether a build of the model `name` may have written a file."""
+    forms = (FOLDER, Form("npm"), Form("single"))
+    return file in REPORT or BY_BYTES.fullmatch(file) is not None or any(file in bundle_files(name, BACKENDS, form) for form in forms)
 
 
 def is_plain(name: object) -> bool:

@@ -83,7 +83,11 @@ def claimed(folder: Path) -> dict[str, frozenset[str]]:
             value = canonical.loads(data)
             if value["schema"] != schema or canonical.dumps(value) != data:
                 continue
-            listed = {name: frozenset({str(entry["sha256"])}) for name, entry in value.get("files", {}).items() if may_be_published(name)}
+            listed = {
+                name: frozenset({str(entry["sha256"])})
+                for name, entry in value.get("files", {}).items()
+                if may_be_published(name, str(value.get("name", "")))
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
         found |= {**listed, manifest: frozenset({canonical.digest(data)})}

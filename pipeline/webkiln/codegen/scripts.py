@@ -13,6 +13,7 @@ TOKEN = re.compile(
 )
 IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
 REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
+EXPORT = re.compile(r"^export \{ ([^}]+) \};\n", re.MULTILINE)
 DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function|let) )", re.MULTILINE)
 NAME = re.compile(r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE)
 
@@ -25,6 +26,17 @@ def strip_comments(text: str) -> str:
 def compact(text: str) -> str:
     """Remove indentation and blank lines; no template may span lines."""
     return "".join(line.strip() + "\n" for line in text.splitlines() if line.strip())
+
+
+def enclosed(text: str) -> tuple[str, list[str]]:
+    """A module without imports as the body of a function, and what it exports, as `name` or `exported: name`."""
+    names = NAME.findall("".join(line for line in text.splitlines(keepends=True) if DECLARATION.match(line)))
+    for listed in EXPORT.findall(text):
+        names += [": ".join(reversed(item.split(" as "))) for item in map(str.strip, listed.split(",")) if item]
+    body = DECLARATION.sub("", EXPORT.sub("", text))
+    if re.search(r"^(import|export)\b", body, re.MULTILINE):
+        raise InternalError("a module that is to be enclosed imports others, or exports in a form that is not known")
+    return body, names
 
 
 def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:

@@ -24,10 +24,12 @@ from webkiln.foreign import refuse_foreign
 from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
+    FORMS,
     KEYS,
     MODULE,
     SIZE_NAME,
     USUAL_BACKENDS,
+    Form,
     PathSource,
     Recipe,
     Source,
@@ -52,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--depfile", type=Path, metavar="FILE", help="gets the files that the bundle was made of, one a line, for tools that watch them"
     )
+    parser.add_argument("--format", help=f"{', '.join(FORMS)}: a folder for a web server, an npm package, or one file; default: folder")
+    parser.add_argument(
+        "--hashed", action="store_true", help="files have names that follow their bytes, so that caches may keep them for ever"
+    )
+    parser.add_argument("--package", metavar="NAME@VERSION", help="of an npm package")
+    parser.add_argument("--license", help="of an npm package, such as MIT")
     parser.add_argument("--force", action="store_true", help="overwrite files in OUTPUT that no build wrote")
 
 
@@ -89,7 +97,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    recipe = recipe_of(options)
+    recipe = formed(recipe_of(options), options)
     encodings = choose("encoding", options.encoding.split(","), ENCODINGS)
     state = cache_folder() / "state" / canonical.digest(str(options.output.absolute()).encode())
     with Engine(state, progress=progress.console()) as engine:
@@ -100,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
             print("\n".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
         places = {output_of(options.output, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
-            engine.check_folder(output, bundle_files(backends), force=options.force)
+            engine.check_folder(output, bundle_files(recipe.name, backends, recipe.form), force=options.force)
         engine.expect(action.task for action in graph.actions() if engine.current(action) is None)
         for output, action in places.items():
             before = present(output)
@@ -112,6 +120,19 @@ def run(options: argparse.Namespace) -> int:
             files |= {path.absolute() for path in [recipe_file(options.source)] if path is not None}
             write_atomic(options.depfile, "".join(f"{path}\n" for path in sorted(files)).encode())
     return 0
+
+
+def formed(recipe: Recipe, options: argparse.Namespace) -> Recipe:
+    """The recipe with what the options say of how its bundle is written."""
+    said = dict(recipe.form.package)
+    if options.package is not None:
+        said["name"], at, said["version"] = options.package.rpartition("@")
+        if not at or not said["name"]:
+            raise RecipeError(f"--package is {options.package!r}, expected NAME@VERSION, such as @me/model@1.0.0")
+    if options.license is not None:
+        said["license"] = options.license
+    form = Form(options.format or recipe.form.kind, recipe.form.hashed or options.hashed, said)
+    return checked(replace(recipe, form=form), str(options.source))
 
 
 def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:

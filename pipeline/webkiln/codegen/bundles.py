@@ -1,0 +1,142 @@
+"""The modules of a bundle that know its model: what a page imports, what its Worker runs, and package.json."""
+
+import base64
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.codegen.declarations import text_of
+from webkiln.codegen.scripts import enclosed
+
+MAX_INLINED = 256 << 20
+"""The most bytes of data that a single file holds: browsers refuse strings of a few times as many."""
+MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
+
+
+def assets(manifest: Mapping[str, Any]) -> list[str]:
+    """The files that are fetched as data."""
+    variants = [variant["file"] for backend in manifest["backends"].values() for variant in backend.get("variants", ())]
+    return variants + [shard["file"] for shard in manifest["shards"]]
+
+
+def takes_images(manifest: Mapping[str, Any]) -> bool:
+    return any("image" in tensor for tensor in manifest["inputs"])
+
+
+def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
+    """`index.js`. Its references are literal, in the forms that bundlers follow."""
+    urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets(manifest))
+    images = ["takeImages"] if takes_images(manifest) else []
+    return (
+        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *images])} }} from {text_of('./' + runtime)};\n"
+        f"export const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        f"const modules = {modules(manifest)};\n"
+        f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url), {{ type: 'module' }});\n"
+        f"export const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *images])} }}, options);\n"
+        "export const top = (scores, k) => ranked(manifest, scores, k);\n"
+        "export { WebkilnError };\n"
+    )
+
+
+def modules(manifest: Mapping[str, Any]) -> str:
+    """An expression of the functions that import the code of each backend."""
+    rows = (f"{text_of(name)}: () => import({text_of('./' + b['module'])})" for name, b in manifest["backends"].items())
+    return "{ " + ", ".join(rows) + " }"
+
+
+def worker_module(manifest: Mapping[str, Any], runtime: str) -> str:
+    return f"import {{ serve }} from {text_of('./' + runtime)};\nserve({modules(manifest)});\n"
+
+
+def single_script(manifest: Mapping[str, Any], runtime: str, backends: Mapping[str, str], folder: Path) -> str:
+    """A classic script with everything inside, which adds the model to the global `webkiln`.
+
+    `runtime` and `backends` are the texts of modules, `folder` has the data. The Worker is made of the text of the function that holds the code.
+    """
+    code, names = enclosed(runtime)
+    parts = [f"{text_of(name)}: async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}" for name, (body, exported) in (
+        (name, enclosed(text)) for name, text in backends.items()
+    )]  # fmt: skip
+    images = ["takeImages"] if takes_images(manifest) else []
+    inside = "const modules = {\n" + ",\n".join(parts) + "\n};\n"
+    given = ", ".join(["open", "ranked: top", "WebkilnError", "modules", "serve: () => serve(modules)", *images])
+    assert {"open", "top", "WebkilnError", "serve", *images} <= set(names)
+    urls = ",\n".join(f"{text_of(file)}: '{_inlined(folder / file)}'" for file in assets(manifest))
+    return (
+        "(() => {\n"
+        f"const code = () => {{\n'use strict';\n{code}{inside}return {{ {given} }};\n}};\n"
+        f"const {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *images])} }} = code();\n"
+        f"const manifest = {canonical.dumps(manifest).decode()};\n"
+        f"const urls = {{\n{urls}\n}};\n"
+        "const start = () => `(${code})().serve();`;\n"
+        "const worker = () => typeof process === 'object' && typeof window === 'undefined' ? new Worker(start(), { eval: true })\n"
+        ": new Worker(URL.createObjectURL(new Blob([start()], { type: 'text/javascript' })));\n"
+        f"const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *images])} }}, options);\n"
+        "const top = (scores, k) => ranked(manifest, scores, k);\n"
+        f"(globalThis.webkiln ??= {{}})[{text_of(manifest['name'])}] = {{ load, top, manifest, WebkilnError }};\n"
+        "})();\n"
+    )
+
+
+def single_index(manifest: Mapping[str, Any], file: str) -> str:
+    """`index.js` beside a single file, for who imports it."""
+    return (
+        f"import {text_of('./' + file)};\n"
+        f"export const {{ load, top, manifest, WebkilnError }} = globalThis.webkiln[{text_of(manifest['name'])}];\n"
+    )
+
+
+def _inlined(path: Path) -> str:
+    return f"data:{MIME[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def package(manifest: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, Any]:
+    """What npm and bundlers read. The version follows the content where none is said; `types` stands first, because conditions are tried in
+    their order."""
+    single = "single" in manifest
+    return {
+        "name": re.sub(r"[^a-z0-9._-]+", "-", manifest["name"].lower()).strip("._-") or "model",
+        "version": f"0.0.0-b{canonical.key(manifest)[:12]}",
+        **said,
+        "type": "module",
+        "sideEffects": [f"./{manifest['single']}"] if single else ["./webdnn.js", "./worker*.js"],
+        "exports": {
+            ".": {"types": "./index.d.ts", "default": "./index.js"},
+            **({} if single else {"./webdnn": {"types": "./webdnn.d.ts", "default": "./webdnn.js"}}),
+            "./manifest.json": "./manifest.json",
+        },
+        "engines": {"node": ">=20.16"},
+    }
+
+
+def readme(manifest: Mapping[str, Any], name: str) -> str:
+    """What the page of an npm package says."""
+
+    def rows(tensors: list[dict[str, Any]]) -> str:
+        return "\n".join(f"| `{tensor['name']}` | {tensor['dtype']} | `[{', '.join(map(str, tensor['shape']))}]` |" for tensor in tensors)
+
+    inputs = ", ".join(re.sub(r"\W", "_", tensor["name"]) for tensor in manifest["inputs"])
+    given = ", ".join(f"{text_of(tensor['name'])}: {re.sub(r'[^A-Za-z0-9_]', '_', tensor['name'])}" for tensor in manifest["inputs"])
+    return f"""# {name}
+
+The neural network *{manifest["name"]}*, compiled by [webkiln](https://pypi.org/project/webkiln/) for browsers and Node, with its weights as {manifest["encoding"]}. Backends: {", ".join(manifest["backends"])}.
+
+```js
+import {{ load }} from '{name}';
+
+const model = await load();
+const outputs = await model.run({{ {given} }});   // {inputs}: typed arrays
+model.dispose();
+```
+
+| input | dtype | shape |
+|---|---|---|
+{rows(manifest["inputs"])}
+
+| output | dtype | shape |
+|---|---|---|
+{rows(manifest["outputs"])}
+"""
