@@ -1,4 +1,4 @@
-"""What type rules demand of sizes: proven, refuted by an error, or kept as guards for when the sizes are set."""
+"""Constraints that type rules put on sizes: proven, refuted by an error, or collected as guards."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", defaul
 
 
 def demand(size: int, message: str) -> None:
-    """Raise ShapeError where a size is negative for certain; what is neither proven nor refuted is a guard of the program."""
+    """Constrain a size to be at least 0. ShapeError where it is proven to be negative; a guard where neither is proven."""
     if reaches(size, 0):
         return
     if reaches(-1, size):
@@ -24,15 +24,15 @@ def demand(size: int, message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """Two sizes that are equal, or a model does not fit its inputs."""
+    """A guard: two sizes must be equal."""
 
     a: int
     b: int
 
 
 def same(a: int, b: int, what: str) -> int:
-    """One of two sizes that must be equal, the shorter one. SizeError where they never are, or nothing could check it before a run; what is neither
-    proven nor refuted is a guard."""
+    """Constrain two sizes to be equal, and return the one with the shorter expression. SizeError where they never are equal, or where one is known only
+    during a run; a guard where neither is proven."""
     if a == b:
         return a
     if never_zero(a - b) or any(COUNTER.match(name) or LATE.match(name) for name in names([a, b])):
@@ -49,7 +49,7 @@ def all_same(sizes: Iterable[int], what: str) -> int:
 
 @contextmanager
 def guards() -> Iterator[list[int | Equality]]:
-    """The sizes that are demanded inside, and those that must be equal, which is not proven."""
+    """Collects the constraints of the block that are neither proven nor refuted: sizes that must be at least 0, and equalities."""
     found: list[int | Equality] = []
     token = _guards.set(found)
     try:

@@ -1,4 +1,4 @@
-"""What a graph needs of the sizes that a run sets, and sizes that fit."""
+"""The constraints that a graph puts on its placeholders, and a search for values that satisfy them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ MOST_TRIES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A size that must not be negative, or, with `equals`, two that must be equal; `layer` needs it."""
+    """A constraint of `layer`: `size` must be at least 0, or, with `equals`, the two must be equal."""
 
     layer: str
     size: int

@@ -1,4 +1,4 @@
-"""The values of names in sizes: what they must be for given shapes, and typical ones."""
+"""Values for the placeholders of symbolic sizes: solved from concrete shapes, or typical ones for heuristics."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from webkiln.errors import ShapeError
 from webkiln.ir.dim import LATE, UNIT, Dim, at, names
 
 SAMPLE = 64
-"""The value of every name where a choice between correct alternatives wants a typical size."""
+"""The value of every placeholder where a heuristic wants a concrete size."""
 
 
 def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]) -> None:
@@ -31,11 +31,11 @@ def _linear(size: int) -> tuple[str, int, int]:
 
 
 def sampled(size: int) -> int:
-    """A typical value, for choices among correct alternatives."""
+    """The size at `SAMPLE` for every placeholder, for heuristics."""
     return at(size, {name: typical(name, SAMPLE) for name in names([size])})
 
 
 def typical(name: str, sample: int) -> int:
-    """A sample of a size for which sizes by name have that sample."""
+    """The value of a placeholder of that name; one that counts multiples (`H_by32`) is as many times smaller."""
     match = UNIT.match(name)
     return max(sample // int(match[1]), 1) if match else sample

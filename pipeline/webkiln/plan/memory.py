@@ -1,4 +1,4 @@
-"""Where every Variable lies: one arena planned by liveness, and a checker that runs the steps and demands that nothing is overwritten."""
+"""Memory planning: offsets in one arena by live ranges, and an independent checker that simulates the steps and rejects reads of overwritten buffers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ SAMPLES = (1, 2, 3, 17, 64, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A buffer that is live from the step that first mentions it to the last, both included."""
+    """The live range of a buffer: from the first step that mentions it to the last, inclusive."""
 
     name: str
     bytes: int

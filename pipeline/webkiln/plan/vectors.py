@@ -1,4 +1,4 @@
-"""What can be computed for neighbours on an axis together, on a backend."""
+"""Legality of vectorising along an axis on a backend."""
 
 from webkiln.ir.solve import sampled
 from webkiln.nest.affine import depends, step
