@@ -16,14 +16,24 @@ from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
 @dataclass(frozen=True, slots=True)
+class SizeRelation:
+    """That the size `a` is less than `b` ("<") or that they are equal ("=")."""
+
+    a: int
+    relation: str
+    b: int
+
+
+@dataclass(frozen=True, slots=True)
 class GraphValue:
     """A tensor of the model: one of the graph, or a value that is known before the program runs, whose elements are then numbers of the
-    type's dtype, or, in an array of objects, sizes that are set at run time among them. `compared`: the two sizes whose equality it is."""
+    type's dtype, or, in an array of objects, sizes that are set at run time among them. `conditions`: of one bool, the comparisons of
+    sizes that are all true where it is; None where it is anything else."""
 
     type: Type
     tensor: Tensor | None = None
     value: Array | None = None
-    compared: tuple[int, int] | None = None
+    conditions: tuple[SizeRelation, ...] | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -37,6 +47,9 @@ NodeHandler = Callable[["NodeCall"], NodeResult]
 
 Subgraph = Callable[[GraphBuilder, GraphSpec, Sequence[Tensor | GraphValue]], list[GraphValue]]
 """Converts a graph inside the node into a graph under construction, for given inputs."""
+
+Foresight = Callable[[GraphSpec, Mapping[str, GraphValue]], Mapping[str, GraphValue]]
+"""The tensors of a graph inside the node that are shape arithmetic, given the values of some of its inputs; nothing is converted."""
 
 
 class OpenValueError(UserError):
@@ -52,10 +65,14 @@ class NodeCall:
 
     def __init__(
         self, spec: NodeSpec, version: int, builder: GraphBuilder, operands: Sequence[GraphValue | None],
-        subgraph: Subgraph,
+        subgraph: Subgraph, foreseen: Foresight,
     ) -> None:  # fmt: skip
         self.spec, self.version, self.builder, self.operands = spec, version, builder, operands
-        self.subgraph = subgraph
+        self.subgraph, self.foreseen = subgraph, foreseen
+
+    def applied(self, builder: GraphBuilder, operands: Sequence[GraphValue | None]) -> "NodeCall":
+        """The same node with other operands, in another graph."""
+        return NodeCall(self.spec, self.version, builder, operands, self.subgraph, self.foreseen)
 
     def __len__(self) -> int:
         return len(self.operands)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import Item, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.errors import InternalError, Item, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeResult, as_tensor, known
-from webkiln.frontends.onnx.fold import FOLDS, compared, fold
+from webkiln.frontends.onnx.fold import FOLDS, conditions, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
 from webkiln.frontends.onnx.sizes import given_values, input_shapes
 from webkiln.frontends.onnx.spec import MAX_BYTES, Declared, GraphSpec, NodeSpec, OnnxSpec
@@ -105,11 +105,14 @@ class OnnxConverter:
             given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
 
-        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph)
+        def foreseen(graph: GraphSpec, given: Mapping[str, GraphValue]) -> Mapping[str, GraphValue]:
+            return self._foreseen(graph, {**values, **given})
+
+        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph, foreseen)
         try:
             results = fold(call) or self._evaluated(call) or self._handled(call)
-            if sizes := compared(call):
-                results = [replace(result, compared=sizes) for result in results]
+            if (said := conditions(call)) is not None:
+                results = [replace(result, conditions=said) for result in results]
             for result in results:
                 _check_size(result.type, f"{node.name} ({node.op}): a result")
         except (WebkilnError, RecursionError) as error:
@@ -121,6 +124,25 @@ class OnnxConverter:
             raise SourceError(f"{node.name} ({node.op}): its attributes or operands are not those of the operator ({what})") from error
         builder.layer = before
         return results
+
+    def _foreseen(self, graph: GraphSpec, outer: Mapping[str, GraphValue]) -> dict[str, GraphValue]:
+        """Those tensors of a graph whose values, or what they say of sizes, follow from what is known around it."""
+        found = {name: item for name, item in outer.items() if item.value is not None or item.conditions is not None}
+        found |= {name: self._held(tensor) for name, tensor in graph.tensors.items() if isinstance(tensor, Literal)}
+        scratch = GraphBuilder(self.builder.name, RULES)
+
+        def nothing(*_: object) -> Any:
+            raise InternalError("shape arithmetic holds no graphs")
+
+        for node in graph.nodes:
+            if not all(name in found for name in node.inputs if name) or any(isinstance(value, GraphSpec) for value in node.attrs.values()):
+                continue
+            operands = [found[name] if name else None for name in node.inputs]
+            call = NodeCall(node, self._opsets.get(node.domain, 1), scratch, operands, nothing, nothing)
+            said = conditions(call)
+            results = fold(call) or ([] if said is None else [GraphValue(Type("bool", call.type(0).shape))])
+            found |= {name: replace(result, conditions=said) for name, result in zip(node.outputs, results, strict=False)}
+        return found
 
     def _named(self, error: BaseException, node: NodeSpec) -> BaseException:
         if isinstance(error, ShapeError) and node.name not in str(error):
@@ -138,7 +160,7 @@ class OnnxConverter:
         if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphSpec) for v in call.spec.attrs.values()):
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
-        results = self._handled(NodeCall(call.spec, call.version, scratch, call.operands, call.subgraph))
+        results = self._handled(call.applied(scratch, call.operands))
         if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}

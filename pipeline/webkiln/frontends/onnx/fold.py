@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError, WebkilnError
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, known
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, SizeRelation, known
 from webkiln.ir.dim import floordiv, greatest, is_symbolic, least, reaches
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
@@ -30,12 +30,45 @@ def fold(call: NodeCall) -> list[GraphValue] | None:
     return None if result is None else [result] if isinstance(result, GraphValue) else list(result)
 
 
-def compared(call: NodeCall) -> tuple[int, int] | None:
-    """The two sizes that an Equal compares, where it depends on the run whether they are equal."""
-    if call.spec.op != "Equal" or call.spec.domain != "" or any(item is None or item.value is None for item in call.operands):
+def conditions(call: NodeCall) -> tuple[SizeRelation, ...] | None:
+    """What a node that gives one bool says of sizes, where that depends on the run: all of it holds where the bool is true."""
+    if call.spec.domain != "" or any(item is None or item.type.size != 1 for item in call.operands[:1]):
         return None
-    sizes = [_objects(call, position).ravel().tolist() for position in (0, 1)]
-    return (sizes[0][0], sizes[1][0]) if len(sizes[0]) == len(sizes[1]) == 1 else None
+    if call.spec.op in CONDITIONS_OF_OPERANDS:
+        parts = [_said(item) for item in call.operands[: CONDITIONS_OF_OPERANDS[call.spec.op]]]
+        return None if None in parts else tuple(condition for part in parts if part is not None for condition in part)
+    return _comparison(call) if call.spec.op in COMPARISONS else None
+
+
+CONDITIONS_OF_OPERANDS = {"And": 2, "Identity": 1, "Reshape": 1, "Squeeze": 1, "Unsqueeze": 1}
+"""Operators that are true where so many of their first operands are."""
+
+COMPARISONS: dict[str, Callable[[int, int], SizeRelation]] = {
+    "Equal": lambda a, b: SizeRelation(a, "=", b),
+    "Less": lambda a, b: SizeRelation(a, "<", b),
+    "Greater": lambda a, b: SizeRelation(b, "<", a),
+    "LessOrEqual": lambda a, b: SizeRelation(a, "<", b + 1),
+    "GreaterOrEqual": lambda a, b: SizeRelation(b, "<", a + 1),
+}
+
+
+def _said(operand: GraphValue | None) -> tuple[SizeRelation, ...] | None:
+    if operand is None:
+        return None
+    if operand.conditions is not None:
+        return operand.conditions
+    true = operand.is_constant and operand.type.dtype == "bool" and operand.value is not None and bool(np.all(operand.value))
+    return () if true else None
+
+
+def _comparison(call: NodeCall) -> tuple[SizeRelation, ...] | None:
+    if any(item is None or item.value is None or item.type.size != 1 for item in call.operands):
+        return None
+    try:
+        a, b = (_objects(call, position).ravel()[0] for position in (0, 1))
+    except ShapeError:
+        return None
+    return (COMPARISONS[call.spec.op](a, b),)
 
 
 def _shape(call: NodeCall) -> GraphValue:

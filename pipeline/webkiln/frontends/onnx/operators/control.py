@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, OpenValueError, as_tensor, known
+from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, OpenValueError, SizeRelation, as_tensor, known
+from webkiln.frontends.onnx.operators.counted import counted, limit_of, steps_of
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.frontends.onnx.spec import GraphSpec
-from webkiln.ir.dim import greatest, reaches
+from webkiln.ir.dim import greatest, is_symbolic, reaches
 from webkiln.ir.graph import Guard
 from webkiln.ir.types import Type
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
@@ -26,7 +27,7 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     condition = call.operand(0)
     if condition.is_constant:
         return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).reshape(())) else 1], [])
-    if condition.compared is not None and _apart(call, *condition.compared):
+    if condition.conditions is not None and len(condition.conditions) == 1 and _apart(call, condition.conditions[0]):
         return call.subgraph(call.builder, branches[1], [])
 
     def block(graph: GraphSpec) -> Block:
@@ -39,26 +40,30 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
         raise ShapeError(f"{error}; {hint}") from error
 
 
-def _apart(call: NodeCall, a: int, b: int) -> bool:
+def _apart(call: NodeCall, condition: SizeRelation) -> bool:
     """Make it a guard that two sizes differ, where it is known which of them is never the smaller one."""
+    a, b = condition.a, condition.b
     large, small = (a, b) if reaches(a, b) else (b, a)
-    if not reaches(large, small):
+    if condition.relation != "=" or not reaches(large, small):
         return False
     call.builder.require([Guard(call.spec.name, greatest([large - small, 1]), large - small)])
     return True
 
 
 def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
-    """Written out where the number of steps is known and small, or its shapes depend on the step; else repeated when the model runs."""
-    limit = int(call.numbers(0).reshape(())) if call.has(0) and call.operand(0).is_constant else None
+    """Written out where the number of steps is known and small, or its shapes depend on the step; else a recurrence, where it is a size;
+    else repeated when the model runs."""
+    limit = limit_of(call)
     begins = not call.has(1) or call.operand(1).is_constant
-    results = written_out(call, limit) if limit is not None and limit <= WRITTEN_OUT and begins else None
+    known_limit = None if limit is None or is_symbolic(limit) or not begins else limit
+    results = written_out(call, known_limit) if known_limit is not None and known_limit <= WRITTEN_OUT else None
     if results is not None:
         return results
     try:
-        return repeated(call, limit)
+        steps = steps_of(call)
+        return repeated(call, limit) if steps is None else counted(call, steps)
     except OpenValueError:
-        results = written_out(call, limit) if limit is not None and begins else None
+        results = written_out(call, known_limit) if known_limit is not None else None
         if results is None:
             raise call.open(0 if call.has(0) and limit is None else 1) from None
         return results
@@ -84,12 +89,12 @@ def written_out(call: NodeCall, limit: int) -> list[GraphValue] | None:
 
 
 def repeated(call: NodeCall, bound: int | None) -> list[Tensor]:
-    """A loop of the program, whose condition also counts the steps where their number is data."""
+    """A loop of the program, at most `bound` times; its condition also counts the steps where their number is data."""
     body, states = call.attr("body"), [call.tensor(position) for position in range(2, len(call))]
     if len(body.outputs) - 1 > len(states) and bound is None:
         raise call.open(0 if call.has(0) else 1)
     begin = reshaped(call, call.tensor(1), ()) if call.has(1) else call.constant(1, "bool")
-    limit = reshaped(call, call.tensor(0), ()) if call.has(0) and bound is None else None
+    limit = reshaped(call, call.tensor(0), ()) if call.has(0) and call.operand(0).value is None else None
     if limit is not None:
         begin = call.op("And", [begin, call.op("Greater", [limit, call.like(0, limit)])])
 

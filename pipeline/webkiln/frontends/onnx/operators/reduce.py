@@ -241,7 +241,7 @@ def on_floats(handler: NodeHandler) -> NodeHandler:
         if is_float(x.type.dtype):
             return handler(call)
         wide = cast(call, call.tensor(0), "float32")
-        inner = NodeCall(call.spec, call.version, call.builder, [GraphValue(wide.type, wide), *call.operands[1:]], call.subgraph)
+        inner = call.applied(call.builder, [GraphValue(wide.type, wide), *call.operands[1:]])
         result = handler(inner)
         assert isinstance(result, Tensor)
         return cast(call, result, x.type.dtype)
