@@ -53,10 +53,16 @@ async function compile(file, bytes) {
   try {
     return await WebAssembly.compile(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
   } catch (error) {
-    throw new WebkilnError('CompileFailed',
-      `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
+    throw refused(file, error);
   }
 }
+
+/**
+ * @param {string} file
+ * @param {unknown} error
+ */
+const refused = (file, error) => new WebkilnError('CompileFailed',
+  `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
 
 /**
  * Runs the init entries of one shard as their ranges arrive.
@@ -132,7 +138,12 @@ class Attempt {
       this.read(script, meter),
     ]);
     const { program, create } = await load();
-    return { engine: engineOf(await create(compiled), program), program, variant, meter };
+    try {
+      return { engine: engineOf(await create(compiled), program), program, variant, meter };
+    } catch (error) {
+      // WebKit compiles what a Content-Security-Policy forbids, and refuses it here.
+      throw variant && error instanceof WebAssembly.CompileError ? refused(variant.file, error) : error;
+    }
   }
 
   /**

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.backends import shaders
-from webkiln.backends import chromium, frame, toolchain
+from webkiln.backends import frame, pages, toolchain
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
@@ -103,7 +103,7 @@ def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, varia
     if backend in PAGES:
         folders = {"/repository/": ROOT, "/programs/": folder}
         request = {"script": "/repository/tests/backends/run_page.mjs", "backend": backend, "count": len(frames)}
-        answers = chromium.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280)
+        answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280)
     else:
         answers = _run_in_node(frames, backend, folder)
     return [frame.decode(answer).outputs for answer in answers]

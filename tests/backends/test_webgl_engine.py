@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.harness import ROOT, Job, run
 from webkiln import canonical
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
@@ -33,7 +33,7 @@ def answers(bundle: Path) -> dict[str, Any]:
     """All scenarios in one page."""
     folders = {"/repository/": ROOT, "/bundle/": bundle}
     request = {"script": "/repository/tests/backends/webgl_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
-    got = chromium.run_page("the WebGL scenarios", folders, request, [b""] * len(SCENARIOS), 120)
+    got = pages.run_page("the WebGL scenarios", folders, request, [b""] * len(SCENARIOS), 120)
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 

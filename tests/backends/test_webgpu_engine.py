@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import ROOT, Job, run
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
@@ -27,7 +27,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")), "bundle/", folder / "bundle")
     folders = {"/repository/": ROOT, "/bundle/": Path(folder / "bundle")}
     request = {"script": "/repository/tests/backends/webgpu_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
-    got = chromium.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120)
+    got = pages.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120)
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 

@@ -12,7 +12,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from tests.backends.harness import ROOT, TEMPLATES, Prepared, _given
-from webkiln.backends import chromium, frame, toolchain
+from webkiln.backends import frame, pages, toolchain
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.errors import ToolError, WebkilnError
@@ -92,7 +92,7 @@ def run_graphs(graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray
     }  # fmt: skip
     frames = [frame.encode(_given(item)) for item in made.values()]
     folders = {"/repository/": ROOT, "/programs/": folder}
-    answers = chromium.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 900) if frames else []
+    answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 900) if frames else []
     for number, answer in zip(made, answers, strict=True):
         failure = json.loads(answer) if answer[:1] == b"{" else None
         host = bool(made[number].program["procedures"])

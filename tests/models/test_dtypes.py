@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.backends.host import run_bundle
 from webkiln.build.engine import Engine
 from webkiln.recipe import BACKENDS, read_recipe
@@ -57,7 +57,7 @@ def bundle(tmp_path_factory):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, backend, worker):
     request = {"script": "/models/dtypes.mjs", "bundle": "/bundle/index.js", "backend": backend, "worker": worker}
-    (answer,) = chromium.run_page("dtypes", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
+    (answer,) = pages.run_page("dtypes", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
     found = json.loads(frame.decode(answer).outputs["found"].tobytes())
     assert found.keys() == DTYPES.keys()
     for dtype, (*given, refused) in found.items():

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.models.conftest import LEGS, MODELS, Model
+from tests.engines import HOSTS
+from tests.models.conftest import MODELS, Model
 from webkiln.build.engine import Engine
 from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import read_recipe, with_parameters
@@ -18,10 +19,9 @@ def build(tmp_path, monkeypatch):
         yield lambda **parameters: Model(engine, with_parameters(recipe, {"size": 96, "alpha": 0.35, **parameters}), tmp_path)
 
 
-@pytest.mark.parametrize("browser", ["chromium", "node"])
+@pytest.mark.parametrize("browser", HOSTS)
 def test_a_small_mobilenet_computes_what_keras_does(build, browser):
     results = build(weights="random").verify("float32", browser)
-    assert {(result["backend"], result["variant"] or None) for result in results} == LEGS[browser]
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
@@ -29,7 +29,6 @@ def test_a_narrow_unet_draws_what_keras_does(tmp_path):
     recipe = with_parameters(read_recipe(MODELS / "unet" / "recipe.toml"), {"width": 0.0625})
     with Engine(tmp_path / ".webkiln") as engine:
         results = Model(engine, recipe, tmp_path).verify("float32", "chromium")
-    assert {(result["backend"], result["variant"] or None) for result in results} == LEGS["chromium"]
     assert all(row["passed"] for result in results for row in result["outputs"]), results
 
 

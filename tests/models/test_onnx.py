@@ -12,7 +12,7 @@ from onnx import helper
 from tests.frontends.onnx.models import classifier, dynamic, floats, model, weight
 from tests.frontends.onnx.running import onnxruntime_outputs
 from tests.models.conftest import Model
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
@@ -86,7 +86,7 @@ def test_inputs_that_are_too_large_spoil_nothing(built):
     bundle = built.bundle()
     for backend in BACKENDS:
         request = {"script": "/models/large_inputs.mjs", "bundle": "/bundle/index.js", "backend": backend}
-        (answer,) = chromium.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
+        (answer,) = pages.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
         found = json.loads(frame.decode(answer).outputs["found"].tobytes())
         assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], backend
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS
@@ -71,5 +71,5 @@ def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
 def test_a_state_is_kept_in_a_browser(bundle, backend):
     folder, expected = bundle
     request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}
-    (answer,) = chromium.run_page(str(folder), {"/models/": STATES.parent, "/bundle/": folder}, request, [b""], 60)
+    (answer,) = pages.run_page(str(folder), {"/models/": STATES.parent, "/bundle/": folder}, request, [b""], 60)
     assert frame.decode(answer).outputs["values"].reshape(np.shape(expected)).tolist() == expected

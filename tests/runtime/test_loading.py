@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.tampering import Site, in_chromium, in_node, perform, serve
+from tests.engines import BEST, hosts, pages
+from tests.runtime.tampering import Site, in_node, in_page, perform, serve
 from webkiln import canonical
 
 Y = [11.5, 6.0, 10.75, 42.0]
 STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
 WASM_ONLY = STRICT.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
 
-hosts = pytest.mark.parametrize("host", ["node", "chromium"])
 places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 
 
@@ -56,8 +56,7 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("which", ["weights", "wasm", "wasm.js", "js.js"])
 def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[[Path], None], str], which: str, copied: Path) -> None:
     damage, code = damage_and_code
-    variant = "relaxed" if host == "chromium" else "simd"
-    name = {"weights": shard(copied), "wasm": f"{variant}.wasm"}.get(which, which)
+    name = {"weights": shard(copied), "wasm": f"{BEST[host]}.wasm"}.get(which, which)
     damage(copied / name)
     backend = "js" if which == "js.js" else "wasm"
     got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
@@ -121,11 +120,11 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
 )
 def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
     which, fault, code = case
-    name = shard(bundle) if which == "weights" else f"{'relaxed' if host == 'chromium' else 'simd'}.wasm"
+    name = shard(bundle) if which == "weights" else f"{BEST[host]}.wasm"
     options: dict[str, Any] = {"worker": worker, "backends": ["wasm"]}
     site = Site(bundle, {name: fault})
-    if host == "chromium":
-        got = in_chromium(site, "loadError", options)
+    if host != "node":
+        got = in_page(site, "loadError", options, host)
     else:
         with serve(site):
             got = in_node(bundle, "loadError", {**options, "baseURL": f"{site.url}/bundle"})
@@ -133,9 +132,10 @@ def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str],
     assert name in got["message"]
 
 
+@pages
 @pytest.mark.parametrize(("fault", "code"), [("type:text/plain", "WrongType"), ("page", "WrongType"), ("broken", "Truncated")])
-def test_misserved_module(fault: str, code: str, bundle: Path) -> None:
-    got = in_chromium(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]})
+def test_misserved_module(browser: str, fault: str, code: str, bundle: Path) -> None:
+    got = in_page(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]}, browser)
     assert got["code"] == code, got
 
 
@@ -143,8 +143,8 @@ def test_misserved_module(fault: str, code: str, bundle: Path) -> None:
 def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
     """The faulty server stands for an HTTP cache: it answers with an earlier build unless it is told to revalidate."""
     site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), "stale"))
-    if host == "chromium":
-        got = in_chromium(site, "run", {"backends": ["wasm"]})
+    if host != "node":
+        got = in_page(site, "run", {"backends": ["wasm"]}, host)
     else:
         with serve(site):
             got = in_node(bundle, "run", {"backends": ["wasm"], "baseURL": site.url + "/bundle/"})
@@ -155,8 +155,8 @@ def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
 @places
 def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) -> None:
     site = Site(bundle, {shard(bundle): "stalled"})
-    if host == "chromium":
-        assert in_chromium(site, "abortStalled", {"worker": worker}) == "Aborted"
+    if host != "node":
+        assert in_page(site, "abortStalled", {"worker": worker}, host) == "Aborted"
     else:
         with serve(site):
             assert in_node(bundle, "abortStalled", {"worker": worker, "baseURL": site.url + "/bundle/"}) == "Aborted"
@@ -183,23 +183,25 @@ def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], c
     assert in_node(copied, "unhashed", {"backends": ["js"]})["code"] == code
 
 
+@pages
 @places
 @pytest.mark.parametrize(
     ("policy", "backend", "code"),
     [(STRICT, "js", None), (WASM_ONLY, "wasm", None), (WASM_ONLY, "js", None), (STRICT, "wasm", "CompileFailed")],
 )
-def test_content_security_policy(worker: bool, policy: str, backend: str, code: str | None, bundle: Path) -> None:
+def test_content_security_policy(browser: str, worker: bool, policy: str, backend: str, code: str | None, bundle: Path) -> None:
     site = Site(bundle, headers={"Content-Security-Policy": policy})
     options = {"worker": worker, "backends": [backend]}
     if code is None:
-        got = in_chromium(site, "run", options)
+        got = in_page(site, "run", options, browser)
         assert (got["y"], got["worker"]) == (Y, worker)
     else:
-        assert in_chromium(site, "loadError", options)["code"] == code
+        assert in_page(site, "loadError", options, browser)["code"] == code
 
 
-def test_only_the_chosen_variant_is_downloaded(bundle: Path) -> None:
+@pages
+def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> None:
     site = Site(bundle)
-    in_chromium(site, "run", {"backends": ["wasm"]})
+    in_page(site, "run", {"backends": ["wasm"]}, browser)
     assert "/bundle/relaxed.wasm" in site.asked
     assert not {"/bundle/simd.wasm", "/bundle/js.js", "/bundle/webdnn.js"} & set(site.asked)

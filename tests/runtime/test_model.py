@@ -1,16 +1,16 @@
-"""What a loaded model does, and how each misuse of it is answered, in both engines, with and without a Worker."""
+"""What a loaded model does, and how each misuse of it is answered, in every engine, with and without a Worker."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.engines import BEST, hosts
 from tests.runtime.tampering import perform
 
 Y = [11.5, 6.0, 10.75, 42.0]
 Z = [21.5, 16.0, 20.75, 52.0]
 
-hosts = pytest.mark.parametrize("host", ["node", "chromium"])
 places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 backends = pytest.mark.parametrize("backend", ["js", "wasm"])
 
@@ -21,8 +21,7 @@ backends = pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "run", {"backends": backend, "worker": worker})
     assert (got["y"], got["backend"], got["worker"], got["failures"]) == (Y, backend, worker, [])
-    relaxed = "relaxed" if host == "chromium" else "simd"
-    assert got["variant"] == (relaxed if backend == "wasm" else None)
+    assert got["variant"] == (BEST[host] if backend == "wasm" else None)
 
 
 @hosts

@@ -9,7 +9,7 @@ import pytest
 from tests.browser import looks
 from tests.runtime import fake_bundle
 from webkiln import canonical
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.compare import compare
 from webkiln.errors import VerificationError
 
@@ -140,7 +140,7 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     text = (reported / "report.html").read_text()
     assert "http" not in text
     assert "<script" not in text
-    browser = chromium.browser()
+    browser = browsers.session("chromium")
     browser.get((reported / "report.html").as_uri())
     pixels = looks.screenshot(scheme)
     assert looks.has_content(pixels)
