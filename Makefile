@@ -52,9 +52,9 @@ models: setup
 test: setup
 	$(BIN)/pytest
 
-# The test cases of the onnx package, all of them; writes docs/operators.md.
+# The test cases of the onnx package, all of them, in a browser; writes docs/operators.md, or that of another browser than Chromium.
 conformance: setup
-	$(BIN)/python -m tests.conformance $(backend)
+	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
 
 check: setup
 	$(BIN)/ruff check .

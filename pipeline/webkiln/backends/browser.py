@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webkiln.errors import ToolError
 
@@ -62,7 +62,7 @@ class Browser:
         """The paths of all programs by name; ToolError says which are missing and how they are installed."""
         paths = {program.name: program.find() for program in self.programs}
         if missing := [name for name, path in paths.items() if path is None]:
-            raise ToolError(f"{self.name} is needed and {' and '.join(missing)} {_were(missing)} not found; {self.install}")
+            raise ToolError(f"{self.name} cannot be run: {', '.join(missing)} {_are(missing)} missing; {self.install}")
         return {name: path for name, path in paths.items() if path is not None}
 
     def why_not(self, backend: str, variant: str | None) -> str | None:
@@ -77,5 +77,5 @@ def own_environment(folder: Path, **more: str) -> dict[str, str]:
     return {**kept, **homes, **more}
 
 
-def _were(names: list[Any]) -> str:
-    return "was" if len(names) == 1 else "were"
+def _are(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -24,6 +24,7 @@ PATIENCE_SECONDS = 60
 def session(name: str) -> "WebDriver":
     """The one session with a browser of this process, started at its first use and ended with the process."""
     from selenium.common.exceptions import WebDriverException
+    from urllib3.exceptions import HTTPError
 
     browser, url = BROWSERS[name], remote.remote_url()
     os.environ.setdefault("SE_OFFLINE", "true")
@@ -32,14 +33,14 @@ def session(name: str) -> "WebDriver":
     folder = Path(tempfile.mkdtemp(prefix=f"webkiln-{name}-"))
     try:
         driver = remote.start(browser, url) if url else browser.start(programs, folder)
-    except (WebDriverException, OSError) as error:
+    except (WebDriverException, HTTPError, OSError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         reason = getattr(error, "msg", None) or error
         advice = f"is there a WebDriver server with this browser at {remote.VARIABLE}={url}?" if url else browser.install
         raise ToolError(f"{name}: {url or programs[browser.programs[0].name]} did not start ({reason}); {advice}") from error
 
     def end() -> None:
-        with contextlib.suppress(WebDriverException, OSError):
+        with contextlib.suppress(WebDriverException, HTTPError, OSError):
             driver.quit()
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -20,6 +20,8 @@ OFFLINE: Mapping[str, bool | int | str] = {
     "network.proxy.ssl": "127.0.0.1",
     "network.proxy.ssl_port": 9,
     "network.proxy.no_proxies_on": "localhost, 127.0.0.1",
+    "network.http.speculative-parallel-limit": 0,
+    "network.notify.changed": False,
     "network.captive-portal-service.enabled": False,
     "network.connectivity-service.enabled": False,
     "app.update.disabledForTesting": True,

@@ -23,6 +23,11 @@ Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]
 
 
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+
 class Server:
     """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free. `route` answers a path first, unless it returns None."""
 
@@ -37,8 +42,7 @@ class Server:
         self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
         self.headers = dict(headers or {})
         self.route = route
-        self._http = ThreadingHTTPServer(address, self._handler())
-        self._http.daemon_threads = True
+        self._http = _Listener(address, self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
