@@ -200,7 +200,7 @@ def sizes_section(sizes: dict[str, dict[str, int]]) -> str:
 
 
 def not_run_section(results: list[dict[str, Any]]) -> str:
-    """What an engine was asked for and does not run: it is not verified there."""
+    """What a browser was asked for and does not run: it is not verified there."""
     if not results:
         return ""
     head = [("backend", ""), ("browser", ""), ("version", ""), ("why", "wide")]

@@ -1,4 +1,4 @@
-"""The engines that tests run bundles in, and what each of them runs: what tests of engines are parametrised over."""
+"""Where tests run bundles, Node and the browsers, and what each of them runs: the table that tests are parametrised over."""
 
 import pytest
 
@@ -11,8 +11,11 @@ PAGES = tuple(BROWSERS)
 BEST = dict.fromkeys(PAGES, "relaxed") | {"node": "simd"}
 """The variant of the wasm backend that a load chooses; Node 20 runs the other behind a flag."""
 
-hosts = pytest.mark.parametrize("host", HOSTS)
-pages = pytest.mark.parametrize("browser", PAGES)
+every_host = pytest.mark.parametrize("host", HOSTS)
+every_page = pytest.mark.parametrize("browser", PAGES)
+PAGE_LEGS = [(browser, backend) for browser in PAGES for backend in BACKENDS if why_not(browser, backend) is None]
+"""Every backend in every browser that has it."""
+every_page_leg = pytest.mark.parametrize(("browser", "backend"), PAGE_LEGS)
 
 
 def backends(host: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import ROOT
-from tests.engines import PAGES
+from tests.hosts import PAGES
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import browsers, display, frame, host, pages, remote
@@ -65,6 +65,17 @@ def test_a_browser_runs_what_its_row_says(browser: str, backend: str, variant: s
 def test_what_a_browser_lacks_is_refused_by_name(plain: Path) -> None:
     with pytest.raises(RecipeError, match=r"webgpu: not offered by WebKitGTK; run it with another --browser$"):
         host.run_bundle(plain, "webgpu", [{"x": np.ones((1, 4), np.float32)}], host="webkit")
+
+
+def test_the_page_says_what_the_table_does() -> None:
+    text = (ROOT / "docs" / "browsers.md").read_text()
+    rows = {line.split("|")[1].strip(" `"): line for line in text.partition("\n## ")[0].splitlines() if line.startswith("| `")}
+    assert rows.keys() == set(host.HOSTS)
+    for name, browser in BROWSERS.items():
+        assert browser.title in rows[name]
+        assert all(reason in rows[name] for reason in browser.lacks.values())
+    installs = [browser.install.partition("apt-get install ")[2].partition(", and")[0] for browser in BROWSERS.values()]
+    assert all(f"apt-get install {packages}" in text for packages in installs)
 
 
 def test_programs_are_found_by_name_by_pattern_and_in_packages_that_are_not_imported(tmp_path: Path, monkeypatch: Any) -> None:

@@ -1,13 +1,10 @@
 """A fixed part of the conformance cases in each run of the tests: the first of every operator, and networks."""
 
-import pytest
-
 from tests.conformance.__main__ import surprises
 from tests.conformance.cases import cases, kept
 from tests.conformance.judge import judge
 from tests.conformance.report import counted, skips, state, stated
-from tests.engines import PAGES, pages
-from webkiln.backends.browsers import why_not
+from tests.hosts import every_page, every_page_leg
 from webkiln.recipe import BACKENDS
 
 NETWORKS = 6
@@ -22,9 +19,7 @@ def representative():
     return [*first.values(), *(case for case in others[:: len(others) // NETWORKS] if case not in first.values())]
 
 
-@pytest.mark.parametrize(
-    ("browser", "backend"), [(browser, backend) for browser in PAGES for backend in BACKENDS if why_not(browser, backend) is None]
-)
+@every_page_leg
 def test_the_first_case_of_every_operator(browser, backend, tmp_path):
     chosen = representative()
     assert len(chosen) > 150
@@ -37,7 +32,7 @@ def test_kept_and_excluded_cases_are_all_there_are():
     assert len(kept()) + sum(counted(cases()).values()) == len(cases())
 
 
-@pages
+@every_page
 def test_every_skip_names_a_kept_case_and_backends(browser):
     names = {case.name for case in kept()}
     for row in skips(browser):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import backends, legs
+from tests.hosts import backends, legs
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share

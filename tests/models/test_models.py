@@ -4,7 +4,7 @@ import brotli
 import numpy as np
 import pytest
 
-from tests.engines import HOSTS
+from tests.hosts import HOSTS
 from webkiln.backends.host import read_manifest, run_bundle
 
 BOUNDS = {"float32": 1e-4, "float16": 2e-3}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines import BEST, hosts, pages
+from tests.hosts import BEST, every_host, every_page
 from tests.runtime.tampering import Site, in_node, in_page, perform, serve
 from webkiln import canonical
 
@@ -50,7 +50,7 @@ def copied(bundle: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bundle, tmp_path / "fake"))
 
 
-@hosts
+@every_host
 @places
 @pytest.mark.parametrize("damage_and_code", DAMAGES, ids=["truncated", "longer", "altered", "missing"])
 @pytest.mark.parametrize("which", ["weights", "wasm", "wasm.js", "js.js"])
@@ -64,7 +64,7 @@ def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[
     assert name in got["message"]
 
 
-@hosts
+@every_host
 def test_damaged_backend_falls_back_with_a_warning(host: str, copied: Path) -> None:
     alter(copied / "wasm.js")
     got = perform(host, copied, "warnings", {"backends": ["webgpu", "wasm", "js"]})
@@ -74,7 +74,7 @@ def test_damaged_backend_falls_back_with_a_warning(host: str, copied: Path) -> N
     assert "wasm.js" in got["warned"][0]
 
 
-@hosts
+@every_host
 def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
     alter(copied / "wasm.js")
     (copied / "js.js").unlink()
@@ -84,7 +84,7 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
     assert "js: js.js" in got["message"]
 
 
-@hosts
+@every_host
 @pytest.mark.parametrize(
     ("options", "code", "part"),
     [
@@ -105,7 +105,7 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
     assert part in got["message"]
 
 
-@hosts
+@every_host
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 @pytest.mark.parametrize(
     "case",
@@ -132,14 +132,14 @@ def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str],
     assert name in got["message"]
 
 
-@pages
+@every_page
 @pytest.mark.parametrize(("fault", "code"), [("type:text/plain", "WrongType"), ("page", "WrongType"), ("broken", "Truncated")])
 def test_misserved_module(browser: str, fault: str, code: str, bundle: Path) -> None:
     got = in_page(Site(bundle, {"js.js": fault}), "loadError", {"backends": ["js"]}, browser)
     assert got["code"] == code, got
 
 
-@hosts
+@every_host
 def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
     """The faulty server stands for an HTTP cache: it answers with an earlier build unless it is told to revalidate."""
     site = Site(bundle, dict.fromkeys(("relaxed.wasm", "simd.wasm"), "stale"))
@@ -151,7 +151,7 @@ def test_stale_code_is_asked_for_again(host: str, bundle: Path) -> None:
     assert got["y"] == Y
 
 
-@hosts
+@every_host
 @places
 def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) -> None:
     site = Site(bundle, {shard(bundle): "stalled"})
@@ -162,13 +162,13 @@ def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) ->
             assert in_node(bundle, "abortStalled", {"worker": worker, "baseURL": site.url + "/bundle/"}) == "Aborted"
 
 
-@hosts
+@every_host
 def test_unreachable_server(host: str, bundle: Path) -> None:
     got = perform(host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"})
     assert got["code"] == "MissingFile"
 
 
-@hosts
+@every_host
 def test_missing_worker_script(host: str, copied: Path) -> None:
     (copied / "worker.js").unlink()
     got = perform(host, copied, "warnings", {"backends": ["js"]})
@@ -183,7 +183,7 @@ def test_without_digests_the_length_is_checked(damage: Callable[[Path], None], c
     assert in_node(copied, "unhashed", {"backends": ["js"]})["code"] == code
 
 
-@pages
+@every_page
 @places
 @pytest.mark.parametrize(
     ("policy", "backend", "code"),
@@ -199,7 +199,7 @@ def test_content_security_policy(browser: str, worker: bool, policy: str, backen
         assert in_page(site, "loadError", options, browser)["code"] == code
 
 
-@pages
+@every_page
 def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> None:
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"]}, browser)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.browser import looks
-from tests.engines import HOSTS
+from tests.hosts import HOSTS
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.backends import browsers

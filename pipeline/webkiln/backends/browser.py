@@ -1,4 +1,4 @@
-"""What a browser engine is: the programs that run it, how a session starts, and what it cannot run, with the reason."""
+"""What a browser is to webkiln: the programs that run it, how a session starts, and what it cannot run, with the reason."""
 
 import importlib.util
 import os
@@ -40,7 +40,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """One engine. `programs`: the browser first, then what drives it.
+    """`programs`: the browser first, then what drives it.
 
     `start` makes a session from the programs and a folder that the session may fill. `remote` are the capabilities that another machine is asked
     for, any of them. `version` finds the version in what the browser prints, and `shown` says that it prints only on a display.
@@ -66,7 +66,7 @@ class Browser:
         return {name: path for name, path in paths.items() if path is not None}
 
     def why_not(self, backend: str, variant: str | None) -> str | None:
-        """Why this engine runs no such bundle, if it does not."""
+        """Why this browser runs no such bundle, if it does not."""
         return self.lacks.get(backend) or self.lacks.get(f"{backend}:{variant}")
 
 

@@ -1,4 +1,4 @@
-"""Every browser engine by name, and the one session of each in this process."""
+"""Every browser by name, and the one session of each in this process."""
 
 import atexit
 import contextlib

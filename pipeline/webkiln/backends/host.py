@@ -1,4 +1,4 @@
-"""Runs a bundle on input sets in a JavaScript engine."""
+"""Runs a bundle on input sets in a browser or in Node."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,7 +66,7 @@ def is_remote(host: str) -> bool:
 
 
 def version(host: str) -> str:
-    """The version of the engine behind a host."""
+    """The version of what is behind a host."""
     if host == "node":
         return node.find()[1]
     return browsers.version(host)

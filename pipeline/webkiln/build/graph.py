@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from webkiln.backends.browsers import BROWSERS as ENGINES
+from webkiln.backends import browsers
 from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
 from webkiln.build.names import VARIANTS
 from webkiln.build.share import Share
@@ -14,7 +14,7 @@ from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
-BROWSERS = (*ENGINES, "node")
+BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
 
