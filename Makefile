@@ -3,8 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
-# command:package, for Debian and Ubuntu
-TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools
+# command:package, or file:package, for Debian and Ubuntu; geckodriver comes with Python's packages
+TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
+	firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 
 .PHONY: setup tools build verify report models test check conformance bench fuzz soak
 
@@ -28,7 +29,7 @@ runtime/node_modules/.package-lock.json: runtime/package-lock.json
 	fi
 
 tools:
-	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || missing="$$missing $${tool##*:}"; done; \
+	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || ls $${tool%%:*} >/dev/null 2>&1 || missing="$$missing $${tool##*:}"; done; \
 	[ -n "$$missing" ] || exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq || true; \
@@ -51,9 +52,9 @@ models: setup
 test: setup
 	$(BIN)/pytest
 
-# The test cases of the onnx package, all of them; writes docs/operators.md.
+# The test cases of the onnx package, all of them, in a browser; writes docs/operators.md, or that of another browser than Chromium.
 conformance: setup
-	$(BIN)/python -m tests.conformance $(backend)
+	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
 
 check: setup
 	$(BIN)/ruff check .

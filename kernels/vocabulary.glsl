@@ -14,6 +14,21 @@ int wk_signed(uint value, int bits) { return int(value << (32 - bits)) >> (32 - 
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
+bool wk_numbers(float a, float b) { return !wk_isnan(a) && !wk_isnan(b); }
+uvec4 wk_numbers(vec4 a, vec4 b) { return uvec4(not(wk_isnan(a))) & uvec4(not(wk_isnan(b))); }
+
+bool wk_lt(float a, float b) { return a < b && wk_numbers(a, b); }
+bvec4 wk_lt(vec4 a, vec4 b) { return bvec4(uvec4(lessThan(a, b)) & wk_numbers(a, b)); }
+
+bool wk_le(float a, float b) { return a <= b && wk_numbers(a, b); }
+bvec4 wk_le(vec4 a, vec4 b) { return bvec4(uvec4(lessThanEqual(a, b)) & wk_numbers(a, b)); }
+
+bool wk_gt(float a, float b) { return a > b && wk_numbers(a, b); }
+bvec4 wk_gt(vec4 a, vec4 b) { return bvec4(uvec4(greaterThan(a, b)) & wk_numbers(a, b)); }
+
+bool wk_ge(float a, float b) { return a >= b && wk_numbers(a, b); }
+bvec4 wk_ge(vec4 a, vec4 b) { return bvec4(uvec4(greaterThanEqual(a, b)) & wk_numbers(a, b)); }
+
 float wk_max(float a, float b) { return a > b || wk_isnan(a) ? a : b; }
 vec4 wk_max(vec4 a, vec4 b) { return mix(mix(b, a, greaterThan(a, b)), a, wk_isnan(a)); }
 
@@ -26,7 +41,7 @@ vec4 wk_sign(vec4 x) { return mix(mix(x, vec4(-1), lessThan(x, vec4(0))), vec4(1
 float wk_turn(float x) {
   uint bits = floatBitsToUint(x), e = (bits >> 23) & 255u;
   if (e < 140u) return x;
-  if (e == 255u) return x - x;
+  if (e == 255u) return uintBitsToFloat(0x7fc00000u);
   uint digits[7] = uint[7](0u, 0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u, 0x36d8a566u, 0x4f10e410u);
   uint at = (e - 118u) >> 5, shift = (e - 118u) & 31u, back = (32u - shift) & 31u, whole = (bits & 0x7fffffu) | 0x800000u;
   uint high = (digits[at] << shift) | (shift == 0u ? 0u : digits[at + 1u] >> back);

@@ -199,11 +199,21 @@ def sizes_section(sizes: dict[str, dict[str, int]]) -> str:
     return section("Sizes", "Pale: raw. Full: with brotli.", table(head, body))
 
 
+def not_run_section(results: list[dict[str, Any]]) -> str:
+    """What a browser was asked for and does not run: it is not verified there."""
+    if not results:
+        return ""
+    head = [("backend", ""), ("browser", ""), ("version", ""), ("why", "wide")]
+    body = [[where(result), escape(result["browser"]), escape(result["browser_version"]), escape(result["not_run"])] for result in results]
+    return section("Not run", "These were asked for and are not verified.", table(head, body))
+
+
 def tile(value: str, label: str) -> str:
     return f'<div class="tile"><b>{value}</b><span>{label}</span></div>'
 
 
 def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str, dict[str, int]]) -> str:
+    asked, results = results, ran(results)
     relatives = [row["relative"] for result in results for row in result["outputs"]]
     worst = None if None in relatives else max(relatives, default=0.0)
     code = sum(size["brotli"] for file, size in sizes.items() if file.endswith((".js", ".wasm")))
@@ -222,9 +232,13 @@ def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<title>{escape(name)}: verification</title><link rel="icon" href="data:,"><style>{STYLE}</style></head><body><main>'
         f'<header><h1>{escape(name)}</h1>{badge}</header><div class="tiles">{"".join(tiles)}</div>'
-        f"{errors_section(results)}{timings_section(results)}{sizes_section(sizes)}"
+        f"{not_run_section([result for result in asked if 'not_run' in result])}{errors_section(results)}{timings_section(results)}{sizes_section(sizes)}"
         "<footer>Written by webkiln. The same figures are in verification.json.</footer></main></body></html>\n"
     )
+
+
+def ran(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [result for result in results if "not_run" not in result]
 
 
 def brotli_size(data: bytes) -> int:
@@ -237,7 +251,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     bundle = inputs["bundle/"]
     shipped = [bundle / name for name in canonical.read(bundle / "manifest.json")["files"]]
     sizes = {path.name: {"bytes": path.stat().st_size, "brotli": brotli_size(path.read_bytes())} for path in shipped}
-    passed = all(row["passed"] for result in results for row in result["outputs"])
+    passed = bool(ran(results)) and all(row["passed"] for result in results for row in result["outputs"])
     outputs["report.html"].write_text(page(params["name"], passed, results, sizes), "utf-8")
     files = {"report.html": {"bytes": outputs["report.html"].stat().st_size, "sha256": canonical.file_digest(outputs["report.html"])}}
     summary = {

@@ -10,7 +10,7 @@ from webkiln.backends import host
 from webkiln.backends.compare import bound_of, compare, layer_errors, layers_of, sets_of
 from webkiln.backends.frame import KeptLayer
 from webkiln.build import stage
-from webkiln.errors import VerificationError
+from webkiln.errors import RunError, VerificationError
 
 DATA = ()
 
@@ -35,7 +35,29 @@ def locate(layers: dict[str, tuple[KeptLayer, ...]], path: Path | None, bound: f
     return "no kept layer diverges by itself: the error is in the last step or below every layer's bound"
 
 
+def refusal(error: RunError, backend: str, variant: str | None, browser: str) -> str | None:
+    """Why a browser on another machine, of which nothing is known before, does not run a bundle, if that is what an error says."""
+    without = error.code == "NoBackend" or (variant == "relaxed" and error.code == "CompileFailed")
+    return f"{backend}{f' ({variant})' if variant else ''}: {error}" if without and host.is_remote(browser) else None
+
+
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
+    """Write the result; of a browser that does not run this backend or variant, that it does not, and why."""
+    backend, browser, variant = params["backend"], params["browser"], params["variant"] or None
+    reason = host.why_not(browser, backend, variant)
+    if reason is None:
+        try:
+            return verify(inputs, outputs, params)
+        except RunError as error:
+            reason = refusal(error, backend, variant, browser)
+            if reason is None:
+                raise
+    print(f"not verified in {browser}: {reason}")
+    told = {"backend": backend, "variant": variant, "browser": browser, "browser_version": host.version(browser), "not_run": reason}
+    return canonical.write(outputs["result.json"], {"schema": "webkiln.result/1", **told, "outputs": []})
+
+
+def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
     bundle, backend, browser = inputs["bundle/"], params["backend"], params["browser"]
     reference = npz.read(inputs["reference.npz"])
     given, expected, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))

@@ -38,6 +38,16 @@ class ToolError(UserError):
     """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of time."""
 
 
+class RunError(ToolError):
+    """A script or bundle that failed in a JavaScript engine; `code` is that of the runtime's error, if it has one."""
+
+    code: str | None = None
+
+    def __init__(self, message: str, code: str | None = None) -> None:
+        self.code = code
+        super().__init__(message)
+
+
 class OutputError(UserError):
     """A result that cannot be written: no permission, disk full."""
 

@@ -53,10 +53,16 @@ async function compile(file, bytes) {
   try {
     return await WebAssembly.compile(/** @type {Uint8Array<ArrayBuffer>} */ (bytes));
   } catch (error) {
-    throw new WebkilnError('CompileFailed',
-      `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
+    throw refused(file, error);
   }
 }
+
+/**
+ * @param {string} file
+ * @param {unknown} error
+ */
+const refused = (file, error) => new WebkilnError('CompileFailed',
+  `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
 
 /**
  * Imports the code of a backend. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
@@ -142,7 +148,12 @@ class Attempt {
       variant ? this.read(variant, meter).then(bytes => compile(variant.file, bytes)) : undefined,
       importModule(entry, load),
     ]);
-    return { engine: engineOf(await create(compiled), program), program, variant, meter };
+    try {
+      return { engine: engineOf(await create(compiled), program), program, variant, meter };
+    } catch (error) {
+      // WebKit compiles what a Content-Security-Policy forbids, and refuses it here.
+      throw variant && error instanceof WebAssembly.CompileError ? refused(variant.file, error) : error;
+    }
   }
 
   /**

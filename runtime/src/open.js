@@ -1,5 +1,5 @@
 /** @import { Bundle, LoadOptions, LoadRequest } from './types.ts' */
-import { WebkilnError, abortedError } from './errors.js';
+import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';
 import { listOf, said } from './dtypes.js';
 import { Local, startHost } from './host.js';
@@ -81,9 +81,17 @@ export async function open(bundle, options = {}) {
     manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache,
   };
   if (signal?.aborted) throw abortedError('the load');
-  const host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
+  let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
   try {
-    const reply = await host.load(request, onProgress, signal);
+    const reply = await host.load(request, onProgress, signal).catch(async error => {
+      // WebKitGTK has WebGL in pages only, not in Workers.
+      if (!host.remote || error.code !== 'NoBackend' || !backends.includes('webgl')) throw error;
+      host.dispose();
+      host = new Local(bundle.modules);
+      const found = await host.load(request, onProgress, signal);
+      console.warn(`webkiln: the model runs in the main thread, because no backend runs in a Worker here (${messageOf(error)})`);
+      return found;
+    });
     for (const { backend, message } of reply.failures) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.backends import shaders
-from webkiln.backends import chromium, frame, toolchain
+from webkiln.backends import frame, pages, toolchain
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
@@ -81,17 +81,19 @@ class Prepared:
     shards: Sequence[bytes] = ()
 
 
-def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd") -> list[dict[str, Array]]:
-    """The outputs of every job."""
+def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd", browser: str = "") -> list[dict[str, Array]]:
+    """The outputs of every job, as `run_programs` gives them."""
     prepared = []
     for job in jobs:
         made = program(job.graph, TARGETS[backend], job.encoding)
         prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights))))
-    return run_programs(prepared, backend, folder, variant)
+    return run_programs(prepared, backend, folder, variant, browser)
 
 
-def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, variant: str = "simd") -> list[dict[str, Array]]:
-    """Print, compile and run programs in one Node process or one page of Chromium, whichever has the backend."""
+def run_programs(
+    prepared: Sequence[Prepared], backend: str, folder: Path, variant: str = "simd", browser: str = ""
+) -> list[dict[str, Array]]:
+    """Print, compile and run programs in one page of a browser; where none is named, in one Node process, or in Chromium what needs a GPU."""
     for number, item in enumerate(prepared):
         write_code(item.program, TEMPLATES, folder / str(number) / "code")
     if backend == "wasm":
@@ -100,10 +102,10 @@ def run_programs(prepared: Sequence[Prepared], backend: str, folder: Path, varia
         made = {name: kernels.from_json(data) for item in prepared for name, data in item.program["kernels"].items()}
         shaders.validate({name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()}, folder / "shaders")
     frames = [frame.encode(_given(item)) for item in prepared]
-    if backend in PAGES:
+    if browser or backend in PAGES:
         folders = {"/repository/": ROOT, "/programs/": folder}
         request = {"script": "/repository/tests/backends/run_page.mjs", "backend": backend, "count": len(frames)}
-        answers = chromium.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280)
+        answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280, browser or "chromium")
     else:
         answers = _run_in_node(frames, backend, folder)
     return [frame.decode(answer).outputs for answer in answers]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,6 +29,6 @@ def validate_wgsl(shaders: Sequence[str]) -> None:
     """Compile every shader; the test fails with all complaints."""
     frames = [frame.encode({"text": np.frombuffer(text.encode(), np.uint8)}) for text in shaders]
     request = {"script": "/tests/validate.mjs", "count": len(frames)}
-    answers = chromium.run_page("the validation of shaders", {"/tests/": HERE}, request, frames, 60)
+    answers = pages.run_page("the validation of shaders", {"/tests/": HERE}, request, frames, 60)
     complaints = [frame.decode(answer).outputs["text"].tobytes().decode() for answer in answers]
     assert not any(complaints), "\n".join(filter(None, complaints))

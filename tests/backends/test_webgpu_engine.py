@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import ROOT, Job, run
-from webkiln.backends import chromium, frame
+from tests.hosts import PAGE_LEGS
+from webkiln.backends import frame, pages
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import ToolError
@@ -18,8 +19,13 @@ from webkiln.recipe import read_recipe
 SCENARIOS = ("lost", "broken", "absent", "blocked", "small", "counted")
 
 
+@pytest.fixture(scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgpu"])
+def browser(request: Any) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def answers(browser: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """All scenarios in one page, on a bundle of digits."""
     folder = tmp_path_factory.mktemp("digits")
     recipe = read_recipe(ROOT / "models" / "digits" / "recipe.toml")
@@ -27,7 +33,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("webgpu", "js"), "float32")), "bundle/", folder / "bundle")
     folders = {"/repository/": ROOT, "/bundle/": Path(folder / "bundle")}
     request = {"script": "/repository/tests/backends/webgpu_scenarios.mjs", "bundle": "/bundle/index.js", "scenarios": SCENARIOS}
-    got = chromium.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120)
+    got = pages.run_page("the WebGPU scenarios", folders, request, [b""] * len(SCENARIOS), 120, browser)
     texts = [frame.decode(answer).outputs["text"].tobytes() for answer in got]
     return dict(zip(SCENARIOS, map(json.loads, texts), strict=True))
 

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from tests.backends.harness import TEMPLATES, Job
-from webkiln.backends import chromium, toolchain
+from webkiln.backends import browsers, toolchain
 from webkiln.backends.server import Server
 from webkiln.backends.wasm import TARGET
 from webkiln.codegen.program import write_code
@@ -89,7 +89,7 @@ def measure(variant: str, rounds: int) -> dict[str, object]:
         (folder / "bench.mjs").write_bytes((HERE / "bench_kernels.mjs").read_bytes())
         (folder / "index.html").write_text("<!doctype html><title>bench</title>")
         with Server({"/": folder}) as server:
-            session = chromium.browser()
+            session = browsers.session("chromium")
             session.set_script_timeout(600)
             session.get(f"{server.url}/index.html")
             script = "const done = arguments[2]; import('./bench.mjs').then((m) => m.run(arguments[0], arguments[1])).then(done, (e) => done({error: String(e)}))"
@@ -106,7 +106,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     result = measure(options.variant, options.rounds)
-    print(f"peak {result['peak']:.1f} GFLOP/s, {chromium.version()}, variant {options.variant}")
+    print(f"peak {result['peak']:.1f} GFLOP/s, {browsers.version('chromium')}, variant {options.variant}")
     for row in result["rows"]:
         print(f"{row['name']:36} {row['gflops']:6.1f} GFLOP/s {100 * row['ratio']:5.1f} % of peak   {row['kernel']}")
     if options.json:

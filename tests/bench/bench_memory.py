@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench import networks
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import Server
 
 RUNS = 5
@@ -83,9 +83,9 @@ def build(source: Path, target: Path, cache: Path, backend: str) -> int:
 
 def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
     """The peak in bytes of the page's renderer in a new browser, with an empty page or after a load and runs."""
-    chromium.browser.cache_clear()
+    browsers.session.cache_clear()
     with Server({"/bundle/": bundle}, route=lambda path, body: (200, "text/html", BLANK) if path == "/" else None) as server:
-        session = chromium.browser()
+        session = browsers.session("chromium")
         session.set_script_timeout(600)
         session.get(server.url)
         failure = session.execute_async_script(PAGE, *script) if script else None

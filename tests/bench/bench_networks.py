@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from tests.bench import networks, onnx_export
 from webkiln import canonical
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
@@ -84,7 +84,7 @@ def measure(graph: Graph, folder: Path, options: Mapping[str, Any], rivals: Sequ
     page = {"/": (200, "text/html", PAGE.encode()), "/bench.mjs": (200, "text/javascript", (HERE / "bench_networks.mjs").read_bytes())}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
-        session = chromium.browser()
+        session = browsers.session("chromium")
         session.set_script_timeout(1800)
         session.get(f"{server.url}/")
         script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"

@@ -12,7 +12,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import Server
 
 HERE = Path(__file__).resolve().parent
@@ -37,7 +37,7 @@ def wait(browser: Any, condition: Callable[[Any], Any]) -> None:
 def opened(bundle: Path) -> Iterator[Any]:
     """The demo on a server of its own, under a strict policy, once its model has loaded."""
     with Server({"/models/digits/demo/": FOLDER, "/dist/digits/": bundle}, headers={"Content-Security-Policy": POLICY}) as server:
-        browser = chromium.browser()
+        browser = browsers.session("chromium")
         browser.get(server.url + "/models/digits/demo/")
         wait(browser, lambda page: page.execute_script("return document.body.dataset.ready"))
         yield browser

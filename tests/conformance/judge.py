@@ -19,7 +19,7 @@ class Verdict:
     fixed: bool = False
 
 
-def judge(cases: Sequence[Conformance], backend: str, folder: Path) -> list[Verdict]:
+def judge(cases: Sequence[Conformance], backend: str, folder: Path, browser: str = "chromium") -> list[Verdict]:
     prepared: list[Prepared] = []
     broken: dict[str, str] = {}
     for case in cases:
@@ -27,7 +27,7 @@ def judge(cases: Sequence[Conformance], backend: str, folder: Path) -> list[Verd
             prepared += prepare(case)
         except WebkilnError as error:
             broken[case.name] = f"{type(error).__name__}: {error}"
-    outcomes = run_graphs([item.graph for item in prepared], [item.inputs for item in prepared], backend, folder)
+    outcomes = run_graphs([item.graph for item in prepared], [item.inputs for item in prepared], backend, folder, browser)
     wrong: dict[str, str] = dict(broken)
     host: set[str] = set()
     for item, outcome in zip(prepared, outcomes, strict=True):

@@ -11,19 +11,21 @@ import onnx
 
 from tests.backends.harness import ROOT
 from tests.conformance.cases import Conformance, cases, kept
+from webkiln.backends.browsers import BROWSERS
 from webkiln.recipe import BACKENDS
 
-PAGE = ROOT / "docs" / "operators.md"
 SKIPS = Path(__file__).with_name("skips.toml")
+USUAL = "chromium"
+"""The browser whose page is kept fresh."""
 OPERATORS = ROOT / "pipeline" / "webkiln" / "ops"
 HEAD = """# ONNX operators
 
-Every operator that the tests of the `onnx` package have a case for, and how many of its cases pass on each backend, in Chromium. The page is written by `make conformance`,
+Every operator that the tests of the `onnx` package have a case for, and how many of its cases pass on each backend, in TITLE. The page is written by `make conformance`,
 which runs them anew; `make conformance backend=js` does so for one column. *n of m* has failing cases, which are listed under [Skipped](#skipped) with the reason. *host* marks what a GPU
 backend computes on the CPU, in whole or in part: it reads back, computes and uploads (sorting, and what gives as many results as the data says). *built in* counts the cases in which an operand that decides shapes
 (the shape of a Reshape, the axes of a reduction) is an input of the test: it is a part of the program then, as it is an initialiser of every exported model. How models are read is said in [onnx.md](onnx.md).
 """
-STATED = re.compile(r"^\* (\w+): operators `(\w+)`, skips `(\w+)`, onnx ([\w.]+)$", re.MULTILINE)
+STATED = re.compile(r"^\* (\w+): operators `(\w+)`, skips `(\w+)`, onnx ([\w.]+?)(?:, \w+ ([\w.]+))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -41,19 +43,30 @@ class Cell:
 
 @dataclass(frozen=True)
 class Skip:
+    """A case that backends do not pass, in any browser or, in a file of its own, in one."""
+
     case: str
     backends: tuple[str, ...]
     reason: str
 
 
-def skips() -> list[Skip]:
-    rows = tomllib.loads(SKIPS.read_text()).get("skip", [])
+def page_of(browser: str) -> Path:
+    return ROOT / "docs" / f"operators{'' if browser == USUAL else f'-{browser}'}.md"
+
+
+def skip_files(browser: str) -> list[Path]:
+    own = SKIPS.with_name(f"skips-{browser}.toml")
+    return [SKIPS, own] if own.exists() else [SKIPS]
+
+
+def skips(browser: str = USUAL) -> list[Skip]:
+    rows = [row for path in skip_files(browser) for row in tomllib.loads(path.read_text()).get("skip", [])]
     return [Skip(row["case"], tuple(row["backends"]), row["reason"]) for row in rows]
 
 
-def skipped(backend: str) -> dict[str, str]:
+def skipped(backend: str, browser: str = USUAL) -> dict[str, str]:
     """Case -> reason."""
-    return {row.case: row.reason for row in skips() if backend in row.backends}
+    return {row.case: row.reason for row in skips(browser) if backend in row.backends}
 
 
 def digest(paths: Iterable[Path]) -> str:
@@ -63,21 +76,23 @@ def digest(paths: Iterable[Path]) -> str:
     return joined.hexdigest()[:16]
 
 
-def state() -> tuple[str, str, str]:
+def state(browser: str = USUAL) -> tuple[str, str, str]:
     """What results depend on: operators, skips, cases."""
-    return digest(OPERATORS.glob("*.py")), digest([SKIPS]), onnx.__version__
+    return digest(OPERATORS.glob("*.py")), digest(skip_files(browser)), onnx.__version__
 
 
-def stated() -> dict[str, tuple[str, ...]]:
-    """The state at which each column of the page was computed."""
-    return {backend: tuple(rest) for backend, *rest in STATED.findall(PAGE.read_text("utf-8"))} if PAGE.exists() else {}
+def stated(browser: str = USUAL) -> dict[str, tuple[str, ...]]:
+    """The state at which each column of the page was computed, and the version of the browser."""
+    page = page_of(browser)
+    return {backend: tuple(rest) for backend, *rest in STATED.findall(page.read_text("utf-8"))} if page.exists() else {}
 
 
-def columns() -> dict[str, dict[str, str]]:
+def columns(browser: str) -> dict[str, dict[str, str]]:
     """Backend -> operator -> cell, as the page has them."""
-    if not PAGE.exists():
+    page = page_of(browser)
+    if not page.exists():
         return {}
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text("utf-8").splitlines() if line.startswith("|")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.read_text("utf-8").splitlines() if line.startswith("|")]
     heads = [row for row in rows if row[0] == "operator"]
     if not heads:
         return {}
@@ -97,26 +112,30 @@ def counted(case_list: Sequence[Conformance]) -> dict[str, int]:
     return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
 
-def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int], at: tuple[str, ...]) -> None:
+def write_page(fresh: Mapping[str, Mapping[str, Cell]], fixed: Mapping[str, int], at: tuple[str, ...], browser: str, version: str) -> None:
     """Write the page with columns that were computed in the state `at` in place of old ones; `fixed` counts cases by operator whose operands are built in."""
-    table = {backend: dict(column) for backend, column in columns().items()}
+    table = {backend: dict(column) for backend, column in columns(browser).items()}
     table |= {backend: {name: str(cell) for name, cell in column.items()} for backend, column in fresh.items()}
-    states = stated() | dict.fromkeys(fresh, at)
+    states = stated(browser) | dict.fromkeys(fresh, (*at, version))
+    title = BROWSERS[browser].title
+    head = HEAD if browser == USUAL else HEAD.replace("make conformance", f"make conformance browser={browser}")
+    heads = [name for name in BACKENDS if name not in BROWSERS[browser].lacks]
     totals: dict[str, int] = {}
     for case in kept():
         totals[case.operator] = totals.get(case.operator, 0) + 1
     reasons = counted(cases())
-    lines = [HEAD, "Computed at:\n"]
-    lines += [
-        f"* {name}: operators `{states[name][0]}`, skips `{states[name][1]}`, onnx {states[name][2]}" for name in BACKENDS if name in states
-    ]
+    lines = [head.replace("TITLE", title), "Computed at:\n"]
+    for name in (name for name in heads if name in states):
+        operators, rows, cases_, tried = states[name]
+        lines.append(f"* {name}: operators `{operators}`, skips `{rows}`, onnx {cases_}{f', {title} {tried}' if tried else ''}")
+    lines += [f"* {name}: {reason}" for name, reason in BROWSERS[browser].lacks.items()]
     lines.append(f"\n{len(cases())} cases: {sum(totals.values())} kept, {sum(reasons.values())} excluded.\n")
-    lines += [f"| operator | cases | built in | {' | '.join(BACKENDS)} |", f"|---|---|---|{'---|' * len(BACKENDS)}"]
+    lines += [f"| operator | cases | built in | {' | '.join(heads)} |", f"|---|---|---|{'---|' * len(heads)}"]
     for name in sorted(totals, key=lambda name: (name.startswith("("), name)):
-        cells = [table.get(backend, {}).get(name, "") for backend in BACKENDS]
+        cells = [table.get(backend, {}).get(name, "") for backend in heads]
         lines.append(f"| `{name}` | {totals[name]} | {fixed.get(name, 0) or ''} | {' | '.join(cells)} |")
     lines += ["\n## Excluded\n", "What is no inference on dense numbers, by rule.\n", "| reason | cases |", "|---|---|"]
     lines += [f"| {reason} | {count} |" for reason, count in reasons.items()]
     lines += ["\n## Skipped\n", "| case | backends | reason |", "|---|---|---|"]
-    lines += [f"| {row.case} | {', '.join(row.backends)} | {row.reason} |" for row in skips()]
-    PAGE.write_text("\n".join(lines) + "\n", "utf-8")
+    lines += [f"| {row.case} | {', '.join(row.backends)} | {row.reason} |" for row in skips(browser)]
+    page_of(browser).write_text("\n".join(lines) + "\n", "utf-8")

@@ -15,7 +15,7 @@ import pytest
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.docs.pages import ROOT, Block, blocks
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.host import read_manifest
 from webkiln.backends.server import Server
 from webkiln.build.cache import cache_folder
@@ -75,7 +75,7 @@ class Clone:
         shown = text.replace("console.log(", "document.title = String(")
         (self.root / "example.html").write_text(f'<!DOCTYPE html><link rel="icon" href="data:,">{image}{shown}')
         with Server({"/": self.root}) as server:
-            browser = chromium.browser()
+            browser = browsers.session("chromium")
             browser.get(f"{server.url}/example.html")
             numbers = WebDriverWait(browser, 30).until(lambda page: "," in page.title and page.title)
             browser.get("about:blank")

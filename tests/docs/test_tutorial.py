@@ -12,7 +12,7 @@ import pytest
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.docs.pages import ROOT, blocks
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.backends.server import Server
 
@@ -44,7 +44,7 @@ def test_the_page_prints_100_to_109(bundle: str, folder: Path) -> None:
 @contextmanager
 def kept_console() -> Iterator[Any]:
     """The browser, whose pages keep what they print in `printed`, as numbers: its own log only says Float32Array(10)."""
-    browser = chromium.browser()
+    browser = browsers.session("chromium")
     keep = "window.printed = []; console.log = (...values) => printed.push(values.map((value) => Array.from(value)));"
     script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": keep})
     yield browser
@@ -55,7 +55,7 @@ def test_the_page_of_the_model_shows_it(folder: Path) -> None:
     for name in ("index.html", "index.js"):
         (folder / name).write_bytes((ROOT / "models" / "bias_layer" / name).read_bytes())
     with Server({"/": folder}) as server:
-        browser = chromium.browser()
+        browser = browsers.session("chromium")
         browser.get(server.url)
         script = "return document.getElementById('result').textContent.replace('loading', '')"
         shown = WebDriverWait(browser, 30).until(lambda page: page.execute_script(script))

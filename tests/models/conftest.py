@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosts import backends, legs
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
-from webkiln.recipe import BACKENDS, USUAL_BACKENDS, Recipe, read_recipe
-
-NODE_LEGS = {("wasm", "relaxed"), ("wasm", "simd"), ("js", None)}
-LEGS = {"node": NODE_LEGS, "chromium": {("webgpu", None), ("webgl", None), *NODE_LEGS}}
-"""Every backend with its variants, by where it runs."""
+from webkiln.recipe import Recipe, read_recipe
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 
@@ -38,11 +35,14 @@ class Model:
         return copy
 
     def verify(self, encoding: str, browser: str) -> list[dict[str, object]]:
-        """The results on every backend that a browser has; Node has no GPU."""
+        """The results on every backend that a host runs; those of the others say why they have none."""
         from webkiln import canonical
 
-        choice = Selection(BACKENDS if browser == "chromium" else USUAL_BACKENDS, encoding)
-        return [canonical.read(self.file(action, "result.json")) for action in self.actions.verify(choice, browser)]
+        choice = Selection(backends(browser), encoding)
+        results = [canonical.read(self.file(action, "result.json")) for action in self.actions.verify(choice, browser)]
+        ran = [result for result in results if "not_run" not in result]
+        assert {(result["backend"], result["variant"] or None) for result in ran} == legs(browser)
+        return ran
 
 
 @pytest.fixture(scope="module")

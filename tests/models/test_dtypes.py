@@ -9,8 +9,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.frontends.onnx.models import model
+from tests.hosts import every_page_leg
 from tests.models.conftest import Model
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.backends.host import run_bundle
 from webkiln.build.engine import Engine
 from webkiln.recipe import BACKENDS, read_recipe
@@ -54,10 +55,10 @@ def bundle(tmp_path_factory):
 
 
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, backend, worker):
+@every_page_leg
+def test_inputs_and_outputs_have_the_dtypes_of_the_model(bundle, browser, backend, worker):
     request = {"script": "/models/dtypes.mjs", "bundle": "/bundle/index.js", "backend": backend, "worker": worker}
-    (answer,) = chromium.run_page("dtypes", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
+    (answer,) = pages.run_page("dtypes", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120, browser)
     found = json.loads(frame.decode(answer).outputs["found"].tobytes())
     assert found.keys() == DTYPES.keys()
     for dtype, (*given, refused) in found.items():

@@ -11,8 +11,9 @@ from onnx import helper
 
 from tests.frontends.onnx.models import classifier, dynamic, floats, model, weight
 from tests.frontends.onnx.running import onnxruntime_outputs
+from tests.hosts import PAGE_LEGS, PAGES
 from tests.models.conftest import Model
-from webkiln.backends import chromium, frame
+from webkiln.backends import frame, pages
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
@@ -44,9 +45,9 @@ LONG = BESIDE | {"location": f"data/{'w' * 200}.bin"}
     ids=["batch of 2", "external data", "long name", "open sizes"],
 )
 def test_bundles_agree_with_onnxruntime(built):
-    results = built.verify("float32", "chromium")
-    assert {result["backend"] for result in results} == set(BACKENDS)
-    assert all(row["passed"] for result in results for row in result["outputs"])
+    for browser in PAGES:
+        results = built.verify("float32", browser)
+        assert all(row["passed"] for result in results for row in result["outputs"]), results
 
 
 def same_output_twice():
@@ -63,8 +64,8 @@ def test_outputs_may_be_inputs_constants_and_each_other(built):
     x = np.linspace(-1, 1, 6, dtype=np.float32)
     expected = onnxruntime_outputs(same_output_twice(), {"x": x})
     bundle = built.bundle()
-    for backend, worker in itertools.product(BACKENDS, (True, False)):
-        (result,) = run_bundle(bundle, backend, [{"x": x}], host="chromium", worker=worker)
+    for (browser, backend), worker in itertools.product(PAGE_LEGS, (True, False)):
+        (result,) = run_bundle(bundle, backend, [{"x": x}], host=browser, worker=worker)
         for name, value in expected.items():
             np.testing.assert_array_equal(result.outputs[name], value)
 
@@ -84,11 +85,11 @@ def pairs():
 @pytest.mark.parametrize("built", [(pairs, ALL_BACKENDS, {})], indirect=True)
 def test_inputs_that_are_too_large_spoil_nothing(built):
     bundle = built.bundle()
-    for backend in BACKENDS:
+    for browser, backend in PAGE_LEGS:
         request = {"script": "/models/large_inputs.mjs", "bundle": "/bundle/index.js", "backend": backend}
-        (answer,) = chromium.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120)
+        (answer,) = pages.run_page("large inputs", {"/models/": Path(__file__).parent, "/bundle/": bundle}, request, [b""], 120, browser)
         found = json.loads(frame.decode(answer).outputs["found"].tobytes())
-        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], backend
+        assert found == ["OutOfMemory", "OutOfMemory", True, True, "OutOfMemory", True], (browser, backend)
 
 
 @pytest.mark.parametrize("built", [(dynamic, "", {})], indirect=True)

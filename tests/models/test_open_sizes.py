@@ -9,6 +9,7 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import error
+from tests.hosts import PAGE_LEGS
 from webkiln.backends import host
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import ToolError
@@ -77,9 +78,7 @@ def test_placeholders_follow_from_inputs_or_are_set(bundle, backend):
     assert got["webdnn"] == got["expected"]
 
 
-@pytest.mark.parametrize(
-    ("engine", "backend"), [("node", backend) for backend in USUAL_BACKENDS] + [("chromium", backend) for backend in BACKENDS]
-)
+@pytest.mark.parametrize(("engine", "backend"), [*(("node", backend) for backend in USUAL_BACKENDS), *PAGE_LEGS])
 def test_one_bundle_serves_all_lengths(bundle, model, backend, engine):
     sets = [{"x": np.random.default_rng(steps).normal(size=(1, steps, 4)).astype(np.float32)} for steps in (100, 1, 300, 17)]
     for given, result in zip(sets, host.run_bundle(bundle, backend, sets, host=engine), strict=True):

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 import pytest
 
-from webkiln.backends import chromium, frame
+from tests.hosts import every_page_leg
+from webkiln.backends import frame, pages
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS
@@ -67,9 +68,9 @@ def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
     assert np.reshape(json.loads(done.stdout), np.shape(expected)).tolist() == expected
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_state_is_kept_in_a_browser(bundle, backend):
+@every_page_leg
+def test_a_state_is_kept_in_a_browser(bundle, browser, backend):
     folder, expected = bundle
     request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}
-    (answer,) = chromium.run_page(str(folder), {"/models/": STATES.parent, "/bundle/": folder}, request, [b""], 60)
+    (answer,) = pages.run_page(str(folder), {"/models/": STATES.parent, "/bundle/": folder}, request, [b""], 60, browser)
     assert frame.decode(answer).outputs["values"].reshape(np.shape(expected)).tolist() == expected

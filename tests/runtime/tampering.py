@@ -1,4 +1,4 @@
-"""A web server that can misbehave, and the two engines that run a scenario against it."""
+"""A web server that can misbehave, and the engines that run a scenario against it."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import TYPES
 
 HERE = Path(__file__).resolve().parent
@@ -114,17 +114,17 @@ def serve(site: Site) -> Iterator[Site]:
 PAGE = '<!doctype html><link rel="icon" href="data:,"><title>scenario</title><script type="module" src="/tests/page.js"></script>'
 
 
-def in_chromium(site: Site, scenario: str, argument: Any) -> Any:
+def in_page(site: Site, scenario: str, argument: Any, browser: str = "chromium") -> Any:
     site.pages = {"/": PAGE, **site.pages}
     site.request = {"scenario": scenario, "argument": argument}
     with serve(site):
         site.request["bundle"] = f"{site.url.replace('127.0.0.1', site.host) if site.host else ''}/bundle/index.js"
-        chromium.console()
-        chromium.browser().get(site.url)
+        browsers.console(browser)
+        browsers.session(browser).get(site.url)
         answered = site.answered.wait(PATIENCE)
-        log = chromium.console()
-        chromium.browser().get("about:blank")
-    assert answered, f"{scenario} hangs: {log}"
+        log = browsers.console(browser)
+        browsers.session(browser).get("about:blank")
+    assert answered, f"{scenario} hangs in {browser}: {log}"
     assert "error" not in site.answer, f"{site.answer['error']} {log}"
     return site.answer["result"]
 
@@ -137,4 +137,4 @@ def in_node(bundle: Path, scenario: str, argument: Any) -> Any:
 
 
 def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
-    return in_node(bundle, scenario, argument) if host == "node" else in_chromium(Site(bundle), scenario, argument)
+    return in_node(bundle, scenario, argument) if host == "node" else in_page(Site(bundle), scenario, argument, host)

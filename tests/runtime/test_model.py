@@ -1,36 +1,35 @@
-"""What a loaded model does, and how each misuse of it is answered, in both engines, with and without a Worker."""
+"""What a loaded model does, and how each misuse of it is answered, in every engine, with and without a Worker."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.hosts import BEST, every_host
 from tests.runtime.tampering import perform
 
 Y = [11.5, 6.0, 10.75, 42.0]
 Z = [21.5, 16.0, 20.75, 52.0]
 
-hosts = pytest.mark.parametrize("host", ["node", "chromium"])
 places = pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 backends = pytest.mark.parametrize("backend", ["js", "wasm"])
 
 
-@hosts
+@every_host
 @places
 @backends
 def test_runs(host: str, worker: bool, backend: str, bundle: Path) -> None:
     got = perform(host, bundle, "run", {"backends": backend, "worker": worker})
     assert (got["y"], got["backend"], got["worker"], got["failures"]) == (Y, backend, worker, [])
-    relaxed = "relaxed" if host == "chromium" else "simd"
-    assert got["variant"] == (relaxed if backend == "wasm" else None)
+    assert got["variant"] == (BEST[host] if backend == "wasm" else None)
 
 
-@hosts
+@every_host
 def test_variant_can_be_chosen(host: str, bundle: Path) -> None:
     assert perform(host, bundle, "run", {"backends": ["wasm"], "variant": "simd"})["variant"] == "simd"
 
 
-@hosts
+@every_host
 @places
 def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
     assert perform(host, bundle, "inputs", {"worker": worker}) == {
@@ -53,7 +52,7 @@ def test_wrong_inputs(host: str, worker: bool, bundle: Path) -> None:
     }
 
 
-@hosts
+@every_host
 @places
 def test_after_dispose(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "dispose", {"worker": worker})
@@ -61,21 +60,21 @@ def test_after_dispose(host: str, worker: bool, bundle: Path) -> None:
     assert set(got.values()) == {"Disposed"}
 
 
-@hosts
+@every_host
 @places
 def test_abort_of_a_load(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "abortLoad", {"worker": worker})
     assert got == {"before": "Aborted", "now": "Aborted", "later": "Aborted", "progress": "Aborted"}
 
 
-@hosts
+@every_host
 @places
 def test_abort_of_a_queued_run(host: str, worker: bool, bundle: Path) -> None:
     got = perform(host, bundle, "abortRun", {"worker": worker})
     assert got == {"second": "Aborted", "first": Y, "third": Z, "early": "Aborted"}
 
 
-@hosts
+@every_host
 @places
 @backends
 def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
@@ -83,7 +82,7 @@ def test_trap(host: str, worker: bool, backend: str, bundle: Path) -> None:
     assert got == {"runs": ["no error", "Trapped", "Trapped"], "after": "Trapped", "disposed": "Disposed"}
 
 
-@hosts
+@every_host
 @places
 @backends
 def test_concurrent_runs_keep_their_order(host: str, worker: bool, backend: str, bundle: Path) -> None:
@@ -92,7 +91,7 @@ def test_concurrent_runs_keep_their_order(host: str, worker: bool, backend: str,
     assert got == {"sums": totals, "fresh": 10, "again": 10.0, "kept": 4, "timed": True}
 
 
-@hosts
+@every_host
 @places
 @backends
 def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle: Path) -> None:
@@ -102,7 +101,7 @@ def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle
     assert got["last"] == got["expected"]
 
 
-@hosts
+@every_host
 @places
 @backends
 def test_layers(host: str, worker: bool, backend: str, bundle: Path, layers_bundle: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.tampering import Site, in_chromium, in_node, serve
+from tests.runtime.tampering import Site, in_node, in_page, serve
 from webkiln import canonical
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 
 FIRST = [11.5, 6.0, 10.75, 42.0]
 SECOND = [21.5, 2.0, 20.75, 52.0]
@@ -30,7 +30,7 @@ def shards(bundle: Path) -> list[str]:
     ],
 )
 def test_load_and_run(order: Any, backend: str, bundle: Path) -> None:
-    got = in_chromium(Site(bundle), "webdnn", {"directory": "/bundle/", "options": {"backendOrder": order}})
+    got = in_page(Site(bundle), "webdnn", {"directory": "/bundle/", "options": {"backendOrder": order}})
     assert (got["first"], got["second"], got["same"], got["backend"]) == (FIRST, SECOND, True, backend)
     assert (got["type"], got["name"], got["length"], got["shape"], got["order"]) == ("SymbolicFloat32Array", "x", 4, [1, 4], "NC")
     assert (got["count"], got["progress"], got["global"]) == (1, 1, True)
@@ -43,21 +43,21 @@ def test_in_node(bundle: Path) -> None:
 
 
 def test_default_order(bundle: Path) -> None:
-    assert in_chromium(Site(bundle), "webdnn", {"directory": "/bundle/"})["backend"] == "webassembly"
+    assert in_page(Site(bundle), "webdnn", {"directory": "/bundle/"})["backend"] == "webassembly"
 
 
 def test_weight_directory(bundle: Path, tmp_path: Path) -> None:
     code = Path(shutil.copytree(bundle, tmp_path / "code", ignore=shutil.ignore_patterns("*.bin")))
     site = Site(bundle)
-    got = in_chromium(site, "webdnn", {"directory": "/bundle/", "options": {"weightDirectory": "/weights", "cacheStrategy": "networkOnly"}})
+    got = in_page(site, "webdnn", {"directory": "/bundle/", "options": {"weightDirectory": "/weights", "cacheStrategy": "networkOnly"}})
     assert got["first"] == FIRST
     assert {f"/weights/{name}" for name in shards(bundle)} <= set(site.asked)
     assert {f"/weights/{name}" for name in shards(bundle)} | {"/bundle/index.js"} <= set(got["urls"])
-    assert in_chromium(Site(code), "webdnnError", {"directory": "/bundle/"}) == "MissingFile"
+    assert in_page(Site(code), "webdnnError", {"directory": "/bundle/"}) == "MissingFile"
 
 
 def test_wrong_directory(bundle: Path) -> None:
-    assert in_chromium(Site(bundle), "webdnnError", {"directory": "/elsewhere/"}) == "MissingFile"
+    assert in_page(Site(bundle), "webdnnError", {"directory": "/elsewhere/"}) == "MissingFile"
 
 
 @pytest.fixture
@@ -65,9 +65,9 @@ def page(bundle: Path) -> Iterator[tuple[Site, Any]]:
     """A page on one site, so that loads share its cache."""
     site = Site(bundle, pages={"/empty": EMPTY})
     with serve(site):
-        chromium.browser().get(site.url + "/empty")
+        browsers.session("chromium").get(site.url + "/empty")
         yield site, evaluate
-        chromium.browser().get("about:blank")
+        browsers.session("chromium").get("about:blank")
 
 
 def evaluate(body: str) -> Any:
@@ -76,7 +76,7 @@ def evaluate(body: str) -> Any:
         "(async () => { const { default: WebDNN } = await import('/bundle/webdnn.js');" + body + "})()"
         ".then(value => done({ value }), error => done({ code: error.code ?? null, message: String(error) }));"
     )
-    answer = chromium.browser().execute_async_script(script)
+    answer = browsers.session("chromium").execute_async_script(script)
     return answer["value"] if "value" in answer else answer.get("code") or answer
 
 
@@ -235,7 +235,7 @@ def test_inline_page(bundle: Path) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
     with serve(Site(bundle, pages={"/tutorial.html": TUTORIAL})) as site:
-        browser = chromium.browser()
+        browser = browsers.session("chromium")
         browser.get(site.url + "/tutorial.html")
         WebDriverWait(browser, 20).until(lambda page: page.title != "tutorial")
         assert browser.title == "11.5,6,10.75,42"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.hosts import every_host, every_page
 from tests.runtime import fake_bundle
-from tests.runtime.tampering import Site, in_chromium, perform
+from tests.runtime.tampering import Site, in_page, perform
 from webkiln import canonical
 from webkiln.build.names import BY_BYTES, bundle_files, may_be_published
 from webkiln.errors import RecipeError
@@ -33,7 +34,7 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @forms
-@pytest.mark.parametrize("host", ["node", "chromium"])
+@every_host
 @pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
 def test_each_form_runs(form: str, host: str, backend: str, worker: bool, bundles: dict[str, Path]) -> None:
@@ -105,10 +106,11 @@ webkiln.fake.load({backends: ['%s']}).then(async model => {
 </script>"""
 
 
+@every_page
 @pytest.mark.parametrize("backend", ["wasm", "js"])
-def test_a_single_file_is_a_script(backend: str, bundles: dict[str, Path]) -> None:
+def test_a_single_file_is_a_script(browser: str, backend: str, bundles: dict[str, Path]) -> None:
     site = Site(bundles["single"], pages={"/": SCRIPT_PAGE % backend})
-    assert in_chromium(site, "none", None) == {"y": Y, "worker": True, "top": "d"}
+    assert in_page(site, "none", None, browser) == {"y": Y, "worker": True, "top": "d"}
     assert [path for path in site.asked if path.startswith("/bundle/")] == ["/bundle/fake.js"], "nothing else is fetched"
 
 
@@ -118,17 +120,19 @@ webkiln.fake.load().then(async model => [model.backend, model.worker, [...(await
 </script>"""
 
 
-def test_a_single_file_runs_from_a_disk(bundles: dict[str, Path], tmp_path: Path) -> None:
+@every_page
+def test_a_single_file_runs_from_a_disk(browser: str, bundles: dict[str, Path], tmp_path: Path) -> None:
     from selenium.webdriver.support.wait import WebDriverWait
 
-    from webkiln.backends import chromium
+    from webkiln.backends import browsers
 
     folder = shutil.copytree(bundles["single"], tmp_path / "disk")
     (folder / "page.html").write_text(FILE_PAGE)
-    chromium.browser().get((folder / "page.html").as_uri())
-    WebDriverWait(chromium.browser(), 30).until(lambda driver: driver.title != "loading")
-    title = chromium.browser().title
-    chromium.browser().get("about:blank")
+    session = browsers.session(browser)
+    session.get((folder / "page.html").as_uri())
+    WebDriverWait(session, 30).until(lambda driver: driver.title != "loading")
+    title = session.title
+    session.get("about:blank")
     assert title.startswith("["), title
     assert json.loads(title) == ["wasm", True, Y]
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tests.browser import looks
+from tests.hosts import HOSTS
 from tests.runtime import fake_bundle
 from webkiln import canonical
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.compare import compare
 from webkiln.errors import VerificationError
 
@@ -38,7 +39,7 @@ def run(bundle: Path, folder: Path, files: dict[str, Path], **changes: Any) -> d
     return result
 
 
-@pytest.mark.parametrize("browser", ["node", "chromium"])
+@pytest.mark.parametrize("browser", HOSTS)
 @pytest.mark.parametrize("backend", ["js", "wasm"])
 def test_right_bundle_passes(browser: str, backend: str, bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     variant = "relaxed" if backend == "wasm" else None
@@ -118,6 +119,7 @@ def reported(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("js", None, "chromium"),
         ("wasm", "simd", "node"),
         ("js", None, "node"),
+        ("webgpu", None, "webkit"),
     ]
     for index, (backend, variant, browser) in enumerate(cases):
         (folder / str(index)).mkdir()
@@ -130,7 +132,10 @@ def reported(bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_verification_json(reported: Path, bundle: Path) -> None:
     summary = canonical.read(reported / "verification.json")
-    assert (summary["name"], summary["passed"], len(summary["results"])) == ("fake", True, 5)
+    assert (summary["name"], summary["passed"], len(summary["results"])) == ("fake", True, 6)
+    assert [(result["browser"], result["not_run"]) for result in summary["results"] if "not_run" in result] == [
+        ("webkit", "webgpu: not offered by WebKitGTK")
+    ]
     assert set(summary["sizes"]) == set(canonical.read(bundle / "manifest.json")["files"])
     assert all(0 < size["brotli"] <= size["bytes"] + 8 for size in summary["sizes"].values())
 
@@ -140,7 +145,8 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     text = (reported / "report.html").read_text()
     assert "http" not in text
     assert "<script" not in text
-    browser = chromium.browser()
+    assert "webgpu: not offered by WebKitGTK" in text
+    browser = browsers.session("chromium")
     browser.get((reported / "report.html").as_uri())
     pixels = looks.screenshot(scheme)
     assert looks.has_content(pixels)
@@ -151,6 +157,16 @@ def test_report_is_a_page_with_plots(reported: Path, scheme: str) -> None:
     assert counts[2] >= 15 + 5 + 10
     fits = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth;"
     assert browser.execute_script(fits)
+
+
+def test_what_an_engine_does_not_run_is_said_and_verifies_nothing(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(bundle, tmp_path, write_reference(tmp_path), backend="webgpu", variant="", browser="webkit")
+    told = "webgpu: not offered by WebKitGTK"
+    assert (result["not_run"], result["outputs"], result["variant"]) == (told, [], None)
+    assert f"not verified in webkit: {told}" in capsys.readouterr().out
+    outputs = {"report.html": tmp_path / "report.html", "verification.json": tmp_path / "verification.json"}
+    report.run({"bundle/": bundle, "result.0.json": tmp_path / "result.json"}, outputs, {"name": "fake"})
+    assert canonical.read(outputs["verification.json"])["passed"] is False
 
 
 def test_report_shows_a_failure() -> None:

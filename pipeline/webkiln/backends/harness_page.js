@@ -1,9 +1,10 @@
 async function call(path, options) {
-  const response = await fetch(path, options);
+  const response = await fetch(path, options).catch(error => { throw new Error(`${path}: ${error.message}`); });
   if (!response.ok) throw new Error(`${path}: ${response.status}`);
   return response;
 }
 
+let failure = {};
 try {
   const request = await (await call('/request')).json();
   const { runSets } = await import(request.script);
@@ -12,7 +13,8 @@ try {
     async set => (await call(`/in/${set}`)).arrayBuffer(),
     (set, frame) => call(`/out/${set}`, { method: 'POST', body: frame }),
   );
-  await call('/done', { method: 'POST', body: '{}' });
 } catch (error) {
-  await call('/done', { method: 'POST', body: JSON.stringify({ code: error.code ?? null, message: String(error.message ?? error) }) });
+  failure = { code: error.code ?? null, message: String(error.message ?? error) };
 }
+// The page may be left as soon as this arrives, which Firefox tells as an error of the request.
+await call('/done', { method: 'POST', body: JSON.stringify(failure) });

@@ -1,4 +1,4 @@
-"""Runs a bundle on input sets in a JavaScript engine."""
+"""Runs a bundle on input sets in a browser or in Node."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from webkiln import canonical
-from webkiln.backends import frame, node
+from webkiln.backends import browsers, frame, node, pages, remote
 from webkiln.backends.frame import FrameResult
 from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS
 
-HOSTS = ("node", "chromium")
+HOSTS = ("node", *browsers.BROWSERS)
 
 
 def read_manifest(bundle: Path) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def read_manifest(bundle: Path) -> dict[str, Any]:
 def first_backend(manifest: Mapping[str, Any], host: str) -> str:
     """The backend of a bundle that its `load` tries first, among those that the host has."""
     there = [name for name in BACKENDS if name in manifest["backends"]]
-    return next((name for name in there if host != "node" or name in USUAL_BACKENDS), there[0])
+    return next((name for name in there if (name in USUAL_BACKENDS if host == "node" else why_not(host, name) is None)), there[0])
 
 
 def run_bundle(
@@ -48,22 +48,31 @@ def run_bundle(
     if host not in HOSTS:
         raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
     if host == "node" and backend not in USUAL_BACKENDS:
-        raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser chromium")
+        raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser {next(iter(browsers.BROWSERS))}")
+    if (reason := why_not(host, backend, variant)) is not None:
+        raise RecipeError(f"{bundle}: {reason}; run it with another --browser")
     request = {"backend": backend, "variant": variant, "layers": layers, "worker": worker, "count": len(inputs)}
     frames = [frame.encode(values) for values in inputs]
     if host == "node":
         answers = node.run_frames(bundle, request, frames, timeout)
     else:
-        from webkiln.backends import chromium
-
-        answers = chromium.run_frames(bundle, request, frames, timeout)
+        answers = pages.run_frames(host, bundle, request, frames, timeout)
     return [frame.decode(answer) for answer in answers]
 
 
+def is_remote(host: str) -> bool:
+    """Whether a host runs on another machine."""
+    return host != "node" and remote.remote_url() is not None
+
+
 def version(host: str) -> str:
-    """The version of the engine behind a host."""
+    """The version of what is behind a host."""
     if host == "node":
         return node.find()[1]
-    from webkiln.backends import chromium
+    return browsers.version(host)
 
-    return chromium.version()
+
+def why_not(host: str, backend: str, variant: str | None = None) -> str | None:
+    """Why a host cannot run a backend or a variant of it, by name, where that is known before it is tried."""
+    reason = None if host == "node" else browsers.why_not(host, backend, variant)
+    return f"{backend}{f' ({variant})' if variant else ''}: {reason}" if reason is not None else None

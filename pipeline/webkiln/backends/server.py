@@ -23,20 +23,31 @@ Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]
 
 
-class Server:
-    """Serves `folders` (URL prefix -> folder) on 127.0.0.1. `route` answers a path first, unless it returns None."""
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
 
-    def __init__(self, folders: Mapping[str, Path], *, headers: Mapping[str, str] | None = None, route: Route | None = None) -> None:
+
+class Server:
+    """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free. `route` answers a path first, unless it returns None."""
+
+    def __init__(
+        self,
+        folders: Mapping[str, Path],
+        *,
+        headers: Mapping[str, str] | None = None,
+        route: Route | None = None,
+        address: tuple[str, int] = ("127.0.0.1", 0),
+    ) -> None:
         self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
         self.headers = dict(headers or {})
         self.route = route
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._http.daemon_threads = True
+        self._http = _Listener(address, self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._http.server_address[1]}"
+        return "http://{}:{}".format(*self._http.server_address[:2])
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -20,6 +20,7 @@ KEPT = (
     "EMSDK",
     "REQUESTS_CA_BUNDLE",
     "CURL_CA_BUNDLE",
+    "SELENIUM_REMOTE_URL",
 )
 KEPT_PREFIXES = ("WEBKILN_", "EM_", "EMSDK_", "SE_", "SSL_CERT_")
 KEPT_SUFFIX = "_proxy"

@@ -5,17 +5,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from webkiln.backends import browsers
 from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
+from webkiln.build.tools import tool_of
 from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
-BROWSERS = ("chromium", "node")
+BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
-BROWSER_TOOLS = {"chromium": ("chromium",), "node": ("node",)}
 
 
 @dataclass(frozen=True)
@@ -191,8 +192,7 @@ class ModelGraph:
             for variant in VARIANTS if backend == "wasm" else ("",):
                 params = {"backend": backend, "variant": variant, "browser": browser, "tolerance": tolerance, "layers": choice.layers}
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
-                tools = BROWSER_TOOLS[browser]
-                found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=tools, timeout=1800))
+                found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=(tool_of(browser),), timeout=1800))
         return found
 
     def report(self, choice: Selection, browsers: Sequence[str], backends: Sequence[str] = ()) -> Action:

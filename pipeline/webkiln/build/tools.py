@@ -4,6 +4,7 @@ Keys are made from the locked identities, so that a machine without a tool compu
 result. A machine whose tool differs warns once and keys what it really runs.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,35 +14,38 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from webkiln.backends import toolchain
+from webkiln.backends import browsers, remote, toolchain
+from webkiln.backends.browsers import BROWSERS
+from webkiln.backends.display import hidden_display
 from webkiln.build.digests import FileDigests
 from webkiln.build.progress import warn
 from webkiln.errors import ToolError
 
 ABSENT = "absent"
 UNLOCKED = "unlocked"
+ELSEWHERE = f" at {remote.VARIABLE}"
 DISTRIBUTIONS = {"tensorflow": "tensorflow-cpu", "sklearn": "scikit-learn"}
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """How to find a program and read its version; `hint` says how to get it."""
+    """How to find a program and read its version; `hint` says how to get it. One that is `shown` prints its version on a display only."""
 
     commands: tuple[str, ...]
     version: str
     hint: str
+    shown: bool = False
 
 
 EMSCRIPTEN = "on Debian and Ubuntu: apt-get install emscripten; or install the emsdk and set EMSDK"
 LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19 llvm-19"
-CHROMIUM = "on Debian: apt-get install chromium chromium-driver"
 NODE = "install Node 20 or newer from your system or nodejs.org"
 TOOLS = {
     "emcc": Tool(("emcc",), r"(\d+\.\d+\.\d+)", EMSCRIPTEN),
     "clang": Tool(tuple(f"clang-{version}" for version in toolchain.VERSIONS), r"version (\d+\.\d+\.\d+)", LLVM),
     "wasm-ld": Tool(tuple(f"wasm-ld-{version}" for version in toolchain.VERSIONS), r"LLD (\d+\.\d+\.\d+)", LLVM),
-    "chromium": Tool(("chromium", "chromium-browser", "google-chrome"), r"(\d+)\.\d+\.\d+", CHROMIUM),
+    **{name: Tool(browser.programs[0].commands, browser.version, browser.install, browser.shown) for name, browser in BROWSERS.items()},
     "node": Tool(("node",), r"v(\d+)\.", NODE),
 }
 
@@ -49,6 +53,8 @@ TOOLS = {
 def find(name: str) -> Path:
     """The program of a tool: of the compilers the ones that compile, else the first on PATH. Raises ToolError with how to get it."""
     tool = TOOLS[name]
+    if name in BROWSERS:
+        return Path(next(iter(BROWSERS[name].find().values())))
     if name in toolchain.PROGRAMS:
         found = toolchain.programs().get(name)
     else:
@@ -56,6 +62,23 @@ def find(name: str) -> Path:
     if found is not None:
         return found
     raise ToolError(f"{name} is needed and was not found (looked for {', '.join(tool.commands)}); {tool.hint}")
+
+
+def read_version(name: str, path: Path) -> str:
+    """The version that a program prints."""
+    tool = TOOLS[name]
+    environment = {**os.environ, "DISPLAY": hidden_display()} if tool.shown else None
+    try:
+        text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True, env=environment).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ToolError(f"{name} ({path}) does not run: {error}; {tool.hint}") from error
+    match = re.search(tool.version, text)
+    return match[1] if match else text.strip().splitlines()[0]
+
+
+def tool_of(browser: str) -> str:
+    """The tool that a bundle is verified with: of a browser on another machine the version is not known before it is asked."""
+    return f"{browser}{ELSEWHERE}" if browser in BROWSERS and remote.remote_url() else browser
 
 
 class Toolchain:
@@ -101,6 +124,8 @@ class Toolchain:
     def _version(self, name: str) -> str:
         if name in TOOLS:
             return self._program_version(name)
+        if name.endswith(ELSEWHERE):
+            return browsers.version(name.removesuffix(ELSEWHERE))
         from importlib.metadata import PackageNotFoundError, version
 
         try:
@@ -114,11 +139,6 @@ class Toolchain:
         key = f"tool:{path}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
         known = self._digests.derived(key)
         if known is None:
-            try:
-                text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True).stdout
-            except (OSError, subprocess.SubprocessError) as error:
-                raise ToolError(f"{name} ({path}) does not run: {error}; {TOOLS[name].hint}") from error
-            match = re.search(TOOLS[name].version, text)
-            known = match[1] if match else text.strip().splitlines()[0]
+            known = read_version(name, path)
             self._digests.remember(key, known)
         return str(known)

@@ -1,6 +1,6 @@
 """Vectors of four lanes in GLSL: what differs from scalars. Operations without a vector form are scalarised."""
 
-from webkiln.codegen.glsl_words import BY_TYPE, LANES, SCALAR, texel
+from webkiln.codegen.glsl_words import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator
 
@@ -26,6 +26,8 @@ def spelling(expr: Expr) -> str | None:
         return BY_TYPE.get((expr.op, source)) or SCALAR[expr.op]
     if expr.op == "select":
         return "mix({2}, {1}, {0})" if expr.type == FLOAT else None
+    if (expr.op, source) in BY_TYPE and expr.op in ORDERED:
+        return BY_TYPE[expr.op, source]
     if expr.op in COMPARED:
         return f"{COMPARED[expr.op]}({{0}}, {{1}})"
     if expr.op == "cast":

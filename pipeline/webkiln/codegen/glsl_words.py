@@ -10,7 +10,10 @@ SCALAR = {
     "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "roundEven({0})", "pow": "wk_pow({0}, {1})", "turn": "wk_turn({0})",
     "band": "{0} & {1}", "bor": "{0} | {1}", "bxor": "{0} ^ {1}",
 }  # fmt: skip
+ORDERED = ("lt", "le", "gt", "ge")
+"""Mesa's compiler takes `a < b ? a : b` for a minimum and `!(a < b)` for `a >= b`, which lose NaN: the helpers look at the bits of floats."""
 BY_TYPE = {
+    **{(op, FLOAT): f"wk_{op}({{0}}, {{1}})" for op in ORDERED},
     ("neg", UINT): "0u - {0}",
     ("abs", FLOAT): "abs({0})", ("abs", INT): "{0} < 0 ? -{0} : {0}", ("abs", UINT): "{0}",
     ("sign", FLOAT): "wk_sign({0})", ("sign", INT): "sign({0})", ("sign", UINT): "min({0}, 1u)",

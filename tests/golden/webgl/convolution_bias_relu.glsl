@@ -37,6 +37,15 @@ ivec3 wk_at(int i) {
   return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
 }
 
+bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
+
+bool wk_numbers(float a, float b) { return !wk_isnan(a) && !wk_isnan(b); }
+uvec4 wk_numbers(vec4 a, vec4 b) { return uvec4(not(wk_isnan(a))) & uvec4(not(wk_isnan(b))); }
+
+bool wk_lt(float a, float b) { return a < b && wk_numbers(a, b); }
+bvec4 wk_lt(vec4 a, vec4 b) { return bvec4(uvec4(lessThan(a, b)) & wk_numbers(a, b)); }
+
 void main() {
   int p0 = P[0].x;
   int p1 = P[0].y;
@@ -113,7 +122,7 @@ void main() {
   }
   {
     vec4 v39 = acc0_0_0 + v38;
-    bvec4 v41 = lessThan(v39, v40);
+    bvec4 v41 = wk_lt(v39, v40);
     vec4 v42 = mix(v39, v40, v41);
     y0 = v42;
   }

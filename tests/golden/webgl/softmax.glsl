@@ -49,6 +49,15 @@ ivec3 wk_at(int i) {
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
+bool wk_numbers(float a, float b) { return !wk_isnan(a) && !wk_isnan(b); }
+uvec4 wk_numbers(vec4 a, vec4 b) { return uvec4(not(wk_isnan(a))) & uvec4(not(wk_isnan(b))); }
+
+bool wk_lt(float a, float b) { return a < b && wk_numbers(a, b); }
+bvec4 wk_lt(vec4 a, vec4 b) { return bvec4(uvec4(lessThan(a, b)) & wk_numbers(a, b)); }
+
+bool wk_gt(float a, float b) { return a > b && wk_numbers(a, b); }
+bvec4 wk_gt(vec4 a, vec4 b) { return bvec4(uvec4(greaterThan(a, b)) & wk_numbers(a, b)); }
+
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
@@ -69,9 +78,9 @@ void main() {
     int v2 = v1 + r0;
     float v3 = texelFetch(x0, wk_at(v2), 0).r;
     float v5 = v3 - v4;
-    bool v6 = v5 < (-104.0);
+    bool v6 = wk_lt(v5, (-104.0));
     float v7 = v6 ? (-104.0) : v5;
-    bool v8 = v7 > 89.0;
+    bool v8 = wk_gt(v7, 89.0);
     float v9 = v8 ? 89.0 : v7;
     float v10 = v9 * 1.442695;
     float v11 = roundEven(v10);
@@ -125,6 +134,15 @@ ivec3 wk_at(int i) {
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
+bool wk_numbers(float a, float b) { return !wk_isnan(a) && !wk_isnan(b); }
+uvec4 wk_numbers(vec4 a, vec4 b) { return uvec4(not(wk_isnan(a))) & uvec4(not(wk_isnan(b))); }
+
+bool wk_lt(float a, float b) { return a < b && wk_numbers(a, b); }
+bvec4 wk_lt(vec4 a, vec4 b) { return bvec4(uvec4(lessThan(a, b)) & wk_numbers(a, b)); }
+
+bool wk_gt(float a, float b) { return a > b && wk_numbers(a, b); }
+bvec4 wk_gt(vec4 a, vec4 b) { return bvec4(uvec4(greaterThan(a, b)) & wk_numbers(a, b)); }
+
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
@@ -147,9 +165,9 @@ void main() {
   float v4 = texelFetch(x0, wk_at(v3), 0).r;
   float v5 = texelFetch(x1, wk_at(a0), 0).r;
   float v6 = v4 - v5;
-  bool v7 = v6 < (-104.0);
+  bool v7 = wk_lt(v6, (-104.0));
   float v8 = v7 ? (-104.0) : v6;
-  bool v9 = v8 > 89.0;
+  bool v9 = wk_gt(v8, 89.0);
   float v10 = v9 ? 89.0 : v8;
   float v11 = v10 * 1.442695;
   float v12 = roundEven(v11);

@@ -57,6 +57,15 @@ ivec3 wk_at(int i) {
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
+bool wk_numbers(float a, float b) { return !wk_isnan(a) && !wk_isnan(b); }
+uvec4 wk_numbers(vec4 a, vec4 b) { return uvec4(not(wk_isnan(a))) & uvec4(not(wk_isnan(b))); }
+
+bool wk_lt(float a, float b) { return a < b && wk_numbers(a, b); }
+bvec4 wk_lt(vec4 a, vec4 b) { return bvec4(uvec4(lessThan(a, b)) & wk_numbers(a, b)); }
+
+bool wk_gt(float a, float b) { return a > b && wk_numbers(a, b); }
+bvec4 wk_gt(vec4 a, vec4 b) { return bvec4(uvec4(greaterThan(a, b)) & wk_numbers(a, b)); }
+
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
@@ -79,9 +88,9 @@ void main() {
     vec4 v3 = texelFetch(x0, wk_at((v2) >> 2), 0);
     float v4 = v3.x;
     float v6 = v4 - v5;
-    bool v7 = v6 < (-104.0);
+    bool v7 = wk_lt(v6, (-104.0));
     float v8 = v7 ? (-104.0) : v6;
-    bool v9 = v8 > 89.0;
+    bool v9 = wk_gt(v8, 89.0);
     float v10 = v9 ? 89.0 : v8;
     float v11 = v10 * 1.442695;
     float v12 = roundEven(v11);
@@ -115,9 +124,9 @@ void main() {
     float v40 = intBitsToFloat(v39);
     float v41 = v3.y;
     float v42 = v41 - v5;
-    bool v43 = v42 < (-104.0);
+    bool v43 = wk_lt(v42, (-104.0));
     float v44 = v43 ? (-104.0) : v42;
-    bool v45 = v44 > 89.0;
+    bool v45 = wk_gt(v44, 89.0);
     float v46 = v45 ? 89.0 : v44;
     float v47 = v46 * 1.442695;
     float v48 = roundEven(v47);
@@ -151,9 +160,9 @@ void main() {
     float v76 = intBitsToFloat(v75);
     float v77 = v3.z;
     float v78 = v77 - v5;
-    bool v79 = v78 < (-104.0);
+    bool v79 = wk_lt(v78, (-104.0));
     float v80 = v79 ? (-104.0) : v78;
-    bool v81 = v80 > 89.0;
+    bool v81 = wk_gt(v80, 89.0);
     float v82 = v81 ? 89.0 : v80;
     float v83 = v82 * 1.442695;
     float v84 = roundEven(v83);
@@ -187,9 +196,9 @@ void main() {
     float v112 = intBitsToFloat(v111);
     float v113 = v3.w;
     float v114 = v113 - v5;
-    bool v115 = v114 < (-104.0);
+    bool v115 = wk_lt(v114, (-104.0));
     float v116 = v115 ? (-104.0) : v114;
-    bool v117 = v116 > 89.0;
+    bool v117 = wk_gt(v116, 89.0);
     float v118 = v117 ? 89.0 : v116;
     float v119 = v118 * 1.442695;
     float v120 = roundEven(v119);
@@ -246,6 +255,15 @@ ivec3 wk_at(int i) {
 bool wk_isnan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bvec4 wk_isnan(vec4 x) { return greaterThan(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)); }
 
+bool wk_numbers(float a, float b) { return !wk_isnan(a) && !wk_isnan(b); }
+uvec4 wk_numbers(vec4 a, vec4 b) { return uvec4(not(wk_isnan(a))) & uvec4(not(wk_isnan(b))); }
+
+bool wk_lt(float a, float b) { return a < b && wk_numbers(a, b); }
+bvec4 wk_lt(vec4 a, vec4 b) { return bvec4(uvec4(lessThan(a, b)) & wk_numbers(a, b)); }
+
+bool wk_gt(float a, float b) { return a > b && wk_numbers(a, b); }
+bvec4 wk_gt(vec4 a, vec4 b) { return bvec4(uvec4(greaterThan(a, b)) & wk_numbers(a, b)); }
+
 int wk_i32(float x) {
   if (wk_isnan(x)) return 0;
   return x >= 2147483648.0 ? 2147483647 : x <= -2147483648.0 ? -2147483647 - 1 : int(x);
@@ -271,10 +289,10 @@ void main() {
   vec4 v7 = vec4(v6);
   vec4 v8 = v5 - v7;
   vec4 v9 = vec4((-104.0));
-  bvec4 v10 = lessThan(v8, v9);
+  bvec4 v10 = wk_lt(v8, v9);
   vec4 v11 = mix(v8, v9, v10);
   vec4 v12 = vec4(89.0);
-  bvec4 v13 = greaterThan(v11, v12);
+  bvec4 v13 = wk_gt(v11, v12);
   vec4 v14 = mix(v11, v12, v13);
   vec4 v15 = vec4(1.442695);
   vec4 v16 = v14 * v15;

@@ -1,0 +1,68 @@
+"""Every browser by name, and the one session of each in this process."""
+
+import atexit
+import contextlib
+import functools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webkiln.backends import chromium, firefox, remote, webkit
+from webkiln.backends.browser import Browser
+from webkiln.errors import ToolError
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webdriver import WebDriver
+
+BROWSERS: dict[str, Browser] = {browser.name: browser for browser in (chromium.BROWSER, firefox.BROWSER, webkit.BROWSER)}
+PATIENCE_SECONDS = 60
+
+
+@functools.cache
+def session(name: str) -> "WebDriver":
+    """The one session with a browser of this process, started at its first use and ended with the process."""
+    from selenium.common.exceptions import WebDriverException
+    from urllib3.exceptions import HTTPError
+
+    browser, url = BROWSERS[name], remote.remote_url()
+    os.environ.setdefault("SE_OFFLINE", "true")
+    os.environ.setdefault("SE_AVOID_STATS", "true")
+    programs = {} if url else browser.find()
+    folder = Path(tempfile.mkdtemp(prefix=f"webkiln-{name}-"))
+    try:
+        driver = remote.start(browser, url) if url else browser.start(programs, folder)
+    except (WebDriverException, HTTPError, OSError) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        reason = getattr(error, "msg", None) or error
+        advice = f"is there a WebDriver server with this browser at {remote.VARIABLE}={url}?" if url else browser.install
+        raise ToolError(f"{name}: {url or programs[browser.programs[0].name]} did not start ({reason}); {advice}") from error
+
+    def end() -> None:
+        with contextlib.suppress(WebDriverException, HTTPError, OSError):
+            driver.quit()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    driver.set_page_load_timeout(PATIENCE_SECONDS)
+    driver.set_script_timeout(PATIENCE_SECONDS)
+    return driver
+
+
+def version(name: str) -> str:
+    """The version of the browser that runs, and of a remote one also what it is."""
+    told = session(name).capabilities
+    return f"{told['browserName']} {told['browserVersion']}" if remote.remote_url() else str(told["browserVersion"])
+
+
+def why_not(name: str, backend: str, variant: str | None = None) -> str | None:
+    """Why the browser cannot run a backend or a variant of it, as far as that is known before it is tried."""
+    return None if remote.remote_url() else BROWSERS[name].why_not(backend, variant)
+
+
+def console(name: str) -> list[str]:
+    """What the page has written to its console since the last call, where the browser's driver tells."""
+    if not BROWSERS[name].log or remote.remote_url():
+        return []
+    return [entry["message"] for entry in session(name).execute("getLog", {"type": "browser"})["value"]]

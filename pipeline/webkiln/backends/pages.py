@@ -1,0 +1,69 @@
+"""Runs bundles and scripts in a page of a browser."""
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from webkiln.backends import browsers
+from webkiln.backends.remote import serving_address
+from webkiln.backends.server import Answer, Server
+from webkiln.errors import RunError, ToolError
+
+DATA = ("webkiln/backends/harness*.js",)
+
+HARNESS = Path(__file__).with_name("harness.js")
+PAGE = b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module" src="/harness/harness_page.js"></script>'
+
+
+def run_frames(browser: str, bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
+    """Run the harness page on one frame per input set; the answers are frames too."""
+    wanted = {**request, "script": "./harness.js", "bundle": "/bundle/index.js"}
+    return run_page(str(bundle), {"/bundle/": bundle}, wanted, frames, timeout, browser)
+
+
+def run_page(
+    what: str, folders: Mapping[str, Path], request: dict[str, Any], frames: Sequence[bytes], timeout: float, browser: str = "chromium"
+) -> list[bytes]:
+    """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of each frame; `what` is named in errors."""
+    from selenium.common.exceptions import WebDriverException
+
+    done = threading.Event()
+    failure: dict[str, Any] = {}
+    answers: dict[int, bytes] = {}
+    text = json.dumps(request).encode()
+
+    def route(path: str, body: bytes) -> Answer | None:
+        match path.strip("/").split("/"):
+            case [""]:
+                return HTTPStatus.OK, "text/html", PAGE
+            case ["request"]:
+                return HTTPStatus.OK, "application/json", text
+            case ["in", index]:
+                return HTTPStatus.OK, "application/octet-stream", frames[int(index)]
+            case ["out", index]:
+                answers[int(index)] = body
+                return HTTPStatus.OK, "text/plain", b""
+            case ["done"]:
+                failure.update(json.loads(body))
+                done.set()
+                return HTTPStatus.OK, "text/plain", b""
+        return None
+
+    session = browsers.session(browser)
+    with Server({"/harness/": HARNESS.parent, **folders}, route=route, address=serving_address()) as server:
+        try:
+            session.get(server.url)
+            finished = done.wait(timeout)
+            log = " ".join(browsers.console(browser))
+            session.get("about:blank")
+        except WebDriverException as error:
+            browsers.session.cache_clear()
+            raise ToolError(f"{browser}: the session broke while {what} ran ({error.msg})") from error
+    if not finished:
+        raise ToolError(f"{browser}: {what} did not finish within {timeout:g} s {log}".rstrip())
+    if failure:
+        raise RunError(f"{browser}: {what}: {failure['code'] or 'Error'}: {failure['message']}", failure["code"])
+    return [answers[index] for index in range(len(frames))]

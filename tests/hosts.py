@@ -1,0 +1,29 @@
+"""Where tests run bundles, Node and the browsers, and what each of them runs: the table that tests are parametrised over."""
+
+import pytest
+
+from webkiln.backends.browsers import BROWSERS
+from webkiln.backends.host import HOSTS, why_not
+from webkiln.backends.table import VARIANTS
+from webkiln.recipe import BACKENDS, USUAL_BACKENDS
+
+PAGES = tuple(BROWSERS)
+BEST = dict.fromkeys(PAGES, "relaxed") | {"node": "simd"}
+"""The variant of the wasm backend that a load chooses; Node 20 runs the other behind a flag."""
+
+every_host = pytest.mark.parametrize("host", HOSTS)
+every_page = pytest.mark.parametrize("browser", PAGES)
+PAGE_LEGS = [(browser, backend) for browser in PAGES for backend in BACKENDS if why_not(browser, backend) is None]
+"""Every backend in every browser that has it."""
+every_page_leg = pytest.mark.parametrize(("browser", "backend"), PAGE_LEGS)
+
+
+def backends(host: str) -> tuple[str, ...]:
+    """What is asked of a host: a browser is asked for everything, Node has no GPU."""
+    return BACKENDS if host in PAGES else USUAL_BACKENDS
+
+
+def legs(host: str) -> set[tuple[str, str | None]]:
+    """The backends with their variants that a host is asked for and runs."""
+    asked = {(backend, variant) for backend in backends(host) for variant in VARIANTS[backend] or (None,)}
+    return {leg for leg in asked if why_not(host, *leg) is None}
