@@ -4,14 +4,17 @@ import { existsSync, readFileSync, readdirSync, watch } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createUnplugin } from 'unplugin';
 import { Builder } from './builder.js';
-import { PLACE, carryWith } from './esbuild_output.js';
+import { carryWith } from './esbuild_output.js';
 import { withUpdates } from './hot.js';
-import { isServed, withURLs } from './references.js';
+import { PLACE, isServed, placeFrom, withURLs } from './references.js';
 import { isRequest, readRequest } from './request.js';
 import { Types } from './types.js';
 
 /** Bundlers that leave `new URL(..., import.meta.url)` as it is, but emit files. */
 const EMITS = new Set(['rollup', 'rolldown', 'farm']);
+
+/** Before what webpack would take for the scheme of a URL. */
+const UNSCHEMED = './webkiln:';
 
 const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 
@@ -28,6 +31,8 @@ export const factory = (options = {}, { framework }) => {
   const defaults = { backend: options.backend === undefined ? undefined : [options.backend].flat().join(','), encoding: options.encoding };
   /** What was asked for, by the entry that it became. @type {Map<string, { id: string, request: import('./request.js').Request }>} */
   const entries = new Map();
+  /** What could not be built. @type {Map<string, import('./request.js').Request>} */
+  const broken = new Map();
   /** What the bundles are made of. @type {Set<string>} */
   const made = new Set();
   /** @type {Map<string, import('node:fs').FSWatcher>} */
@@ -35,6 +40,8 @@ export const factory = (options = {}, { framework }) => {
   let watching = false;
   /** Vite's server of development. @type {any} */
   let server = null;
+  /** Farm's, which all URLs of assets begin with. */
+  let publicPath = '';
 
   /**
    * @param {string} path in an import; one that begins with a slash may be that of the file, or start from the root
@@ -47,7 +54,13 @@ export const factory = (options = {}, { framework }) => {
    * @param {import('./request.js').Request} request
    */
   async function build(id, request) {
-    const bundle = await builder.build(request);
+    const bundle = await builder.build(request).catch(error => {
+      broken.set(id, request);
+      if (watching) keep(request.recipe ? [] : [request.source]);
+      throw error;
+    });
+    // What failed left no update to take, also where the bundle is now what it was before.
+    if (broken.delete(id)) server?.ws.send({ type: 'full-reload' });
     entries.set(posix(bundle.entry), { id, request });
     types?.add(id, bundle.folder);
     if (watching) keep(bundle.files);
@@ -75,7 +88,8 @@ export const factory = (options = {}, { framework }) => {
   }
 
   async function rebuild() {
-    for (const { id, request } of entries.values()) {
+    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...broken]);
+    for (const [id, request] of asked) {
       await build(id, request).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
         server?.ws.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
@@ -87,11 +101,14 @@ export const factory = (options = {}, { framework }) => {
     name: 'webkiln',
     enforce: 'pre',
     resolveId: {
-      filter: { id: /^webkiln:|[?&]webkiln(?:[&=]|$)/ },
-      async handler(id, importer) {
+      filter: { id: /^(?:\.\/)?webkiln:|[?&]webkiln(?:[&=]|$)/ },
+      async handler(asked, importer) {
+        const id = asked.startsWith(UNSCHEMED) ? asked.slice(2) : asked;
         if (!isRequest(id)) return null;
         const from = importer ? dirname(importer.split('?')[0] ?? '') : root;
-        const { entry, files } = await build(id, readRequest(id, path => locate(path, from), defaults));
+        const request = readRequest(id, path => locate(path, from), defaults);
+        if (!request.recipe) this.addWatchFile(request.source);
+        const { entry, files } = await build(id, request);
         for (const file of files) this.addWatchFile(file);
         return posix(entry);
       },
@@ -101,23 +118,33 @@ export const factory = (options = {}, { framework }) => {
       handler(code, id) {
         if (!entries.has(posix(id))) return null;
         const folder = dirname(id);
-        if (framework === 'esbuild') {
-          return { code: withURLs(code, file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`), map: null };
-        }
-        if (server) return { code: withUpdates(code), map: null };
-        if (!EMITS.has(framework)) return null;
+        const serverSide = /** @type {any} */ (this).environment?.config.consumer === 'server';
+        const placed = () => ({ code: withURLs(code, file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`), map: null });
+        if (framework === 'esbuild') return placed();
+        if (server) return serverSide ? null : { code: withUpdates(code), map: null };
+        if (!EMITS.has(framework) && !serverSide) return null;
         const stem = `webkiln/${basename(folder)}`;
         const emit = (/** @type {string} */ file) => /** @type {any} */ (this).emitFile({ type: 'asset', fileName: `${stem}/${file}`, source: readFileSync(join(folder, file)) });
         // The Worker is carried with the modules beside it, unbundled, so that it fetches the chosen backend's alone.
         const names = new Map(readdirSync(folder).filter(isServed).map(file => [file, emit(file)]));
+        // Vite makes URLs of pages of what is emitted.
+        if (serverSide) return placed();
+        // Farm gives an emitted file no reference.
+        if (framework === 'farm') return { code: withURLs(code, file => `${JSON.stringify(`${publicPath}${stem}/${file}`)}, document.baseURI`), map: null };
         return { code: withURLs(code, file => `import.meta.ROLLUP_FILE_URL_${names.get(file)}`), map: null };
       },
     },
     vite: {
-      config: () => ({ worker: { format: 'es' }, ...(options.isolated ? { server: { headers: ISOLATED }, preview: { headers: ISOLATED } } : {}) }),
+      config: (_, { isSsrBuild }) => ({
+        worker: { format: 'es' },
+        // Vite takes the files of a server's code to be those of the pages, which are hashed; Node reads its own.
+        ...(isSsrBuild ? { build: { ssrEmitAssets: true } } : {}),
+        ...(options.isolated ? { server: { headers: ISOLATED }, preview: { headers: ISOLATED } } : {}),
+      }),
       configResolved(config) {
         watching = config.command === 'serve' || Boolean(config.build.watch);
       },
+      renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
       configureServer(made) {
         server = made;
       },
@@ -136,9 +163,19 @@ export const factory = (options = {}, { framework }) => {
     },
     webpack: compiler => {
       compiler.hooks.watchRun.tap('webkiln', () => { watching = true; });
+      compiler.hooks.normalModuleFactory.tap('webkiln', factory => {
+        factory.hooks.beforeResolve.tap('webkiln', data => {
+          if (data.request.startsWith('webkiln:')) data.request = `./${data.request}`;
+        });
+      });
     },
     rspack: compiler => {
       compiler.hooks.watchRun.tap('webkiln', () => { watching = true; });
+    },
+    farm: {
+      configResolved(config) {
+        publicPath = config.compilation?.output?.publicPath ?? '/';
+      },
     },
     esbuild: {
       setup: build => carryWith(build, () => entries.keys()),

@@ -1,0 +1,10 @@
+import { load } from './ziffern ä.keras?webkiln';
+
+const output = document.querySelector('output');
+output.dataset.opened = String(performance.timeOrigin);
+const model = await load();
+const pixels = Float32Array.from({ length: 64 }, (_, index) => (index % 29) / 29);
+setInterval(async () => {
+  const { scores } = await model.run(pixels);
+  output.value = JSON.stringify({ backend: model.backend, scores: [...scores] });
+}, 50);
