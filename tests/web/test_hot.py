@@ -138,3 +138,15 @@ def test_a_model_that_is_broken_from_the_start(place: Path, model: Any) -> None:
 def test_isolated_by_one_option(served: Path, model: Any) -> None:
     assert answers(model)
     assert pages.browser().execute_script("return crossOriginIsolated") is True
+
+
+def test_webpack_loads_the_page_anew(place: Path, model: Any) -> None:
+    save(model, place)
+    with project.serving(place, ("webpack", "--host=127.0.0.1", "--port={port}"), "/") as dev:
+        pages.browser().get(dev.url)
+        assert answers(model)
+        before = opened()
+        save(changed(model, 1.25), place)
+        assert answers(model)
+        assert opened() != before
+        pages.browser().get("about:blank")
