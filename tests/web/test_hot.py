@@ -90,6 +90,7 @@ def test_new_weights_keep_the_page(served: Path, model: Any) -> None:
         assert answers(model)
     assert opened() == before
     assert answer()["backend"] == "wasm"
+    assert pages.browser().execute_script("return document.querySelector('output').dataset.failed ?? ''") == ""
 
 
 def test_other_layers_between_the_same_inputs_and_outputs_keep_the_page(served: Path, model: Any) -> None:

@@ -75,7 +75,7 @@ def test_another_origin_without_workers(bundle: Path, tmp_path: Path) -> None:
         policy = re.sub("(script|connect)-src", rf"\1-src {origin}", pages.policy("hashed", place / "index.html"))
         with pages.deployed(place, BASE, {"Content-Security-Policy": policy}) as site:
             seen = pages.look(site.url)
-    assert (seen.label, seen.how) == ("3", "wasm, relaxed, in the main thread")
+    assert (seen.label, seen.how) == ("6", "wasm, relaxed, in the main thread")
     assert len([line for line in seen.said if "webkiln" in line]) == 1, seen.said
 
 

@@ -1,7 +1,7 @@
 import { load, top } from 'webkiln:digits?backend=wasm,js';
 
-// A handwritten three: 8 rows of 8 pixels, from 0 (paper) to f (ink).
-const pixels = Float32Array.from('018ec40005b496000003e200000ec10000028d2000000a8000964a70008ef810', digit => parseInt(digit, 16) / 15);
+// A handwritten six: 8 rows of 8 pixels, from 0 (paper) to f (ink).
+const pixels = Float32Array.from('000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000', digit => parseInt(digit, 16) / 15);
 
 const model = await load();
 const { scores } = await model.run(pixels);

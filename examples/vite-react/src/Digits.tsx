@@ -2,8 +2,8 @@ import { useEffect, useState } from 'react';
 import { load, top, type Outputs } from 'webkiln:digits?backend=wasm,js';
 import { useModel } from './useModel';
 
-// A handwritten three: 8 rows of 8 pixels, from 0 (paper) to f (ink).
-const pixels = Float32Array.from('018ec40005b496000003e200000ec10000028d2000000a8000964a70008ef810', digit => parseInt(digit, 16) / 15);
+// A handwritten six: 8 rows of 8 pixels, from 0 (paper) to f (ink).
+const pixels = Float32Array.from('000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000', digit => parseInt(digit, 16) / 15);
 const picture = Uint8ClampedArray.from({ length: 256 }, (_, index) => (index % 4 < 3 ? 0 : pixels[index >> 2]! * 255));
 const draw = (canvas: HTMLCanvasElement | null) => canvas?.getContext('2d')?.putImageData(new ImageData(picture, 8), 0, 0);
 

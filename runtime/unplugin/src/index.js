@@ -18,10 +18,26 @@ const UNSCHEMED = './webkiln:';
 
 const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 
-const BUNDLED = /\.webkiln[\\/]bundles[\\/]/;
-
 /** @param {string} path */
 const posix = path => path.replaceAll('\\', '/');
+
+/**
+ * Tells open pages of a new bundle. Vite does not watch bundles itself: while one is written, its entry is not there.
+ * @param {import('vite').ViteDevServer} server
+ * @param {string} entry
+ * @param {boolean} mended the page has seen an error, and has no module that takes updates
+ */
+async function announce(server, entry, mended) {
+  const { client } = server.environments;
+  for (const { moduleGraph } of Object.values(server.environments)) {
+    for (const [file, modules] of moduleGraph.fileToModulesMap) {
+      if (dirname(file) !== dirname(entry)) continue;
+      for (const module of modules) moduleGraph.invalidateModule(module, new Set(), Date.now(), true);
+    }
+  }
+  if (mended) client.hot.send({ type: 'full-reload' });
+  else for (const module of client.moduleGraph.getModulesByFile(entry) ?? []) await client.reloadModule(module);
+}
 
 /** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, false>} */
 export const factory = (options = {}, { framework }) => {
@@ -29,7 +45,7 @@ export const factory = (options = {}, { framework }) => {
   const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`));
   const types = options.types === false ? null : new Types(resolve(root, options.types ?? 'webkiln-env.d.ts'));
   const defaults = { backend: options.backend === undefined ? undefined : [options.backend].flat().join(','), encoding: options.encoding };
-  /** What was asked for, by the entry that it became. @type {Map<string, { id: string, request: import('./request.js').Request }>} */
+  /** What was asked for, by the entry that it became, with its manifest. @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>} */
   const entries = new Map();
   /** What could not be built. @type {Map<string, import('./request.js').Request>} */
   const broken = new Map();
@@ -38,7 +54,7 @@ export const factory = (options = {}, { framework }) => {
   /** @type {Map<string, import('node:fs').FSWatcher>} */
   const watched = new Map();
   let watching = false;
-  /** Vite's server of development. @type {any} */
+  /** Vite's server of development. @type {import('vite').ViteDevServer | null} */
   let server = null;
   /** Farm's, which all URLs of assets begin with. */
   let publicPath = '';
@@ -59,16 +75,19 @@ export const factory = (options = {}, { framework }) => {
       if (watching) keep(request.recipe ? [] : [request.source]);
       throw error;
     });
-    // What failed left no update to take, also where the bundle is now what it was before.
-    if (broken.delete(id)) server?.ws.send({ type: 'full-reload' });
-    entries.set(posix(bundle.entry), { id, request });
+    const entry = posix(bundle.entry);
+    const stamp = readFileSync(join(bundle.folder, 'manifest.json'), 'utf8');
+    const before = entries.get(entry)?.stamp;
+    entries.set(entry, { id, request, stamp });
+    const mended = broken.delete(id);
+    if (server && (mended || (before !== undefined && before !== stamp))) await announce(server, entry, mended);
     types?.add(id, bundle.folder);
     if (watching) keep(bundle.files);
     return bundle;
   }
 
   /**
-   * Builds again when one of these files changes. Bundlers watch the bundle, whose files then change.
+   * Builds again when one of these files changes. Other bundlers than Vite watch the bundle, whose files then change.
    * @param {string[]} files
    */
   function keep(files) {
@@ -92,7 +111,7 @@ export const factory = (options = {}, { framework }) => {
     for (const [id, request] of asked) {
       await build(id, request).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
-        server?.ws.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+        server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
       });
     }
   }
@@ -135,11 +154,15 @@ export const factory = (options = {}, { framework }) => {
       },
     },
     vite: {
-      config: (_, { isSsrBuild }) => ({
+      config: ({ server }, { isSsrBuild }) => ({
         worker: { format: 'es' },
         // Vite takes the files of a server's code to be those of the pages, which are hashed; Node reads its own.
         ...(isSsrBuild ? { build: { ssrEmitAssets: true } } : {}),
-        ...(options.isolated ? { server: { headers: ISOLATED }, preview: { headers: ISOLATED } } : {}),
+        server: {
+          ...(server?.watch === null ? {} : { watch: { ignored: ['**/.webkiln/**'] } }),
+          ...(options.isolated ? { headers: ISOLATED } : {}),
+        },
+        ...(options.isolated ? { preview: { headers: ISOLATED } } : {}),
       }),
       configResolved(config) {
         watching = config.command === 'serve' || Boolean(config.build.watch);
@@ -148,8 +171,6 @@ export const factory = (options = {}, { framework }) => {
       configureServer(made) {
         server = made;
       },
-      // The entry is written last, and takes its updates itself.
-      handleHotUpdate: ({ file, modules }) => BUNDLED.test(file) && !file.endsWith('/index.js') ? [] : modules,
     },
     rollup: {
       buildStart() {

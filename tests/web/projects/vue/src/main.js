@@ -2,7 +2,7 @@ import { createApp, h, ref, watch } from 'vue';
 import { load, top } from 'webkiln:digits?backend=wasm,js';
 import { useModel } from './useModel.js';
 
-const pixels = Float32Array.from('018ec40005b496000003e200000ec10000028d2000000a8000964a70008ef810', digit => parseInt(digit, 16) / 15);
+const pixels = Float32Array.from('000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000', digit => parseInt(digit, 16) / 15);
 
 const Digits = {
   setup() {
