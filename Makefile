@@ -1,4 +1,4 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000]
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000] · make web
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,9 +7,9 @@ VARIABLES := $(foreach name,model backend encoding browser layers weights force,
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
 	firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 
-.PHONY: setup tools build verify report models test check conformance bench fuzz soak
+.PHONY: setup tools build verify report models test check conformance bench fuzz soak web
 
-setup: tools .venv/installed runtime/node_modules/.package-lock.json
+setup: tools .venv/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
@@ -20,12 +20,12 @@ setup: tools .venv/installed runtime/node_modules/.package-lock.json
 	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# TypeScript, which only checks the runtime's types; npm writes the file itself.
-runtime/node_modules/.package-lock.json: runtime/package-lock.json
+# TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries; npm writes the files itself.
+%/node_modules/.package-lock.json: %/package-lock.json
 	@if command -v npm >/dev/null; then \
-		(cd runtime && npm ci --silent --no-audit --no-fund) || echo "make: npm ci failed in runtime/; its types are not checked" >&2; \
+		(cd $* && npm ci --silent --no-audit --no-fund) || echo "make: npm ci failed in $*/; the tests that need its packages will fail" >&2; \
 	else \
-		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the test of the runtime's types will fail" >&2; \
+		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the tests of $*/ will fail" >&2; \
 	fi
 
 tools:
@@ -56,11 +56,15 @@ test: setup
 conformance: setup
 	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
 
+# A model in a project of each bundler, in all ways; writes the table of docs/web-projects.md. make test tries one way of each.
+web: setup
+	$(BIN)/python -m tests.web
+
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	if [ -x runtime/node_modules/.bin/tsc ]; then cd runtime && node_modules/.bin/tsc -p .; fi
+	if [ -x runtime/node_modules/.bin/tsc ]; then cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin; fi
 
 bench: setup
 	$(BIN)/python -m tests.bench.bench_build

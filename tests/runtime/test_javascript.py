@@ -1,5 +1,6 @@
 """The runtime's own tests and types."""
 
+import re
 import subprocess
 
 import pytest
@@ -14,13 +15,15 @@ def test_node_tests() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_types() -> None:
+@pytest.mark.parametrize("project", ["tsconfig.json", "unplugin"])
+def test_types(project: str) -> None:
     tsc = RUNTIME / "node_modules" / ".bin" / "tsc"
     if not tsc.exists():
         pytest.fail("TypeScript is missing: run `npm ci` in runtime/ (npm comes with Node.js; on Debian it is the package npm)")
-    done = subprocess.run([str(tsc), "--project", "tsconfig.json"], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([str(tsc), "--project", project], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_lock_file_names_no_host() -> None:
-    assert "resolved" not in (RUNTIME / "package-lock.json").read_text()
+@pytest.mark.parametrize("folder", ["runtime", "examples"])
+def test_lock_file_names_no_host(folder: str) -> None:
+    assert "://" not in "".join(re.findall(r'"resolved": "[^"]*"', (ROOT / folder / "package-lock.json").read_text()))

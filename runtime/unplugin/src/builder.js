@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 
 const WINDOWS = process.platform === 'win32';
 
@@ -25,7 +25,14 @@ function runs(path) {
 }
 
 /**
- * The command that runs webkiln: the one that is given, that of the virtual environment, of PATH, or `uvx`.
+ * A folder with those that it lies in.
+ * @param {string} folder
+ * @returns {string[]}
+ */
+const upwards = folder => dirname(folder) === folder ? [folder] : [folder, ...upwards(dirname(folder))];
+
+/**
+ * The command that runs webkiln: the one that is given, that of the virtual environment of the shell or the project, of PATH, or `uvx`.
  * @param {string} root
  * @param {string | string[] | undefined} command
  * @returns {string[]}
@@ -33,7 +40,7 @@ function runs(path) {
 export function findCommand(root, command) {
   if (command !== undefined) return [command].flat();
   const bin = WINDOWS ? 'Scripts' : 'bin';
-  const environments = [process.env.VIRTUAL_ENV, join(root, '.venv'), join(root, 'venv')].filter(folder => folder !== undefined);
+  const environments = [process.env.VIRTUAL_ENV, ...upwards(root).flatMap(folder => [join(folder, '.venv'), join(folder, 'venv')])].filter(folder => folder !== undefined);
   const folders = [...environments.map(folder => join(folder, bin)), ...(process.env.PATH ?? '').split(delimiter)];
   const find = (/** @type {string} */ name) => folders.map(folder => join(folder, WINDOWS ? `${name}.exe` : name)).find(runs);
   const own = find('webkiln');

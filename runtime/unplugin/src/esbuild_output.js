@@ -1,11 +1,8 @@
 /** esbuild emits no files by name, and knows no expression for the URL of one: both are done when it has written its own. */
 
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
-import { isServed } from './references.js';
-
-/** Stands in the code for the folder of all bundles, until it is known from where it is looked at. */
-export const PLACE = '__WEBKILN__';
+import { basename, dirname, join, resolve } from 'node:path';
+import { PLACE, isServed, placeFrom } from './references.js';
 
 /**
  * Copies the bundles that a build uses beside its output, and says in the output where they are.
@@ -26,8 +23,7 @@ export function carryWith(build, entries) {
       return { errors: [{ text: `webkiln: the format is ${format ?? 'not set'}, expected esm: the files of a model are found by the URL of their module; set format: 'esm'` }] };
     }
     for (const { path, found } of used) {
-      const near = relative(dirname(path), join(out, 'webkiln')).replaceAll('\\', '/');
-      const place = publicPath === undefined ? `${near.startsWith('.') ? '' : './'}${near}/` : `${publicPath.replace(/\/*$/, '/')}webkiln/`;
+      const place = publicPath === undefined ? placeFrom(path, out) : `${publicPath.replace(/\/*$/, '/')}webkiln/`;
       const kept = result.outputFiles?.find(file => file.path === path);
       const text = (kept ? kept.text : await readFile(path, 'utf8')).replaceAll(PLACE, place);
       if (kept) kept.contents = new TextEncoder().encode(text);

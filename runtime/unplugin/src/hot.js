@@ -11,20 +11,26 @@ const DECLARED = 'export const load = ';
 export function withUpdates(code) {
   if (!code.includes(DECLARED)) throw new Error(`index.js of a bundle has no '${DECLARED}'; webkiln and unplugin-webkiln are of different versions`);
   return `${code.replace(DECLARED, 'const loadNow = ')}
-const { shared = { live: new Set(), load: loadNow, face: '' } } = import.meta.hot.data;
+const { shared = { live: new Set(), load: loadNow, face: '', builds: 0 } } = import.meta.hot.data;
 const { inputs, outputs, placeholders, states } = manifest;
 const face = JSON.stringify({ inputs, outputs, placeholders, states });
 const changed = shared.face !== '' && shared.face !== face;
-Object.assign(shared, { load: loadNow, face });
+const build = shared.builds + 1;
+Object.assign(shared, { load: loadNow, face, builds: build });
 import.meta.hot.data.shared = shared;
 export async function load(options) {
-  const held = { model: await shared.load(options), options };
+  const held = { model: null, options, last: null };
+  for (let seen; seen !== shared.builds;) {
+    seen = shared.builds;
+    held.model?.dispose();
+    held.model = await shared.load(options);
+  }
   shared.live.add(held);
   return new Proxy(held, {
     get({ model }, key) {
       if (key === 'dispose') shared.live.delete(held);
       const value = Reflect.get(model, key, model);
-      return typeof value === 'function' ? value.bind(model) : value;
+      return typeof value === 'function' ? (...given) => held.last = value.apply(model, given) : value;
     },
   });
 }
@@ -33,8 +39,11 @@ if (changed) import.meta.hot.invalidate();
 else {
   for (const held of shared.live) {
     loadNow(held.options).then(model => {
-      held.model.dispose();
+      if (build !== shared.builds || !shared.live.has(held)) return model.dispose();
+      const before = held.model;
       held.model = model;
+      // Calls end in the order in which they began.
+      Promise.resolve(held.last).catch(() => {}).then(() => before.dispose());
     }).catch(() => import.meta.hot.invalidate());
   }
 }

@@ -4,21 +4,40 @@ import { existsSync, readFileSync, readdirSync, watch } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createUnplugin } from 'unplugin';
 import { Builder } from './builder.js';
-import { PLACE, carryWith } from './esbuild_output.js';
+import { carryWith } from './esbuild_output.js';
 import { withUpdates } from './hot.js';
-import { isServed, withURLs } from './references.js';
+import { PLACE, isServed, placeFrom, withURLs } from './references.js';
 import { isRequest, readRequest } from './request.js';
 import { Types } from './types.js';
 
 /** Bundlers that leave `new URL(..., import.meta.url)` as it is, but emit files. */
 const EMITS = new Set(['rollup', 'rolldown', 'farm']);
 
-const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
+/** Before what webpack would take for the scheme of a URL. */
+const UNSCHEMED = './webkiln:';
 
-const BUNDLED = /\.webkiln[\\/]bundles[\\/]/;
+const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' };
 
 /** @param {string} path */
 const posix = path => path.replaceAll('\\', '/');
+
+/**
+ * Tells open pages of a new bundle. Vite does not watch bundles itself: while one is written, its entry is not there.
+ * @param {import('vite').ViteDevServer} server
+ * @param {string} entry
+ * @param {boolean} mended the page has seen an error, and has no module that takes updates
+ */
+async function announce(server, entry, mended) {
+  const { client } = server.environments;
+  for (const { moduleGraph } of Object.values(server.environments)) {
+    for (const [file, modules] of moduleGraph.fileToModulesMap) {
+      if (dirname(file) !== dirname(entry)) continue;
+      for (const module of modules) moduleGraph.invalidateModule(module, new Set(), Date.now(), true);
+    }
+  }
+  if (mended) client.hot.send({ type: 'full-reload' });
+  else for (const module of client.moduleGraph.getModulesByFile(entry) ?? []) await client.reloadModule(module);
+}
 
 /** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, false>} */
 export const factory = (options = {}, { framework }) => {
@@ -26,15 +45,19 @@ export const factory = (options = {}, { framework }) => {
   const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`));
   const types = options.types === false ? null : new Types(resolve(root, options.types ?? 'webkiln-env.d.ts'));
   const defaults = { backend: options.backend === undefined ? undefined : [options.backend].flat().join(','), encoding: options.encoding };
-  /** What was asked for, by the entry that it became. @type {Map<string, { id: string, request: import('./request.js').Request }>} */
+  /** What was asked for, by the entry that it became, with its manifest. @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>} */
   const entries = new Map();
+  /** What could not be built. @type {Map<string, import('./request.js').Request>} */
+  const broken = new Map();
   /** What the bundles are made of. @type {Set<string>} */
   const made = new Set();
   /** @type {Map<string, import('node:fs').FSWatcher>} */
   const watched = new Map();
   let watching = false;
-  /** Vite's server of development. @type {any} */
+  /** Vite's server of development. @type {import('vite').ViteDevServer | null} */
   let server = null;
+  /** Farm's, which all URLs of assets begin with. */
+  let publicPath = '';
 
   /**
    * @param {string} path in an import; one that begins with a slash may be that of the file, or start from the root
@@ -47,15 +70,24 @@ export const factory = (options = {}, { framework }) => {
    * @param {import('./request.js').Request} request
    */
   async function build(id, request) {
-    const bundle = await builder.build(request);
-    entries.set(posix(bundle.entry), { id, request });
+    const bundle = await builder.build(request).catch(error => {
+      broken.set(id, request);
+      if (watching) keep(request.recipe ? [] : [request.source]);
+      throw error;
+    });
+    const entry = posix(bundle.entry);
+    const stamp = readFileSync(join(bundle.folder, 'manifest.json'), 'utf8');
+    const before = entries.get(entry)?.stamp;
+    entries.set(entry, { id, request, stamp });
+    const mended = broken.delete(id);
+    if (server && (mended || (before !== undefined && before !== stamp))) await announce(server, entry, mended);
     types?.add(id, bundle.folder);
     if (watching) keep(bundle.files);
     return bundle;
   }
 
   /**
-   * Builds again when one of these files changes. Bundlers watch the bundle, whose files then change.
+   * Builds again when one of these files changes. Other bundlers than Vite watch the bundle, whose files then change.
    * @param {string[]} files
    */
   function keep(files) {
@@ -75,10 +107,11 @@ export const factory = (options = {}, { framework }) => {
   }
 
   async function rebuild() {
-    for (const { id, request } of entries.values()) {
+    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...broken]);
+    for (const [id, request] of asked) {
       await build(id, request).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
-        server?.ws.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+        server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
       });
     }
   }
@@ -87,11 +120,14 @@ export const factory = (options = {}, { framework }) => {
     name: 'webkiln',
     enforce: 'pre',
     resolveId: {
-      filter: { id: /^webkiln:|[?&]webkiln(?:[&=]|$)/ },
-      async handler(id, importer) {
+      filter: { id: /^(?:\.\/)?webkiln:|[?&]webkiln(?:[&=]|$)/ },
+      async handler(asked, importer) {
+        const id = asked.startsWith(UNSCHEMED) ? asked.slice(2) : asked;
         if (!isRequest(id)) return null;
         const from = importer ? dirname(importer.split('?')[0] ?? '') : root;
-        const { entry, files } = await build(id, readRequest(id, path => locate(path, from), defaults));
+        const request = readRequest(id, path => locate(path, from), defaults);
+        if (!request.recipe) this.addWatchFile(request.source);
+        const { entry, files } = await build(id, request);
         for (const file of files) this.addWatchFile(file);
         return posix(entry);
       },
@@ -101,28 +137,40 @@ export const factory = (options = {}, { framework }) => {
       handler(code, id) {
         if (!entries.has(posix(id))) return null;
         const folder = dirname(id);
-        if (framework === 'esbuild') {
-          return { code: withURLs(code, file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`), map: null };
-        }
-        if (server) return { code: withUpdates(code), map: null };
-        if (!EMITS.has(framework)) return null;
+        const serverSide = /** @type {any} */ (this).environment?.config.consumer === 'server';
+        const placed = () => ({ code: withURLs(code, file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`), map: null });
+        if (framework === 'esbuild') return placed();
+        if (server) return serverSide ? null : { code: withUpdates(code), map: null };
+        if (!EMITS.has(framework) && !serverSide) return null;
         const stem = `webkiln/${basename(folder)}`;
         const emit = (/** @type {string} */ file) => /** @type {any} */ (this).emitFile({ type: 'asset', fileName: `${stem}/${file}`, source: readFileSync(join(folder, file)) });
         // The Worker is carried with the modules beside it, unbundled, so that it fetches the chosen backend's alone.
         const names = new Map(readdirSync(folder).filter(isServed).map(file => [file, emit(file)]));
+        // Vite makes URLs of pages of what is emitted.
+        if (serverSide) return placed();
+        // Farm gives an emitted file no reference.
+        if (framework === 'farm') return { code: withURLs(code, file => `${JSON.stringify(`${publicPath}${stem}/${file}`)}, document.baseURI`), map: null };
         return { code: withURLs(code, file => `import.meta.ROLLUP_FILE_URL_${names.get(file)}`), map: null };
       },
     },
     vite: {
-      config: () => ({ worker: { format: 'es' }, ...(options.isolated ? { server: { headers: ISOLATED }, preview: { headers: ISOLATED } } : {}) }),
+      config: ({ server }, { isSsrBuild }) => ({
+        worker: { format: 'es' },
+        // Vite takes the files of a server's code to be those of the pages, which are hashed; Node reads its own.
+        ...(isSsrBuild ? { build: { ssrEmitAssets: true } } : {}),
+        server: {
+          ...(server?.watch === null ? {} : { watch: { ignored: ['**/.webkiln/**'] } }),
+          ...(options.isolated ? { headers: ISOLATED } : {}),
+        },
+        ...(options.isolated ? { preview: { headers: ISOLATED } } : {}),
+      }),
       configResolved(config) {
         watching = config.command === 'serve' || Boolean(config.build.watch);
       },
+      renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
       configureServer(made) {
         server = made;
       },
-      // The entry is written last, and takes its updates itself.
-      handleHotUpdate: ({ file, modules }) => BUNDLED.test(file) && !file.endsWith('/index.js') ? [] : modules,
     },
     rollup: {
       buildStart() {
@@ -136,9 +184,19 @@ export const factory = (options = {}, { framework }) => {
     },
     webpack: compiler => {
       compiler.hooks.watchRun.tap('webkiln', () => { watching = true; });
+      compiler.hooks.normalModuleFactory.tap('webkiln', factory => {
+        factory.hooks.beforeResolve.tap('webkiln', data => {
+          if (data.request.startsWith('webkiln:')) data.request = `./${data.request}`;
+        });
+      });
     },
     rspack: compiler => {
       compiler.hooks.watchRun.tap('webkiln', () => { watching = true; });
+    },
+    farm: {
+      configResolved(config) {
+        publicPath = config.compilation?.output?.publicPath ?? '/';
+      },
     },
     esbuild: {
       setup: build => carryWith(build, () => entries.keys()),

@@ -1,0 +1,7 @@
+import webkiln from 'unplugin-webkiln/rollup';
+
+export default {
+  input: 'src/main.js',
+  output: { dir: 'public/build', format: 'es' },
+  plugins: [webkiln()],
+};

@@ -1,0 +1,5 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+import webkiln from 'unplugin-webkiln/vite';
+
+export default defineConfig({ plugins: [react(), webkiln()] });

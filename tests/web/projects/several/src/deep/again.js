@@ -1,0 +1,1 @@
+export { load as again } from '../ziffern ä.keras?webkiln&backend=wasm,js';

@@ -1,0 +1,3 @@
+import webkiln from 'unplugin-webkiln/vite';
+
+export default { build: { outDir: 'public' }, plugins: [webkiln()] };

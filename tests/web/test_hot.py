@@ -1,0 +1,153 @@
+"""Vite's server of development while the model changes under it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.web import pages, project
+
+PIXELS = (np.arange(64, dtype=np.float32) % 29 / np.float32(29)).reshape(1, 8, 8, 1)
+SCRIPT = ("dev", "--strictPort", "--host=127.0.0.1", "--port={port}")
+NAME = "ziffern ä.keras"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    project.need_packages()
+    return project.lay(tmp_path, Path(__file__).parent / "projects" / "hot")
+
+
+@pytest.fixture
+def model() -> Any:
+    import keras
+
+    return keras.saving.load_model(project.MODEL)
+
+
+def save(model: Any, place: Path) -> None:
+    """Write the model beside its place first, so that it is never seen half."""
+    model.save(place / "new.keras")
+    (place / "new.keras").rename(place / "src" / NAME)
+
+
+@pytest.fixture
+def served(place: Path, model: Any) -> Iterator[Path]:
+    save(model, place)
+    with project.serving(place, SCRIPT, "/") as dev:
+        pages.browser().get(dev.url)
+        yield place
+        pages.browser().get("about:blank")
+
+
+def opened() -> str:
+    return str(pages.browser().execute_script("return document.querySelector('output')?.dataset.opened"))
+
+
+def answer() -> dict[str, Any]:
+    text = pages.browser().execute_script("return document.querySelector('output')?.value")
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def answers(model: Any) -> bool:
+    """Whether the page soon shows what Keras computes."""
+    wanted = model({"image": PIXELS}, training=False).numpy()[0]
+
+    def same() -> bool:
+        got = answer().get("scores", [])
+        return len(got) == len(wanted) and bool(np.allclose(got, wanted, atol=1e-5))
+
+    return bool(pages.until(same, 60))
+
+
+def overlay() -> str:
+    return str(pages.browser().execute_script("return document.querySelector('vite-error-overlay')?.shadowRoot.textContent ?? ''"))
+
+
+def changed(model: Any, factor: float) -> Any:
+    model.set_weights([weight * factor for weight in model.get_weights()])
+    return model
+
+
+def wider(classes: int, filters: int) -> Any:
+    import keras
+
+    image = keras.Input((8, 8, 1), name="image")
+    hidden = keras.layers.Conv2D(filters, 3, activation="tanh", name="conv")(image)
+    scores = keras.layers.Dense(classes, activation="softmax", name="scores")(keras.layers.Flatten(name="flat")(hidden))
+    return keras.Model(image, scores, name="digits")
+
+
+def test_new_weights_keep_the_page(served: Path, model: Any) -> None:
+    assert answers(model)
+    before = opened()
+    for factor in (1.25, 0.5):
+        save(changed(model, factor), served)
+        assert answers(model)
+    assert opened() == before
+    assert answer()["backend"] == "wasm"
+    assert pages.browser().execute_script("return document.querySelector('output').dataset.failed ?? ''") == ""
+
+
+def test_other_layers_between_the_same_inputs_and_outputs_keep_the_page(served: Path, model: Any) -> None:
+    assert answers(model)
+    before = opened()
+    for filters in (3, 4):
+        other = wider(10, filters)
+        save(other, served)
+        assert answers(other)
+    assert opened() == before
+
+
+def test_other_outputs_load_the_page_anew(served: Path, model: Any) -> None:
+    assert answers(model)
+    before = opened()
+    other = wider(12, 3)
+    save(other, served)
+    assert answers(other)
+    assert opened() != before
+
+
+def test_a_broken_model_is_told_in_the_page_until_it_is_mended(served: Path, model: Any) -> None:
+    assert answers(model)
+    good = (served / "src" / NAME).read_bytes()
+    (served / "src" / NAME).write_bytes(good[: len(good) // 2])
+    said = pages.until(overlay, 60)
+    assert NAME in said, said
+    assert "webkiln" in said
+    (served / "src" / NAME).write_bytes(good)
+    assert pages.until(lambda: not overlay() and answer(), 60)
+    assert answers(model)
+
+
+def test_a_model_that_is_broken_from_the_start(place: Path, model: Any) -> None:
+    (place / "src" / NAME).write_bytes(b"not a model")
+    with project.serving(place, SCRIPT, "/") as dev:
+        pages.browser().get(dev.url)
+        said = pages.until(overlay, 60)
+        assert NAME in said, said
+        save(changed(model, 0.75), place)
+        assert answers(model)
+        assert overlay() == ""
+        pages.browser().get("about:blank")
+
+
+def test_isolated_by_one_option(served: Path, model: Any) -> None:
+    assert answers(model)
+    assert pages.browser().execute_script("return crossOriginIsolated") is True
+
+
+def test_webpack_loads_the_page_anew(place: Path, model: Any) -> None:
+    save(model, place)
+    with project.serving(place, ("webpack", "--host=127.0.0.1", "--port={port}"), "/") as dev:
+        pages.browser().get(dev.url)
+        assert answers(model)
+        before = opened()
+        save(changed(model, 1.25), place)
+        assert answers(model)
+        assert opened() != before
+        pages.browser().get("about:blank")

@@ -1,0 +1,39 @@
+"""Several models in one page, one model in several modules, and one model in two encodings."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.web import pages, project
+from tests.web.rows import BASE, STRICT
+from tests.web.test_hot import NAME, PIXELS, wider
+
+SOURCE = Path(__file__).parent / "projects" / "several"
+
+
+@pytest.mark.parametrize("tool", ["vite", "rollup", "webpack", "esbuild"])
+def test_several_models(tool: str, tmp_path: Path) -> None:
+    project.need_packages()
+    place = project.lay(tmp_path, SOURCE)
+    shutil.copyfile(project.MODEL, place / "src" / NAME)
+    other = wider(10, 3)
+    other.save(place / "src" / "other.keras")
+    project.run(project.command_of(place, (tool,)), place)
+    if tool != "vite":
+        shutil.copyfile(place / "index.html", place / "public" / "index.html")
+    with pages.deployed(place / "public", BASE, {"Content-Security-Policy": STRICT}) as site:
+        pages.browser().get(site.url)
+        text = pages.until(lambda: pages.browser().execute_script("return document.querySelector('output').value"))
+        pages.browser().get("about:blank")
+    assert text, pages.chromium.console()
+    found: dict[str, Any] = json.loads(text)
+    assert found.pop("same") is True
+    wanted = {name: model({"image": PIXELS}, training=False).numpy()[0] for name, model in (("whole", pages.model()), ("other", other))}
+    wanted |= {"half": wanted["whole"], "again": wanted["whole"]}
+    for name, got in found.items():
+        assert (got["backend"], got["worker"], got["encoding"]) == ("wasm", True, "float16" if name == "half" else "float32")
+        np.testing.assert_allclose(got["scores"], wanted[name], atol=2e-3 if name == "half" else 1e-5, err_msg=name)

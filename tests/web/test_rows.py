@@ -1,0 +1,13 @@
+"""A model in a project of each tool, built, deployed below a path under a strict policy, and opened."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.web import tried
+from tests.web.rows import ROWS, Row
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.quick], ids=lambda row: row.name)
+def test_row(row: Row, bundle: Path, tmp_path: Path) -> None:
+    tried.row(row, bundle, tmp_path)

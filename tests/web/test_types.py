@@ -1,0 +1,45 @@
+"""The types that the plugin writes, as TypeScript reads them in the React example."""
+
+import re
+from pathlib import Path
+
+from tests.web import project
+
+RIGHT = """
+import { load, type Outputs } from 'webkiln:digits?backend=wasm,js';
+import { load as loadFile, top } from './digits.keras?webkiln&backend=js';
+import { load as loadLater } from './later.keras?webkiln';
+
+export const one: () => Promise<Outputs['scores']> = async () => (await (await load({ backends: 'wasm' })).run({ image: new Float32Array(64) })).scores;
+export const two: () => Promise<Float32Array> = async () => (await (await loadFile({ backends: ['js'] })).run(new Array<number>(64))).scores;
+export const three: string = top([1, 2])[0]!.label;
+export const four = async () => (await loadLater()).anything;
+"""
+WRONG = """
+import { load, manifest } from 'webkiln:digits?backend=wasm,js';
+import { load as loadFile } from './digits.keras?webkiln&backend=js';
+
+const model = await load();
+model.run({ picture: new Float32Array(64) });
+(await model.run(new Float32Array(64))).labels;
+load({ backends: 'cuda' });
+loadFile({ variant: 'simd' });
+const [rows]: [2] = [manifest.inputs[0].shape[1]];
+"""
+
+
+def test_types(tmp_path: Path) -> None:
+    project.need_packages()
+    place = project.lay(tmp_path, project.EXAMPLES / "vite-react")
+    (place / "src" / "digits.keras").write_bytes(project.MODEL.read_bytes())
+    (place / "src" / "main.tsx").write_text("import './right';\n", "utf-8")
+    (place / "src" / "right.ts").write_text(
+        RIGHT.replace("import { load as loadLater", "// import").replace("export const four", "// "), "utf-8"
+    )
+    project.run("vite build", place)
+    (place / "src" / "right.ts").write_text(RIGHT, "utf-8")
+    project.run("tsc", place)
+    (place / "src" / "wrong.ts").write_text(WRONG, "utf-8")
+    said = project.run("tsc || true", place)
+    lines = [int(line) for line in re.findall(r"wrong\.ts\((\d+),", said)]
+    assert lines == [6, 7, 8, 9, 10], said
