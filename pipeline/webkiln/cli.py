@@ -20,6 +20,7 @@ COMMANDS = {
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
     "inspect": "show what is in a model file and what each backend would make of it",
     "run": "run a bundle on the arrays of an .npz file",
+    "serve": "open a page that runs a bundle on sample inputs",
     "tools": "show which tools are here and how to get the others",
 }
 

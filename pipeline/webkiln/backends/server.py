@@ -19,18 +19,23 @@ TYPES = {
     ".bin": "application/octet-stream",
 }
 
+NAMES = ("127.0.0.1", "localhost")
+
 Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]
 
 
 class Server:
-    """Serves `folders` (URL prefix -> folder) on 127.0.0.1. `route` answers a path first, unless it returns None."""
+    """Serves `folders` (URL prefix -> folder) on 127.0.0.1, to pages that call it so: a name that another host has pointed here is refused. `route`
+    answers a path first, unless it returns None."""
 
-    def __init__(self, folders: Mapping[str, Path], *, headers: Mapping[str, str] | None = None, route: Route | None = None) -> None:
+    def __init__(
+        self, folders: Mapping[str, Path], *, headers: Mapping[str, str] | None = None, route: Route | None = None, port: int = 0
+    ) -> None:
         self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
         self.headers = dict(headers or {})
         self.route = route
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._http.daemon_threads = True
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
@@ -52,6 +57,8 @@ class Server:
         for prefix, folder in sorted(self.folders.items(), key=lambda item: -len(item[0])):
             if not path.startswith(prefix):
                 continue
+            if "\0" in path:
+                break
             file = (folder / path[len(prefix) :].lstrip("/")).resolve()
             if file.is_dir():
                 file = file / "index.html"
@@ -71,7 +78,10 @@ class Server:
                 self.respond(self.rfile.read(int(self.headers.get("content-length", 0))))
 
             def respond(self, body: bytes) -> None:
-                status, kind, data = server.answer(unquote(urlsplit(self.path).path), body)
+                if urlsplit(f"//{self.headers.get('host', '')}").hostname in NAMES:
+                    status, kind, data = server.answer(unquote(urlsplit(self.path).path), body)
+                else:
+                    status, kind, data = HTTPStatus.MISDIRECTED_REQUEST, "text/plain", b"this server is called 127.0.0.1"
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(data)))
