@@ -18,8 +18,10 @@ COMMANDS = {
     "build": "compile a model file to a bundle",
     "diff": "compare a bundle's layers with another backend's, or Keras's, up to the first that differs",
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
+    "init": "set a web project up for a model: a recipe, the plugin's line and a working page",
     "inspect": "show what is in a model file and what each backend would make of it",
     "run": "run a bundle on the arrays of an .npz file",
+    "serve": "open a page that runs a bundle on sample inputs",
     "tools": "show which tools are here and how to get the others",
 }
 

@@ -19,6 +19,8 @@ TYPES = {
     ".bin": "application/octet-stream",
 }
 
+LOCAL = ("127.0.0.1", "localhost")
+
 Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]
 
@@ -29,7 +31,8 @@ class _Listener(ThreadingHTTPServer):
 
 
 class Server:
-    """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free. `route` answers a path first, unless it returns None."""
+    """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free, to pages that call it so: a name that another host
+    has pointed here is refused. `route` answers a path first, unless it returns None."""
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Server:
         self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
         self.headers = dict(headers or {})
         self.route = route
+        self._names = {*LOCAL, address[0]}
         self._http = _Listener(address, self._handler())
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
@@ -63,6 +67,8 @@ class Server:
         for prefix, folder in sorted(self.folders.items(), key=lambda item: -len(item[0])):
             if not path.startswith(prefix):
                 continue
+            if "\0" in path:
+                break
             file = (folder / path[len(prefix) :].lstrip("/")).resolve()
             if file.is_dir():
                 file = file / "index.html"
@@ -82,7 +88,10 @@ class Server:
                 self.respond(self.rfile.read(int(self.headers.get("content-length", 0))))
 
             def respond(self, body: bytes) -> None:
-                status, kind, data = server.answer(unquote(urlsplit(self.path).path), body)
+                if urlsplit(f"//{self.headers.get('host', '')}").hostname in server._names:
+                    status, kind, data = server.answer(unquote(urlsplit(self.path).path), body)
+                else:
+                    status, kind, data = HTTPStatus.MISDIRECTED_REQUEST, "text/plain", b"this server has another name"
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(data)))

@@ -1,5 +1,6 @@
 """Telling the user what runs: a live display on a terminal, plain lines elsewhere."""
 
+import functools
 import sys
 import time
 from collections.abc import Mapping
@@ -170,7 +171,9 @@ def console() -> Progress:
     return Live(sys.stdout) if sys.stdout.isatty() else Lines(sys.stdout)
 
 
+@functools.cache
 def warn(message: str) -> None:
+    """Say something once."""
     sys.stderr.write(f"warning: {message}\n")
 
 

@@ -25,7 +25,10 @@ from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.doit_task import DoitTask, Reporter
 from webkiln.build.engine import Engine
+from webkiln.build.executor import LocalPool
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
+from webkiln.build.share import share
+from webkiln.build.watch import Watcher
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError
 from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, read_recipes, with_parameters
@@ -78,7 +81,7 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
         engine = Engine(Path(".webkiln"), progress=progress.console())
         warnings.showwarning = _show_warning
         atexit.register(engine.close)
-        yield from _tasks(engine, variables)
+        yield from _tasks(engine, variables, Path(folder))
     except UserError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
@@ -115,7 +118,7 @@ def destination(model: str, choice: Selection) -> Path:
     return Path("dist") / (model + choice.suffix.replace(":", "-"))
 
 
-def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
+def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[str, Any]]:
     for stage, doc in STAGES.items():
         yield {"basename": stage, "name": None, "doc": doc}
     bundles: list[str] = []
@@ -140,7 +143,8 @@ def _tasks(engine: Engine, variables: Variables) -> Iterator[dict[str, Any]]:
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
-    yield {"basename": "build", "doc": "build the bundles of all models, or of model=NAME", "actions": None, "task_dep": bundles}
+    doc = "build the bundles of all models, or of model=NAME"
+    yield {"basename": "build", "doc": doc, "actions": None, "task_dep": bundles, "meta": {"models": folder}}
 
 
 def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Selection:
@@ -218,6 +222,36 @@ class Why(DoitCmdBase):  # type: ignore[misc]  # doit has no types
         return 0
 
 
+class WatchCommand(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+    """`doit watch`"""
+
+    name = "watch"
+    doc_purpose = "build the bundles of all models, or of model=NAME, and again what changes"
+    doc_usage = ""
+    cmd_options = ()
+
+    def _execute(self) -> int:
+        (folder,) = (task.meta["models"] for task in self.task_list if "models" in (task.meta or {}))
+        given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # as in `tasks`
+        pool = LocalPool(share().package.parent, homes=ActionCache(cache_folder()).sandboxes)
+
+        def bundles(engine: Engine) -> Iterator[tuple[Path, Action]]:
+            variables = read_variables(given, read_recipes(folder))
+            for model, recipe in variables.models.items():
+                graph = ModelGraph(recipe, engine.share)
+                for encoding in variables.encodings or recipe.encodings:
+                    choice = _choice(engine, graph, encoding, variables)
+                    yield destination(model, choice), graph.bundle(choice)
+
+        try:
+            Watcher(folder, lambda: Engine(Path(".webkiln"), executor=pool), bundles, _line, force=given.get("force") == "yes").run()
+        except KeyboardInterrupt:
+            _line("")
+        finally:
+            pool.close()
+        return 0
+
+
 class Cache(Command):  # type: ignore[misc]  # doit has no types
     """`doit cache stat|gc|verify`"""
 
@@ -236,6 +270,11 @@ class Cache(Command):  # type: ignore[misc]  # doit has no types
             result = [f"{what}: {count}" for what, count in result.items()]
         sys.stdout.write(f"{cache.root}\n" + "".join(f"  {line}\n" for line in result))
         return 0
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _known(tasks: Mapping[str, Any], name: str) -> Any:

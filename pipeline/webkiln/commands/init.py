@@ -1,0 +1,314 @@
+"""`webkiln init`: a recipe, the plugin's line and a working page in a web project."""
+
+import argparse
+import glob
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import tarfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical, npz
+from webkiln.build import progress
+from webkiln.build.backends import buildable
+from webkiln.build.cache import cache_folder
+from webkiln.build.engine import Engine
+from webkiln.build.files import write_atomic
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import shared_root
+from webkiln.commands import build
+from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
+from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, types_of
+from webkiln.errors import SourceError
+from webkiln.foreign import refuse_foreign
+from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe, similar
+
+FIRST = "digits"
+"""The model of who has none."""
+COPIED_BYTES = 100_000_000
+"""A larger model stays where it is, and the recipe refers to it."""
+DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\n\n\ndef task_models():\n    return tasks("models")\n'
+HTML = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{name}</title>
+</head>
+<body>
+<script type="module" src="model.js"></script>
+</body>
+</html>
+"""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A file that init writes, where there is none."""
+
+    path: Path
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of a file of the user's; `edit` gives None where it cannot be made safely, and then `advice` says what to add."""
+
+    path: Path
+    edit: Callable[[str], str | None]
+    what: str
+    advice: str
+
+
+Change = Addition | Edit
+
+
+@dataclass(frozen=True)
+class Given:
+    """The model: its recipe, the files that the recipe needs in the project, and an input that it is known for."""
+
+    recipe: Recipe
+    files: tuple[Addition, ...] = ()
+    samples: Samples | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model",
+        nargs="?",
+        help=f"a model file, or a function that returns a model (module:function); default: {FIRST}, which comes with webkiln",
+    )
+    parser.add_argument("--name", help="the model's name; default: that of the file")
+    parser.add_argument("--force", action="store_true", help="overwrite files that are there and differ from what init writes")
+    parser.add_argument("--dry-run", action="store_true", help="build the model and say what would be written, and write nothing")
+
+
+def run(options: argparse.Namespace) -> int:
+    project = find_project(Path.cwd())
+    given = given_model(project.root, options.model, options.name, force=options.force)
+    manifest, types = built(given.recipe, project.root)
+    changes = [*given.files, *CHANGES[project.kind](project, manifest, types, given.samples or {})]
+    print(f"{project.root}: {project}")
+    told = [apply(project.root, change, force=options.force, dry=options.dry_run) for change in changes]
+    print("\n".join(told))
+    if not options.dry_run:
+        name = given.recipe.name
+        if project.kind != "vite":
+            build_into(name, bundle_place(project, name))
+        print("\n".join(["", "Next:", *(f"  {line}" for line in next_steps(project))]))
+    return 0
+
+
+def given_model(root: Path, model: str | None, name: str | None, *, force: bool) -> Given:
+    """The model that is asked for, with the files that it takes in the project."""
+    wanted, shared = model or FIRST, build.shipped()
+    name = name or re.sub(r"[^A-Za-z0-9_-]", "_", wanted.rpartition(":")[2] if MODULE.fullmatch(wanted) else Path(wanted).stem)
+    if not Path(wanted).is_file() and wanted in shared:
+        source = shared[wanted].source
+        if not isinstance(source, PathSource):
+            raise SourceError(f"{wanted} comes with webkiln and needs no recipe here; import it as 'webkiln:{wanted}'")
+        tests = source.path.with_name("test.npz")
+        samples = {tensor.removesuffix("s"): values[:1] for tensor, values in npz.read(tests).items()} if tests.is_file() else {}
+        known = shared[wanted].labels
+        labels = "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in known.items()) if isinstance(known, Mapping) else ""
+        return _given(root, name, source.path, f"\n[labels]\n{labels}" if labels else "", samples, copied=True, force=force)
+    if not Path(wanted).is_file() and MODULE.fullmatch(wanted):
+        text = f"source = {json.dumps(wanted)}\n"
+        return Given(_recipe(root, name, text, force=force), (Addition(Path("models") / name / "recipe.toml", text.encode()),))
+    if not Path(wanted).is_file():
+        raise SourceError(
+            f"{wanted}: no such file; give the path of a model file, such as my.keras, a function as module:function, "
+            f"or nothing for {FIRST}, which comes with webkiln{similar(wanted, shared)}"
+        )
+    source_file = Path(wanted).absolute()
+    refuse_foreign(source_file, as_onnx=source_file.suffix == ".onnx")
+    return _given(root, name, source_file, "", {}, copied=not source_file.is_relative_to(root) and _copyable(source_file), force=force)
+
+
+def _copyable(source: Path) -> bool:
+    """Whether a model is one file, and not too large to have twice."""
+    beside = (path for path in source.parent.glob(f"{glob.escape(source.stem)}*") if path != source)
+    return source.stat().st_size <= COPIED_BYTES and not (source.suffix == ".onnx" and any(path.suffix != ".onnx" for path in beside))
+
+
+def _given(root: Path, name: str, source: Path, more: str, samples: Samples, *, copied: bool, force: bool) -> Given:
+    folder = Path("models") / name
+    written = source.name if copied else Path(os.path.relpath(source, root / folder)).as_posix()
+    text = f"source = {json.dumps(written, ensure_ascii=False)}\n{more}"
+    recipe = _recipe(root, name, text, force=force)
+    if copied and recipe.source == PathSource(root / folder / written):
+        # Built before anything is written, so that a model that cannot be built leaves nothing behind.
+        recipe = replace(recipe, source=recipe.source if recipe.source.path.is_file() else PathSource(source))
+    model = [Addition(folder / written, source.read_bytes())] if copied else []
+    return Given(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
+
+
+def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
+    """The recipe that the project has, or the one of this text."""
+    place = root / "models" / name / "recipe.toml"
+    return read_recipe(place) if place.is_file() and not force else parse_recipe(name, tomllib.loads(text), place)
+
+
+def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
+    """The manifest and the declarations of the model's bundle, which is made in the cache."""
+    with Engine(cache_folder() / "state" / canonical.digest(str(root).encode()), progress=progress.console()) as engine:
+        graph = ModelGraph(recipe, engine.share)
+        backends = recipe.backends
+        if len(backends) > 1 and not buildable(engine, graph, Selection(backends, recipe.encodings[0])):
+            backends = tuple(name for name in backends if name != "wasm")
+        action = graph.bundle(Selection(backends, recipe.encodings[0]))
+        engine.expect(each.task for each in graph.actions() if engine.current(each) is None)
+        outputs = engine.run(action).outputs
+        manifest, types = (engine.cache.store.path(outputs[f"bundle/{name}"].sha256) for name in ("manifest.json", "index.d.ts"))
+        return canonical.read(manifest), types.read_text()
+
+
+def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+    ending, module = "ts" if project.typescript else "js", f"webkiln:{manifest['name']}"
+    call = "webkiln({ types: 'src/webkiln-env.d.ts' })" if project.typescript else "webkiln()"
+    archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
+    yield Addition(archive, plugin())
+    needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
+    yield _package_edit(project, needed, "devDependencies")
+    config = project.vite_config
+    if (project.root / config).is_file():
+        advice = f"import webkiln from 'unplugin-webkiln/vite', and {call} among its plugins"
+        yield Edit(config, lambda text: text if "unplugin-webkiln" in text else with_plugin(text, call), "the plugin", advice)
+    else:
+        yield Addition(
+            config,
+            f"import {{ defineConfig }} from 'vite';\nimport webkiln from 'unplugin-webkiln/vite';\n\nexport default defineConfig({{\n  plugins: [{call}],\n}});\n".encode(),
+        )
+    if project.typescript:
+        yield Addition(Path("src/webkiln-env.d.ts"), types_of(module, types).encode())
+    page = f"src/model.{ending}"
+    yield Addition(Path(page), shown_in_page(answer(manifest, module, samples, typescript=project.typescript)).encode())
+    line = f'<script type="module" src="/{page}"></script>'
+    if (project.root / "index.html").is_file():
+        yield Edit(
+            Path("index.html"),
+            lambda text: text if page in text else with_script(text, f"/{page}"),
+            f"loads {page}",
+            f"{line} before its end",
+        )
+
+
+def _additions_of_next(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+    bundle = bundle_place(project, manifest["name"])
+    command = f"webkiln build {manifest['name']} -o {bundle.as_posix()}"
+    scripts = {"predev": command, "prebuild": command}
+    yield _package_edit(project, {"scripts": scripts}, "scripts")
+    yield Addition(bundle.parent / ".gitignore", b"*\n!.gitignore\n")
+    ending = "tsx" if project.typescript else "jsx"
+    routed = (project.root / project.source / "app").is_dir() or not (project.root / project.source / "pages").is_dir()
+    page = project.source / (f"app/model/page.{ending}" if routed else f"pages/model.{ending}")
+    up = os.path.relpath(bundle / "index.js", page.parent).replace(os.sep, "/")
+    yield Addition(page, shown_in_react(answer(manifest, up, samples, typescript=project.typescript)).encode())
+
+
+def _additions_of_html(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+    name = manifest["name"]
+    yield Addition(Path("dodo.py"), DODO.encode())
+    yield Addition(Path("model.html"), HTML.format(name=name).encode())
+    module = f"./{bundle_place(project, name).as_posix()}/index.js"
+    yield Addition(Path("model.js"), shown_in_page(answer(manifest, module, samples, typescript=False)).encode())
+
+
+CHANGES: dict[str, Callable[[Project, Mapping[str, Any], str, Samples], Iterator[Change]]] = {
+    "vite": _additions_of_vite,
+    "next": _additions_of_next,
+    "html": _additions_of_html,
+}
+
+
+def bundle_place(project: Project, name: str) -> Path:
+    """Where a bundle lies that no plugin builds."""
+    return Path("dist") / name if project.kind == "html" else project.source / "webkiln" / name
+
+
+def _package_edit(project: Project, additions: Mapping[str, Mapping[str, str]], what: str) -> Edit:
+    lacking = {
+        table: {name: value for name, value in entries.items() if name not in project.package.get(table, {})}
+        for table, entries in additions.items()
+    }
+    taken = [
+        f'"{name}": "{value}"'
+        for table, entries in additions.items()
+        for name, value in entries.items()
+        if table == "scripts" and value not in (project.package.get(table, {}).get(name, value))
+    ]
+    advice = f"{', '.join(taken)} among its {what}"
+    return Edit(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
+
+
+def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
+    """Make one change, and say so."""
+    path = root / change.path
+    there = path.read_bytes() if path.is_file() else None
+    name = change.path.as_posix()
+    if isinstance(change, Addition):
+        if there == change.data:
+            return f"  as it was  {name}"
+        if there is not None and not force:
+            return f"  kept       {name}, which differs from what init writes; --force overwrites it"
+        data, verb = change.data, "wrote" if there is None else "overwrote"
+    else:
+        text = change.edit((there or b"").decode())
+        if text is None:
+            return f"  left       {name}; add by hand: {change.advice}"
+        if text.encode() == there:
+            return f"  as it was  {name}"
+        data, verb, name = text.encode(), "changed", f"{name}: {change.what}"
+    if dry:
+        return f"  would have {verb} {name}".replace("have wrote", "have written").replace("have overwrote", "have overwritten")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, data)
+    return f"  {verb:<9}  {name}"
+
+
+def build_into(name: str, folder: Path) -> None:
+    """As `webkiln build` does, so that the next one finds its work done."""
+    parser = argparse.ArgumentParser()
+    build.add_arguments(parser)
+    build.run(parser.parse_args([name, "--output", str(folder)]))
+
+
+def next_steps(project: Project) -> Iterator[str]:
+    if not shutil.which("webkiln") and not (project.root / ".venv" / "bin" / "webkiln").is_file():
+        yield f"export PATH={Path(sys.argv[0]).absolute().parent}:$PATH   (webkiln is not on PATH, where the build looks for it)"
+    if project.kind == "html":
+        yield "python3 -m http.server    and open http://localhost:8000/model.html"
+        yield "doit watch                builds again what changes"
+        return
+    place = "/model" if project.kind == "next" else "/"
+    install = "" if (project.kind == "next" and (project.root / "node_modules").is_dir()) else f"{project.manager} install && "
+    yield f"{install}{project.manager} run dev    and open {place} at the address that it says"
+
+
+def plugin_version() -> str:
+    return str(json.loads((shared_root() / "runtime" / "unplugin" / "package.json").read_text())["version"])
+
+
+def plugin() -> bytes:
+    """The npm package of the plugin that belongs to this webkiln, the same bytes each time."""
+    folder = shared_root() / "runtime" / "unplugin"
+    files = sorted(path for pattern in ("package.json", "*.d.ts", "src/*.js") for path in folder.glob(pattern))
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for path in files:
+            entry = tarfile.TarInfo(f"package/{path.relative_to(folder).as_posix()}")
+            entry.size = path.stat().st_size
+            with path.open("rb") as data:
+                archive.addfile(entry, data)
+    return packed.getvalue()

@@ -1,0 +1,155 @@
+"""What kind of web project a folder is, and edits of its files that leave everything else as it is."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from webkiln.errors import SourceError
+
+VITE_CONFIGS = tuple(f"vite.config.{end}" for end in ("ts", "mts", "js", "mjs", "cjs", "cts"))
+OTHER_BUNDLERS = {
+    "@rspack/core": "rspack",
+    "webpack": "webpack",
+    "rolldown": "rolldown",
+    "rollup": "rollup",
+    "esbuild": "esbuild",
+    "@farmfe/core": "farm",
+}
+LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a web project: `vite`, `next` or `html`."""
+
+    root: Path
+    kind: str
+    package: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def typescript(self) -> bool:
+        return (self.root / "tsconfig.json").is_file()
+
+    @property
+    def source(self) -> Path:
+        """The folder of the code, below the root."""
+        return Path("src") if (self.root / "src").is_dir() or self.kind == "vite" else Path()
+
+    @property
+    def vite_config(self) -> Path:
+        """The file that configures Vite, or where it would be."""
+        there = next((name for name in VITE_CONFIGS if (self.root / name).is_file()), None)
+        ending = "ts" if self.typescript else "js" if self.package.get("type") == "module" else "mjs"
+        return Path(there or f"vite.config.{ending}")
+
+    @property
+    def manager(self) -> str:
+        """What installs packages here."""
+        return next((name for lock, name in LOCKS.items() if (self.root / lock).is_file()), "npm")
+
+    def __str__(self) -> str:
+        names = {"vite": "a project with Vite", "next": "a project with Next", "html": "plain HTML"}
+        return names[self.kind] + (" and TypeScript" if self.typescript else "")
+
+
+def find_project(root: Path) -> Project:
+    """The project in a folder, by its package.json, the names of its files, and index.html; SourceError that says what was looked for."""
+    file = root / "package.json"
+    package: dict[str, Any] = {}
+    if file.is_file():
+        try:
+            package = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise SourceError(f"{file} is no JSON ({error}); mend it first") from error
+    needs = {name for key in ("dependencies", "devDependencies") for name in package.get(key, {})}
+    if "next" in needs:
+        return Project(root, "next", package)
+    if "vite" in needs or any((root / name).is_file() for name in VITE_CONFIGS):
+        return Project(root, "vite", package)
+    if other := next((name for name in OTHER_BUNDLERS if name in needs), None):
+        raise SourceError(
+            f"{root}: a project with {other}, which init does not set up; add the plugin to its configuration by hand: "
+            f"import webkiln from 'unplugin-webkiln/{OTHER_BUNDLERS[other]}', and webkiln() among its plugins"
+        )
+    if (root / "index.html").is_file():
+        return Project(root, "html", package)
+    raise SourceError(
+        f"{root}: there is no web project here; looked for vite or next in package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; "
+        "make one with `npm create vite@latest`, or go to its folder"
+    )
+
+
+def with_package(text: str, additions: Mapping[str, Mapping[str, str]]) -> str:
+    """A package.json with entries that it lacks, as npm would write it."""
+    package = json.loads(text)
+    before = json.dumps(package)
+    for table, entries in additions.items():
+        package[table] = (
+            {**entries, **package.get(table, {})} if table == "scripts" else dict(sorted({**entries, **package.get(table, {})}.items()))
+        )
+    if json.dumps(package) == before:
+        return text
+    indent = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
+    return json.dumps(package, indent=indent[1] if indent else 2, ensure_ascii=False) + ("\n" if text.endswith("\n") else "")
+
+
+def with_plugin(text: str, call: str) -> str | None:
+    """A configuration of Vite with `call` first among its plugins; None where it is not written so that this is certain to be right."""
+    bare = _without_words(text)
+    found = re.search(r"export\s+default\s+(?:defineConfig\s*\(\s*)?\{", bare)
+    if found is None or bare.count("export default") != 1:
+        return None
+    plugins = _key(bare, found.end(), "plugins")
+    quote = '"' if text.count('"') > text.count("'") else "'"
+    semicolon = ";" if re.search(r"^import .*;\s*$", text, re.MULTILINE) else ""
+    line = f"import webkiln from {quote}unplugin-webkiln/vite{quote}{semicolon}\n"
+    call = call.replace("'", quote)
+    if plugins is None:
+        if re.search(r"\bplugins\b", bare):
+            return None
+        at, inserted = found.end(), f"\n  plugins: [{call}],"
+    else:
+        opened = re.compile(r"\s*:\s*\[").match(bare, plugins)
+        if opened is None:
+            return None
+        rest = bare[opened.end() :].lstrip()
+        separator = re.match(r"\s*\n\s*", bare[opened.end() :])
+        at, inserted = opened.end(), call if rest.startswith("]") else f"{separator[0]}{call}," if separator else f"{call}, "
+    changed = text[:at] + inserted + text[at:]
+    imports = list(re.finditer(r"^import\b[^;\n]*(?:\{[^}]*\}[^;\n]*)?;?[ \t]*\n", bare[: found.start()], re.MULTILINE))
+    place = imports[-1].end() if imports else 0
+    return changed[:place] + line + changed[place:]
+
+
+def _without_words(text: str) -> str:
+    """The text with blanks for comments and for what stands in quotes."""
+    pattern = r"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`"
+    return re.sub(pattern, lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
+
+
+def _key(bare: str, start: int, name: str) -> int | None:
+    """Where a key of the object that opens before `start` ends, if the object has it itself."""
+    depth = 1
+    for match in re.finditer(rf"[{{\[(]|[}}\])]|\b{name}\b", bare[start:]):
+        if match[0] == name:
+            if depth == 1:
+                return start + match.end()
+        elif match[0] in "{[(":
+            depth += 1
+        else:
+            depth -= 1
+            if depth == 0:
+                return None
+    return None
+
+
+def with_script(text: str, source: str) -> str | None:
+    """A page with one more module at its end; None where it has no single end."""
+    ends = list(re.finditer(r"^([ \t]*)</body>", text, re.MULTILINE | re.IGNORECASE))
+    if len(ends) != 1 or len(re.findall("</body>", text, re.IGNORECASE)) != 1:
+        return None
+    end = ends[0]
+    return f'{text[: end.start()]}{end[1]}{end[1] or "  "}<script type="module" src="{source}"></script>\n{text[end.start() :]}'

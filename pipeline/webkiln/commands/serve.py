@@ -1,0 +1,70 @@
+"""`webkiln serve`: a page that runs a bundle on sample inputs."""
+
+import argparse
+import errno
+import threading
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from webkiln.backends import host
+from webkiln.backends.server import Server
+from webkiln.errors import RecipeError, SourceError
+
+PAGE = Path(__file__).with_name("page")
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' 'wasm-unsafe-eval'",
+    "style-src": "'self'",
+    "connect-src": "'self'",
+    "worker-src": "'self'",
+    "img-src": "data:",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("bundle", type=Path, help="the folder of the bundle")
+    parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    parser.add_argument("--no-open", action="store_true", help="open no browser")
+
+
+@contextmanager
+def serving(bundle: Path, port: int = 0) -> Iterator[Server]:
+    """A server of the page, with the bundle below /bundle/, under a policy that leaves them nothing but themselves."""
+    manifest = host.read_manifest(bundle)
+    if not (bundle / "index.js").is_file():
+        raise SourceError(f"{bundle}: there is no index.js, which the page imports; build the bundle again")
+    if not 0 <= port < 65536:
+        raise RecipeError(f"--port is {port}, expected 0 to 65535")
+    # The Worker of a single file is made of its text.
+    policy = POLICY | ({"worker-src": "'self' blob:"} if "single" in manifest else {})
+    headers = {
+        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "X-Content-Type-Options": "nosniff",
+        **ISOLATED,
+    }
+    try:
+        server = Server({"/bundle/": bundle, "/": PAGE}, headers=headers, address=("127.0.0.1", port))
+    except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise
+        raise RecipeError(f"--port is {port}, which cannot be had ({error.strerror}); leave it out for a free one") from error
+    with server:
+        yield server
+
+
+def run(options: argparse.Namespace) -> int:
+    with serving(options.bundle, options.port) as server:
+        print(f"{options.bundle}: {server.url}/ (Ctrl-C ends it)", flush=True)
+        if not options.no_open:
+            webbrowser.open(f"{server.url}/")
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            print()
+    return 0

@@ -1,0 +1,95 @@
+"""The code that `webkiln init` writes: a module that runs a model on a sample."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+ARRAYS = {
+    "float32": "Float32Array", "float64": "Float64Array", "bool": "Uint8Array",
+    "int8": "Int8Array", "int16": "Int16Array", "int32": "Int32Array", "int64": "BigInt64Array",
+    "uint8": "Uint8Array", "uint16": "Uint16Array", "uint32": "Uint32Array", "uint64": "BigUint64Array",
+}  # fmt: skip
+NUMBERS = {
+    "float": "(at * 0.618) % 1", "bool": "at % 2", "int64": "BigInt(at % 8)", "uint64": "BigInt(at % 8)", "int": "at % 8", "uint": "at % 8",
+}  # fmt: skip
+"""A sample's numbers, by the beginnings of dtypes."""
+IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+OPEN_SIZE = 16
+WIDTH = 100
+INTRODUCTION = "/* Runs the model on a sample. A start: `load` and `run` are what your own code needs. */\n"
+
+Samples = Mapping[str, np.ndarray]
+
+
+def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typescript: bool) -> str:
+    """A module with `answer()`, which runs the model and resolves to a line of text."""
+    output, *_ = manifest["outputs"]
+    labels = output.get("labels", ())
+    scores = f"outputs.{output['name']}" if IDENTIFIER.fullmatch(output["name"]) else f"outputs[{json.dumps(output['name'])}]"
+    if labels:
+        said = f"top({scores}, {min(3, len(labels))}).map(({{ label, score }}) => `${{label}} (${{score.toFixed(3)}})`)"
+    else:
+        said = f"Array.from({scores}.slice(0, 5), Number)"
+    parts = [
+        INTRODUCTION,
+        f"import {{ load{', top' if labels else ''} }} from '{bundle}';\n\nconst inputs = {{\n",
+        *(_sample(tensor, samples.get(tensor["name"])) for tensor in manifest["inputs"]),
+        f"}};\n\nasync function answer(){': Promise<string>' if typescript else ''} {{\n",
+        "  const model = await load();\n  const outputs = await model.run(inputs);\n",
+        f"  const said = {said};\n  return `{manifest['name']} on ${{model.backend}}: ${{said.join(', ')}}`;\n}}\n",
+    ]
+    return "".join(parts)
+
+
+def shown_in_page(code: str) -> str:
+    """The module with a paragraph at the end of the page, which tells the answer."""
+    return (
+        f"{code}\nconst line = document.createElement('p');\nline.id = 'webkiln';\nline.textContent = 'Loading the model…';\ndocument.body.append(line);\n"
+        "answer().then(text => { line.textContent = text; }, error => { line.textContent = String(error); });\n"
+    )
+
+
+def shown_in_react(code: str) -> str:
+    """The module with a component for a page of its own."""
+    introduction, rest = code.split("\n", 1)
+    return (
+        f"'use client';\n\n{introduction}\nimport {{ useEffect, useState }} from 'react';\n{rest}\n"
+        "export default function Page() {\n  const [line, setLine] = useState('Loading the model…');\n"
+        "  useEffect(() => {\n    answer().then(setLine, error => setLine(String(error)));\n  }, []);\n"
+        '  return <p id="webkiln">{line}</p>;\n}\n'
+    )
+
+
+def types_of(module: str, declarations: str) -> str:
+    """The declaration of an import, as the plugin writes it."""
+    inside = re.sub(r"^(?=.)", "  ", declarations.replace("export declare ", "export ").rstrip(), flags=re.MULTILINE)
+    head = "/* Written by unplugin-webkiln: the types of the models that this project imports. */\n"
+    return f"{head}\ndeclare module {json.dumps(module)} {{\n{inside}\n}}\n"
+
+
+def _sample(tensor: Mapping[str, Any], sample: np.ndarray | None) -> str:
+    """An input with given numbers, or made-up ones."""
+    dtype, shape = tensor["dtype"], tensor["shape"]
+    sizes = [size if isinstance(size, int) else OPEN_SIZE for size in shape]
+    length = int(np.prod(sizes, dtype=np.int64))
+    array = ARRAYS.get(dtype, "Array")
+    name = tensor["name"] if IDENTIFIER.fullmatch(tensor["name"]) else json.dumps(tensor["name"])
+    about = f"  /** {dtype} [{', '.join(map(str, shape))}] */\n"
+    if sample is not None and sample.size == length and dtype in ("float32", "float64"):
+        return f"{about}  {name}: new {array}([\n{_rows(sample.ravel().tolist())}  ]),\n"
+    number = next(text for kind, text in NUMBERS.items() if dtype.startswith(kind))
+    return f"{about}  {name}: {array}.from({{ length: {length} }}, (_, at) => {number}),\n"
+
+
+def _rows(values: Sequence[float]) -> str:
+    lines, line = [], "   "
+    for value in values:
+        word = f" {value:.6g},"
+        if len(line) + len(word) > WIDTH:
+            lines.append(line)
+            line = "   "
+        line += word
+    return "".join(f"{text}\n" for text in (*lines, line))

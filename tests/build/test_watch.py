@@ -1,0 +1,181 @@
+"""`doit watch`: what is built again, what is told, and how it ends."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.build.tree import Tree, executed
+from webkiln import canonical
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.watch import LOOK_SECONDS, Watcher
+from webkiln.recipe import read_recipes
+
+
+class Watching:
+    """A running `doit watch` and what it has printed."""
+
+    def __init__(self, tree: Tree, *arguments: str) -> None:
+        self.output = tree.root / "watch.txt"
+        with self.output.open("w") as file:
+            self.process = subprocess.Popen(
+                tree.command("watch", *arguments),
+                cwd=tree.root,
+                env=tree.environment(),
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def lines(self) -> list[str]:
+        return self.output.read_text().splitlines()
+
+    def waits_for(self, *parts: str) -> str:
+        """The newest line, once it holds all of these."""
+        deadline = time.monotonic() + 120
+        while not (self.lines() and all(part in self.lines()[-1] for part in parts)):
+            assert time.monotonic() < deadline, (parts, self.lines())
+            assert self.process.poll() is None, self.lines()
+            time.sleep(0.05)
+        return self.lines()[-1]
+
+    def interrupt(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def watching(toy: Tree) -> Iterator[Watching]:
+    started = Watching(toy)
+    yield started
+    if started.process.poll() is None:
+        started.process.kill()
+        started.process.wait()
+
+
+def test_what_changes_is_built_again(toy: Tree, watching: Watching) -> None:
+    watching.waits_for("watching 2 files; Ctrl-C ends it")
+    assert watching.lines()[0].startswith("dist/toy: written, ")
+    before = len(toy.log())
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    watching.waits_for("dist/toy: written, ")
+    assert len(watching.lines()) == 3, "one line for a build"
+    ran = executed(toy.log()[before:])
+    assert ran["load:toy"] == 1, ran
+    assert "compile:toy:wasm:simd" not in ran, "a change of weights compiles nothing"
+    assert not toy.build(), "it is the bundle that a build makes"
+
+
+def test_an_error_is_told_and_the_next_change_is_built(toy: Tree, watching: Watching) -> None:
+    watching.waits_for("watching")
+    kept = toy.bytes()
+    model = toy.root / "models" / "toy" / "model.json"
+    text = model.read_text()
+    model.unlink()
+    watching.waits_for("dist/toy: error: ", "model.json: cannot be read")
+    toy.edit("models/toy/recipe.toml", 'json"', 'json"\nbackends = ["jx"]')
+    watching.waits_for("models: error: ", "unknown backend 'jx'; valid: webgpu, wasm, webgl, js")
+    toy.edit("models/toy/recipe.toml", '\nbackends = ["jx"]', "")
+    model.write_text(text.replace("0.5", "0.75"))
+    watching.waits_for("dist/toy: written, ")
+    assert toy.bytes() != kept
+
+
+def test_models_come_and_go(toy: Tree, watching: Watching) -> None:
+    watching.waits_for("watching")
+    (toy.root / "models" / "other").mkdir()
+    (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\nbackends = ["js"]\n')
+    watching.waits_for("dist/other: written, ")
+    (toy.root / "models" / "other" / "recipe.toml").unlink()
+    toy.edit("models/toy/model.json", "0.5", "0.75")
+    watching.waits_for("dist/toy: written, ")
+    assert [line.partition(":")[0] for line in watching.lines()] == [
+        "dist/toy",
+        "watching 2 files; Ctrl-C ends it",
+        "dist/other",
+        "dist/toy",
+    ]
+
+
+def test_it_ends_cleanly(toy: Tree, watching: Watching) -> None:
+    watching.waits_for("watching")
+    assert watching.interrupt() == 0
+    assert "Traceback" not in watching.output.read_text()
+    assert not _children_of(toy.root)
+
+
+def test_it_ends_while_it_builds(toy: Tree) -> None:
+    toy.edit("stages/load.py", "def run(inputs, outputs, params):", "def run(inputs, outputs, params):\n    import time; time.sleep(60)")
+    watching = Watching(toy)
+    deadline = time.monotonic() + 60
+    while not any(line["event"] == "execute" and line["task"] == "load:toy" for line in toy.log()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert watching.interrupt() == 0
+    assert "Traceback" not in watching.output.read_text()
+    assert not _children_of(toy.root)
+
+
+def _children_of(root: Path) -> list[str]:
+    """The processes that work for this checkout."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"PYTHONPATH={root}".encode() in path.read_bytes():
+                found.append((path.parent / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+def test_one_model_alone(toy: Tree) -> None:
+    (toy.root / "models" / "other").mkdir()
+    (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\n')
+    watching = Watching(toy, "model=toy", "backend=js")
+    watching.waits_for("watching")
+    assert watching.interrupt() == 0
+    assert sorted(path.name for path in (toy.root / "dist").iterdir()) == ["toy"]
+    assert list(canonical.read(toy.bundle / "manifest.json")["backends"]) == ["js"]
+
+
+class Stop(Exception):
+    """Ends the loop in a test."""
+
+
+def test_a_file_that_is_still_written_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models" / "net").mkdir(parents=True)
+    (tmp_path / "models" / "net" / "recipe.toml").write_text('source = "net.json"\n')
+    source = tmp_path / "models" / "net" / "net.json"
+    source.write_text("{}")
+    watcher = Watcher(tmp_path / "models", lambda: Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"), lambda _: [], lambda _: None)
+    builds: list[int] = []
+    turns = iter(range(100))
+    monkeypatch.setattr(watcher, "build", lambda: builds.append(next(turns)))
+    monkeypatch.setattr(watcher, "files", lambda: frozenset({source}))
+
+    def sleep(seconds: float) -> None:
+        turn = next(turns)
+        assert seconds == LOOK_SECONDS
+        if turn < 8:
+            source.write_text(json.dumps(list(range(turn))))
+        if turn > 12:
+            raise Stop
+
+    with pytest.raises(Stop):
+        watcher.run(sleep)
+    assert len(builds) == 2
+    assert builds[1] > 8, "no build while it grows, and one when it has rested"
+
+
+def test_what_is_watched_is_what_depfiles_list(toy: Tree) -> None:
+    toy.build()
+    recipes = read_recipes(toy.root / "models")
+    with Engine(toy.root / ".webkiln", cache=toy.cache) as engine:
+        action = ModelGraph(recipes["toy"], engine.share).bundle(Selection(recipes["toy"].backends, "float32"))
+        listed = {toy.root / "models" / "toy" / "recipe.toml", toy.root / "models" / "toy" / "model.json"}
+        assert engine.files(action) | {toy.root / "models" / "toy" / "recipe.toml"} == listed

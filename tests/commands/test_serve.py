@@ -1,0 +1,311 @@
+"""`webkiln serve`: the page in Chromium, with files and images dropped on it, and what the server answers."""
+
+import io
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from PIL import Image
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.browser.looks import has_content, screenshot
+from tests.frontends.onnx.models import model
+from tests.models.conftest import Model
+from tests.runtime import fake_bundle
+from tests.stages.test_forms import FORMS
+from webkiln.backends import chromium
+from webkiln.backends.server import Server
+from webkiln.build.engine import Engine
+from webkiln.commands.serve import PAGE, serving
+from webkiln.errors import RecipeError, SourceError
+from webkiln.recipe import read_recipe
+
+RECIPE = """
+source = "colours.onnx"
+backends = ["js"]
+labels = ["red", "green", "blue"]
+[inputs.image]
+scale = 255
+layout = "CHW"
+"""
+
+
+class Page:
+    """The page of a bundle."""
+
+    def __init__(self, server: Server) -> None:
+        self.browser = chromium.browser()
+        chromium.console()
+        self.browser.get(server.url + "/")
+        self.settle()
+
+    def settle(self) -> None:
+        WebDriverWait(self.browser, 30).until(lambda page: page.execute_script("return document.body.dataset.ready"))
+
+    def text(self, selector: str) -> str:
+        return str(self.browser.find_element(By.CSS_SELECTOR, selector).text)
+
+    def drop(self, name: str, file: str, data: bytes, kind: str = "") -> None:
+        """Drop a file on the card of an input."""
+        self.browser.execute_script(
+            "const [name, file, bytes, type] = arguments; const dataTransfer = new DataTransfer();"
+            "dataTransfer.items.add(new File([Uint8Array.from(bytes)], file, { type }));"
+            "document.querySelector(`[data-input=${name}]`).dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }));",
+            name,
+            file,
+            list(data),
+            kind,
+        )
+        WebDriverWait(self.browser, 30).until(lambda page: file in page.find_element(By.TAG_NAME, "main").text)
+        self.settle()
+
+    def choose(self, name: str, value: str) -> None:
+        self.browser.find_element(By.CSS_SELECTOR, f"[name=sample-{name}][value={value}]").click()
+        self.settle()
+
+    def numbers(self, name: str) -> list[float]:
+        return [float(text) for text in self.text(f"[data-output={name}] .first").partition("…")[0].split()]
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Opens the page of a bundle, which may leave nothing on the console."""
+    servers = []
+
+    def opened(bundle: Path) -> Page:
+        server = serving(bundle)
+        servers.append(server)
+        return Page(server.__enter__())
+
+    yield opened
+    noise = chromium.console()
+    chromium.browser().execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.browser().get("about:blank")
+    for server in servers:
+        server.__exit__(None, None, None)
+    assert noise == []
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The mean of each channel of an image, and rows of any number as they are."""
+    folder = tmp_path_factory.mktemp("colours")
+    (folder / "colours").mkdir()
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["image"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["means"]),
+        helper.make_node("Identity", ["rows"], ["same"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, 24, 24]),
+        helper.make_tensor_value_info("rows", TensorProto.INT32, ["T", 2]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("means", TensorProto.FLOAT, [1, 3]),
+        helper.make_tensor_value_info("same", TensorProto.INT32, ["T", 2]),
+    ]
+    onnx.save(model(nodes, inputs, outputs), folder / "colours" / "colours.onnx")
+    (folder / "colours" / "recipe.toml").write_text(RECIPE)
+    with Engine(folder / ".webkiln") as engine:
+        return Model(engine, read_recipe(folder / "colours" / "recipe.toml"), folder).bundle()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_bundle_runs(form: str, page: Any, tmp_path: Path) -> None:
+    opened = page(fake_bundle.build(tmp_path, form=FORMS[form]))
+    assert opened.text("h1") == "fake"
+    assert "runs on\nwasm, relaxed" in opened.text("#times")
+    opened.drop("x", "x.json", b"[[1, 2, 3, 4]]")
+    assert opened.numbers("y") == [11.5, 6, 10.75, 42]
+    assert opened.text("[data-output=y] ol").split("\n")[:2] == ["d", "42"]
+    assert re.sub(r"\s+", " ", opened.text("[data-output=y] .numbers")) == "min 6 max 42 mean 17.563"
+    assert not opened.browser.find_element(By.ID, "error").is_displayed()
+    assert opened.browser.execute_script("return crossOriginIsolated")
+
+
+def test_each_run_starts_from_the_initial_states(page: Any, bundle: Path) -> None:
+    opened = page(bundle)
+    opened.choose("x", "zeros")
+    for _ in range(2):
+        opened.browser.find_element(By.ID, "run").click()
+        opened.settle()
+        assert opened.numbers("y") == [10, 10, 10, 10]
+
+
+def test_the_backend_is_chosen(page: Any, bundle: Path) -> None:
+    opened = page(bundle)
+    noise = opened.numbers("y")
+    opened.browser.find_element(By.CSS_SELECTOR, "#backend [value=js]").click()
+    opened.settle()
+    assert opened.text("#times").startswith("runs on\njs\nload")
+    np.testing.assert_allclose(opened.numbers("y"), noise, rtol=1e-4)
+    assert opened.text("#status").startswith("in a Worker")
+
+
+def test_noise_follows_its_seed(page: Any, bundle: Path) -> None:
+    opened = page(bundle)
+    before = opened.numbers("y")
+    seeds = [before]
+    for seed in (7, 1):
+        field = opened.browser.find_element(By.NAME, "seed-x")
+        field.clear()
+        field.send_keys(f"{seed}\n")
+        opened.settle()
+        seeds.append(opened.numbers("y"))
+    assert seeds[0] == seeds[2] != seeds[1]
+
+
+def png(colour: tuple[int, int, int]) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (40, 30), colour).save(file, "png")
+    return file.getvalue()
+
+
+def test_an_image_is_dropped(page: Any, colours: Path) -> None:
+    opened = page(colours)
+    np.testing.assert_allclose(opened.numbers("means"), [0.5, 0.5, 0.5], atol=0.05)
+    opened.drop("image", "sea.png", png((0, 51, 204)), "image/png")
+    np.testing.assert_allclose(opened.numbers("means"), [0, 0.2, 0.8], atol=1e-3)
+    assert opened.text("[data-output=means] ol").split("\n")[:2] == ["blue", "80.0 %"]
+    assert "sea.png, 40 \N{MULTIPLICATION SIGN} 30 pixels" in opened.text("[data-input=image]")
+    preview = (
+        "const c = document.querySelector('[data-input=image] canvas'); return [...c.getContext('2d').getImageData(20, 15, 1, 1).data];"
+    )
+    assert opened.browser.execute_script(preview) == [0, 51, 204, 255]
+    opened.choose("image", "zeros")
+    assert opened.numbers("means") == [0, 0, 0]
+
+
+def test_an_image_is_chosen(page: Any, colours: Path, tmp_path: Path) -> None:
+    opened = page(colours)
+    (tmp_path / "grass.png").write_bytes(png((0, 255, 0)))
+    opened.browser.find_element(By.NAME, "file-image").send_keys(str(tmp_path / "grass.png"))
+    WebDriverWait(opened.browser, 30).until(lambda _: "grass.png" in opened.text("[data-input=image]"))
+    opened.settle()
+    assert opened.numbers("means") == [0, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["<i4", "<i8", "|u1", "<f8"])
+def test_an_array_tells_the_open_sizes(dtype: str, page: Any, colours: Path) -> None:
+    opened = page(colours)
+    assert "int32 [16, 2]" in opened.text("[data-output=same]")
+    file = io.BytesIO()
+    np.save(file, np.array([[1, 2], [3, 4], [5, 6]], dtype))
+    opened.drop("rows", "rows.npy", file.getvalue())
+    assert "int32 [3, 2]" in opened.text("[data-output=same]")
+    assert opened.numbers("same") == [1, 2, 3, 4, 5, 6]
+
+
+def fortran() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.asfortranarray(np.zeros((2, 3), np.int32)))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "data", "kind", "message"),
+    [
+        ("rows", "cat.png", png((1, 2, 3)), "image/png", "cat.png: input rows is no image; a recipe declares one in [inputs.rows]"),
+        ("rows", "x.npy", b"PK", "", "x.npy: this is no .npy file; numpy.save writes one"),
+        ("rows", "f.npy", fortran(), "", "f.npy: the array is in Fortran order"),
+        ("rows", "x.json", b'[[1, 2], [3]]', "", "x.json: the file is no list of numbers, or of lists of equal lengths: at depth 1 there is [3]"),
+        ("rows", "x.json", b"[[1.5, 2]]", "", "WrongValue: input 'rows'"),
+        ("rows", "x.json", b"[1, 2, 3]", "", "WrongLength: input 'rows'"),
+        ("image", "x.png", b"no png", "image/png", "x.png: "),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_told(name: str, file: str, data: bytes, kind: str, message: str, page: Any, colours: Path) -> None:
+    opened = page(colours)
+    browser = opened.browser
+    opened.drop(name, file, data, kind)
+    WebDriverWait(browser, 30).until(lambda _: message in opened.text("#error"))
+    opened.choose(name, "zeros")
+    assert not browser.find_element(By.ID, "error").is_displayed(), "it goes with the next run"
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 400)])
+def test_it_looks_like_something(scheme: str, width: int, page: Any, colours: Path) -> None:
+    opened = page(colours)
+    pixels = screenshot(scheme, width)
+    assert has_content(pixels)
+    assert (pixels[2, 2].mean() > 128) == (scheme == "light")
+    assert opened.browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
+    unnamed = "return [...document.querySelectorAll('input, select, button')].filter(e => !e.labels?.length && !e.textContent).length"
+    assert opened.browser.execute_script(unnamed) == 0, "every control has a label"
+
+
+def get(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+            return answer.status, dict(answer.headers), answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read()
+
+
+def test_the_server_gives_the_bundle_and_the_page_alone(bundle: Path) -> None:
+    (bundle.parent / "secret.txt").write_text("secret")
+    link = bundle / "link.txt"
+    link.symlink_to(bundle.parent / "secret.txt")
+    try:
+        with serving(bundle) as server:
+            assert server.url.startswith("http://127.0.0.1:")
+            for path, kind in {"index.js": "text/javascript", "simd.wasm": "application/wasm", "manifest.json": "application/json"}.items():
+                status, headers, data = get(f"{server.url}/bundle/{path}")
+                assert (status, headers["Content-Type"].partition(";")[0], data) == (200, kind, (bundle / path).read_bytes())
+                assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+                assert headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+                assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; ")
+            places = [
+                "../secret.txt",
+                "..%2fsecret.txt",
+                "%2e%2e/secret.txt",
+                "link.txt",
+                "/etc/passwd",
+                "%00",
+                "../../../../../../etc/passwd",
+            ]
+            assert {get(f"{server.url}/bundle/{path}")[0] for path in places} == {404}
+            assert get(f"{server.url}/../serve.py")[0] == 404
+            assert get(f"{server.url}/", Host="evil.example")[0] == 421
+            assert get(f"{server.url}/", Host=f"localhost:{server.url.rpartition(':')[2]}")[0] == 200
+    finally:
+        link.unlink()
+
+
+def test_what_cannot_be_served(bundle: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"no manifest\.json"), serving(tmp_path):
+        pass
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RecipeError, match=f"--port is {port}, which cannot be had"), serving(bundle, port):
+            pass
+    with pytest.raises(RecipeError, match="--port is 70000, expected 0 to 65535"), serving(bundle, 70000):
+        pass
+
+
+def test_the_command_says_where_and_ends(bundle: Path) -> None:
+    command = [sys.executable, "-m", "webkiln.cli", "serve", str(bundle), "--no-open"]
+    environment = {"PYTHONPATH": str(PAGE.parents[2]), "PATH": ""}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        found = re.fullmatch(rf"{re.escape(str(bundle))}: (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)\n", line)
+        assert found, line + process.stdout.read()
+        assert b"<title>webkiln serve</title>" in get(found[1])[2]
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read().strip() == ""
+    assert process.returncode == 0
+    assert json.loads((bundle / "manifest.json").read_text())["name"] == "fake"
