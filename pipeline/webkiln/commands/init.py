@@ -144,9 +144,9 @@ def _given(root: Path, name: str, source: Path, more: str, samples: Samples, *, 
     written = source.name if copied else Path(os.path.relpath(source, root / folder)).as_posix()
     text = f"source = {json.dumps(written, ensure_ascii=False)}\n{more}"
     recipe = _recipe(root, name, text, force=force)
-    if copied and recipe.source == PathSource(root / folder / written):
+    if recipe.source == PathSource(root / folder / written) and not recipe.source.path.is_file():
         # Built before anything is written, so that a model that cannot be built leaves nothing behind.
-        recipe = replace(recipe, source=recipe.source if recipe.source.path.is_file() else PathSource(source))
+        recipe = replace(recipe, source=PathSource(source))
     model = [Addition(folder / written, source.read_bytes())] if copied else []
     return Given(recipe, (Addition(folder / "recipe.toml", text.encode()), *model), samples)
 
@@ -162,9 +162,9 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
     with Engine(cache_folder() / "state" / canonical.digest(str(root).encode()), progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         backends = recipe.backends
-        if len(backends) > 1 and not buildable(engine, graph, Selection(backends, recipe.encodings[0])):
+        if len(backends) > 1 and not buildable(engine, graph, Selection(backends, "float32")):
             backends = tuple(name for name in backends if name != "wasm")
-        action = graph.bundle(Selection(backends, recipe.encodings[0]))
+        action = graph.bundle(Selection(backends, "float32"))
         engine.expect(each.task for each in graph.actions() if engine.current(each) is None)
         outputs = engine.run(action).outputs
         manifest, types = (engine.cache.store.path(outputs[f"bundle/{name}"].sha256) for name in ("manifest.json", "index.d.ts"))
@@ -249,6 +249,9 @@ def _package_edit(project: Project, additions: Mapping[str, Mapping[str, str]], 
     return Edit(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
 
 
+WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
+
+
 def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
     """Make one change, and say so."""
     path = root / change.path
@@ -268,7 +271,7 @@ def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
             return f"  as it was  {name}"
         data, verb, name = text.encode(), "changed", f"{name}: {change.what}"
     if dry:
-        return f"  would have {verb} {name}".replace("have wrote", "have written").replace("have overwrote", "have overwritten")
+        return f"  would {WOULD[verb]} {name}"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, data)
     return f"  {verb:<9}  {name}"

@@ -1,0 +1,382 @@
+"""`webkiln init`: what it writes into projects as their tools make them, that it leaves the rest alone, and that what it writes works."""
+
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.frontends.onnx.models import model
+from tests.runtime.fake_bundle import ROOT
+from webkiln import cli
+from webkiln.backends import chromium
+from webkiln.backends.server import Server
+from webkiln.commands import build, init
+from webkiln.commands.init import plugin
+from webkiln.commands.project import with_package, with_plugin, with_script
+from webkiln.commands.starter import answer
+
+VITE_PACKAGE = """{
+  "name": "app",
+  "private": true,
+  "version": "0.0.0",
+  "type": "module",
+  "scripts": {
+    "dev": "vite",
+    "build": "vite build"
+  },
+  "devDependencies": {
+    "vite": "^8.3.4"
+  }
+}
+"""
+INDEX = """<!doctype html>
+<html lang="en">
+  <body>
+    <div id="app"></div>
+    <script type="module" src="/src/main.ts"></script>
+  </body>
+</html>
+"""
+TSCONFIG = """{
+  "compilerOptions": {
+    "target": "es2023", "module": "esnext", "lib": ["ES2023", "DOM"], "types": [], "skipLibCheck": true,
+
+    /* Bundler mode */
+    "moduleResolution": "bundler", "allowImportingTsExtensions": true, "verbatimModuleSyntax": true, "moduleDetection": "force", "noEmit": true,
+    "strict": true, "noUnusedLocals": true, "noUnusedParameters": true, "erasableSyntaxOnly": true, "noFallthroughCasesInSwitch": true
+  },
+  "include": ["src"]
+}
+"""
+
+
+def config(name: str, imported: str) -> str:
+    return (
+        f"import {imported} from '@vitejs/plugin-{name}'\nimport {{ defineConfig }} from 'vite'\n\n"
+        f"// https://vite.dev/config/\nexport default defineConfig({{\n  plugins: [{name}()],\n}})\n"
+    )
+
+
+VITE = {"package.json": VITE_PACKAGE, "index.html": INDEX, "src/main.ts": ""}
+NEXT = {
+    "package.json": '{\n  "name": "nx",\n  "scripts": {\n    "dev": "next dev",\n    "build": "next build"\n  },\n  "dependencies": {\n    "next": "16.4.6"\n  }\n}\n'
+}
+PROJECTS: dict[str, dict[str, str]] = {
+    "vanilla": VITE,
+    "vanilla-ts": {**VITE, "tsconfig.json": TSCONFIG},
+    "react-ts": {**VITE, "tsconfig.json": '{ "files": [] }', "vite.config.ts": config("react", "react")},
+    "vue": {**VITE, "vite.config.js": config("vue", "vue")},
+    "next-ts": {**NEXT, "tsconfig.json": "{}", "src/app/page.tsx": ""},
+    "next-pages": {**NEXT, "pages/index.jsx": ""},
+    "html": {"index.html": "<!doctype html>\n<title>Mine</title>\n"},
+}
+MODEL = {"models/digits/recipe.toml", "models/digits/digits.keras"}
+PLUGIN = {"vendor/unplugin-webkiln-0.1.0.tgz"}
+WRITTEN: dict[str, set[str]] = {
+    "vanilla": MODEL | PLUGIN | {"vite.config.js", "src/model.js"},
+    "vanilla-ts": MODEL | PLUGIN | {"vite.config.ts", "src/model.ts", "src/webkiln-env.d.ts"},
+    "react-ts": MODEL | PLUGIN | {"src/model.ts", "src/webkiln-env.d.ts"},
+    "vue": MODEL | PLUGIN | {"src/model.js"},
+    "next-ts": MODEL | {"src/app/model/page.tsx", "src/webkiln/.gitignore"},
+    "next-pages": MODEL | {"pages/model.jsx", "webkiln/.gitignore"},
+    "html": MODEL | {"dodo.py", "model.html", "model.js"},
+}
+CHANGED = {
+    "vanilla": {"package.json", "index.html"},
+    "vanilla-ts": {"package.json", "index.html"},
+    "react-ts": {"package.json", "index.html", "vite.config.ts"},
+    "vue": {"package.json", "index.html", "vite.config.js"},
+    "next-ts": {"package.json"},
+    "next-pages": {"package.json"},
+    "html": set[str](),
+}
+
+
+class Folder:
+    """A project and the command line in it."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self.capsys = capsys
+
+    def fill(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text(text)
+
+    def files(self) -> dict[str, bytes]:
+        """All files but those of bundles."""
+        found = {path.relative_to(self.root).as_posix(): path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
+        return {name: data for name, data in found.items() if "webkiln/digits" not in name and "dist/" not in name}
+
+    def text(self, name: str) -> str:
+        return (self.root / name).read_text()
+
+    def init(self, *arguments: str, status: int = 0) -> str:
+        self.capsys.readouterr()
+        assert cli.main(["init", *arguments]) == status, self.capsys.readouterr().err
+        told = self.capsys.readouterr()
+        return told.out if status == 0 else told.err
+
+
+@pytest.fixture
+def folder(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Folder:
+    (tmp_path / "app").mkdir()
+    monkeypatch.chdir(tmp_path / "app")
+    monkeypatch.setenv("WEBKILN_CACHE", str(cache))
+    return Folder(tmp_path / "app", capsys)
+
+
+@pytest.mark.parametrize("kind", PROJECTS)
+def test_what_is_written_is_told_and_twice_is_once(kind: str, folder: Folder) -> None:
+    folder.fill(PROJECTS[kind])
+    before = folder.files()
+    dry = folder.init("--dry-run")
+    assert folder.files() == before
+    told = folder.init()
+    after = folder.files()
+    assert set(after) - set(before) == WRITTEN[kind]
+    assert {name for name in before if after[name] != before[name]} == CHANGED[kind]
+    assert {line.split()[1] for line in told.splitlines() if line.startswith("  wrote ")} == WRITTEN[kind]
+    assert {line.split()[1].rstrip(":") for line in told.splitlines() if line.startswith("  changed ")} == CHANGED[kind]
+    assert {line.split()[2].rstrip(":") for line in dry.splitlines() if line.startswith("  would ")} == WRITTEN[kind] | CHANGED[kind]
+    again = folder.init()
+    assert folder.files() == after
+    assert "  wrote " not in again
+    assert "  changed " not in again
+    assert "kept" not in again
+
+
+def test_vite_gets_the_plugin_its_package_and_a_module(folder: Folder) -> None:
+    folder.fill(PROJECTS["react-ts"])
+    folder.init()
+    assert folder.text("vite.config.ts") == (
+        "import react from '@vitejs/plugin-react'\nimport { defineConfig } from 'vite'\nimport webkiln from 'unplugin-webkiln/vite'\n\n"
+        "// https://vite.dev/config/\nexport default defineConfig({\n  plugins: [webkiln({ types: 'src/webkiln-env.d.ts' }), react()],\n})\n"
+    )
+    needed = '  "devDependencies": {\n    "unplugin-webkiln": "file:vendor/unplugin-webkiln-0.1.0.tgz",\n    "vite": "^8.3.4"\n  }\n}\n'
+    assert folder.text("package.json").endswith(needed)
+    assert folder.text("package.json").startswith(VITE_PACKAGE[:100])
+    assert '    <script type="module" src="/src/model.ts"></script>\n  </body>' in folder.text("index.html")
+    assert "import { load, top } from 'webkiln:digits';" in folder.text("src/model.ts")
+    assert folder.text("models/digits/recipe.toml").startswith('source = "digits.keras"\n\n[labels]\nscores = ["0", ')
+
+
+def test_what_is_written_is_typed(folder: Folder) -> None:
+    folder.fill(PROJECTS["vanilla-ts"])
+    folder.init()
+    compiler = ROOT / "runtime" / "node_modules" / ".bin" / "tsc"
+
+    def check() -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([str(compiler), "--project", "."], cwd=folder.root, capture_output=True, text=True, timeout=120, check=False)
+
+    done = check()
+    assert done.returncode == 0, done.stdout
+    page = folder.root / "src" / "model.ts"
+    page.write_text(page.read_text().replace("outputs.scores", "outputs.score"))
+    assert "Property 'score' does not exist on type 'Outputs'" in check().stdout
+
+
+def test_the_types_are_those_that_the_plugin_writes(folder: Folder) -> None:
+    folder.fill(PROJECTS["vanilla-ts"])
+    folder.init()
+    before = folder.text("src/webkiln-env.d.ts")
+    cli.main(["build", "digits", "--output", str(folder.root / "bundle"), "--backend", "wasm,js"])
+    types = f"import {{ Types }} from '{ROOT}/runtime/unplugin/src/types.js';"
+    for adds in ("new Types('src/webkiln-env.d.ts')", "Object.assign(new Types('other.d.ts'), { file: 'other.d.ts' })"):
+        script = f"{types} ({adds}).add('webkiln:digits', 'bundle');"
+        subprocess.run(["node", "--input-type=module", "--eval", script], cwd=folder.root, timeout=60, check=True)
+    assert folder.text("src/webkiln-env.d.ts") == before, "the plugin leaves them as they are"
+    assert folder.text("other.d.ts").startswith(before)
+
+
+def test_the_packed_plugin_is_what_npm_would_pack(tmp_path: Path) -> None:
+    assert plugin() == plugin()
+    (tmp_path / "plugin.tgz").write_bytes(plugin())
+    with tarfile.open(tmp_path / "plugin.tgz") as archive:
+        packed = {member.name for member in archive.getmembers()}
+    command = ["npm", "pack", "--json", "--dry-run"]
+    done = subprocess.run(command, cwd=ROOT / "runtime" / "unplugin", capture_output=True, text=True, timeout=120, check=True)
+    (listed,) = json.loads(done.stdout)
+    assert packed == {f"package/{file['path']}" for file in listed["files"]}
+
+
+def test_next_builds_the_bundle_before_it_runs(folder: Folder) -> None:
+    folder.fill(PROJECTS["next-ts"])
+    folder.init()
+    scripts = json.loads(folder.text("package.json"))["scripts"]
+    assert scripts["predev"] == scripts["prebuild"] == "webkiln build digits -o src/webkiln/digits"
+    assert cli.main(scripts["predev"].split()[1:]) == 0
+    page = folder.text("src/app/model/page.tsx")
+    assert page.startswith("'use client';\n")
+    (line,) = (line for line in page.splitlines() if "load, top" in line)
+    assert (folder.root / "src/app/model" / line.split("'")[1]).is_file()
+    assert folder.text("src/webkiln/.gitignore") == "*\n!.gitignore\n"
+
+
+def test_scripts_of_the_users_stay(folder: Folder) -> None:
+    folder.fill({**PROJECTS["next-ts"], "package.json": NEXT["package.json"].replace('"dev"', '"predev": "mine",\n    "dev"')})
+    before = folder.text("package.json")
+    told = folder.init()
+    assert 'left       package.json; add by hand: "predev": "webkiln build digits -o src/webkiln/digits" among its scripts' in told
+    assert folder.text("package.json") == before
+
+
+def test_a_plain_page_runs(folder: Folder) -> None:
+    folder.fill(PROJECTS["html"])
+    folder.init()
+    policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'; img-src data:"
+    with Server({"/": folder.root}, headers={"Content-Security-Policy": policy}) as server:
+        browser = chromium.browser()
+        browser.get(f"{server.url}/model.html")
+        read = "return document.getElementById('webkiln')?.textContent ?? 'Loading'"
+        WebDriverWait(browser, 30).until(lambda page: not page.execute_script(read).startswith("Loading"))
+        line = browser.execute_script(read)
+        browser.get("about:blank")
+    with np.load(ROOT / "models" / "digits" / "test.npz") as archive:
+        expected = archive["labels"][0]
+    assert line.startswith(f"digits on wasm: {expected} (0.9"), line
+
+
+def test_a_file_that_differs_stays_unless_forced(folder: Folder) -> None:
+    folder.fill(
+        {**PROJECTS["vanilla"], "src/model.js": "mine", "models/digits/recipe.toml": 'source = "digits.keras"\nbackends = ["js"]\n'}
+    )
+    told = folder.init()
+    assert "kept       src/model.js, which differs from what init writes; --force overwrites it" in told
+    assert folder.text("src/model.js") == "mine"
+    assert "backends" in folder.text("models/digits/recipe.toml"), "and the recipe that is there is the one that is built"
+    assert "overwrote  src/model.js" in folder.init("--force")
+    assert folder.text("src/model.js") != "mine"
+
+
+def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in names]
+    onnx.save(model([helper.make_node("Relu", [names[0]], [names[1]])], values[:1], values[1:]), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("place", "beside", "source"),
+    [
+        ("app/assets/net.onnx", "", "../../assets/net.onnx"),
+        ("elsewhere/net.onnx", "", "net.onnx"),
+        ("elsewhere/net.onnx", "net.onnx.data", "../../../elsewhere/net.onnx"),
+    ],
+)
+def test_a_model_of_ones_own(place: str, beside: str, source: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (build, init):
+        monkeypatch.setattr(command, "buildable", lambda *_: False)
+    folder.fill(PROJECTS["html"])
+    path = net(folder.root.parent / place)
+    if beside:
+        (path.parent / beside).write_text("weights")
+    folder.init(str(path))
+    assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
+    assert (folder.root / "models" / "net" / source).resolve().read_bytes() == path.read_bytes()
+    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618) % 1)," in folder.text("model.js")
+    assert "Array.from(outputs.y.slice(0, 5), Number)" in folder.text("model.js")
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "message"),
+    [
+        ({}, (), "there is no web project here; looked for vite or next in package.json, vite.config.ts,"),
+        (
+            {"package.json": '{"devDependencies": {"webpack": "5"}}'},
+            (),
+            "import webkiln from 'unplugin-webkiln/webpack', and webkiln() among its plugins",
+        ),
+        ({"package.json": "{"}, (), "package.json is no JSON"),
+        (PROJECTS["html"], ("digit",), "digit: no such file; give the path of a model file, such as my.keras,"),
+        (PROJECTS["html"], ("index.html",), "index.html"),
+        ({**PROJECTS["html"], "broken.keras": "no model"}, ("broken.keras",), "broken.keras"),
+        (PROJECTS["html"], ("resnet50",), "resnet50 comes with webkiln and needs no recipe here; import it as 'webkiln:resnet50'"),
+    ],
+)
+def test_what_cannot_be_set_up_leaves_nothing_behind(
+    files: dict[str, str], arguments: tuple[str, ...], message: str, folder: Folder
+) -> None:
+    folder.fill(files)
+    before = folder.files()
+    assert message in folder.init(*arguments, status=2)
+    assert folder.files() == before
+
+
+CONFIGS = {
+    "export default {};\n": "import webkiln from 'unplugin-webkiln/vite'\nexport default {\n  plugins: [webkiln()],};\n",
+    "import { defineConfig } from \"vite\";\nexport default defineConfig({\n  base: \"/app/\", // plugins: [\n});\n": (
+        'import { defineConfig } from "vite";\nimport webkiln from "unplugin-webkiln/vite";\n'
+        'export default defineConfig({\n  plugins: [webkiln()],\n  base: "/app/", // plugins: [\n});\n'
+    ),
+    "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nexport default defineConfig({\n  plugins: [\n    a({ x: 1 }),\n  ],\n})\n": (
+        "import {\n  defineConfig,\n} from 'vite'\nimport a from 'a'\nimport webkiln from 'unplugin-webkiln/vite'\n"
+        "export default defineConfig({\n  plugins: [\n    webkiln(),\n    a({ x: 1 }),\n  ],\n})\n"
+    ),
+    "export default { plugins: [] }\n": "import webkiln from 'unplugin-webkiln/vite'\nexport default { plugins: [webkiln()] }\n",
+    # Not where it belongs, not an array, not an object, or not one.
+    "export default { worker: { plugins: [a()] } }\n": None,
+    "export default { plugins: common }\n": None,
+    "export default { plugins }\n": None,
+    "export default defineConfig(({ mode }) => ({ plugins: [] }))\n": None,
+    "const config = { plugins: [] }\nexport default config\n": None,
+    "module.exports = { plugins: [] }\n": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CONFIGS)
+def test_a_configuration_is_changed_where_that_is_certain(text: str) -> None:
+    assert with_plugin(text, "webkiln()") == CONFIGS[text]
+
+
+def test_where_it_is_not_certain_the_lines_are_told(folder: Folder) -> None:
+    folder.fill({**PROJECTS["vue"], "vite.config.js": "export default { plugins: common }\n"})
+    told = folder.init()
+    assert "left       vite.config.js; add by hand: import webkiln from 'unplugin-webkiln/vite', and webkiln() among its plugins" in told
+    assert folder.text("vite.config.js") == "export default { plugins: common }\n"
+
+
+def test_pages_and_packages_keep_their_form() -> None:
+    assert with_script("<body>\n<p>x</p>\n</body>", "/m.js") == '<body>\n<p>x</p>\n  <script type="module" src="/m.js"></script>\n</body>'
+    assert with_script("<p>no end", "/m.js") is None
+    assert with_script("</body></body>", "/m.js") is None
+    text = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"z": "1"\n\t}\n}'
+    changed = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"a": "2",\n\t\t"z": "1"\n\t}\n}'
+    assert with_package(text, {"devDependencies": {"a": "2"}}) == changed
+    assert with_package(text, {"devDependencies": {"z": "2"}}) == text
+
+
+def test_the_module_runs_whatever_inputs_are_called() -> None:
+    def tensor(name: str, dtype: str, *shape: Any) -> dict[str, Any]:
+        return {"name": name, "dtype": dtype, "shape": list(shape)}
+
+    inputs = [
+        tensor("x:0", "float16", 2),
+        tensor("new", "int64", "T", 2),
+        tensor("mask", "bool", 3),
+        tensor("ids", "uint8"),
+        tensor("load", "float64", 2),
+    ]
+    manifest = {"name": "odd", "inputs": inputs, "outputs": [{**tensor("y/0", "float32", 2), "labels": ["a", "b"]}]}
+    code = answer(manifest, "bundle", {"load": np.array([0.5, 2.0])}, typescript=False)
+    head = "import { load, top } from 'bundle';"
+    assert head in code
+    stub = (
+        "const shape = inputs => Object.entries(inputs).map(([name, value]) => `${name} ${value.constructor.name} ${value.length}`);\n"
+        "const load = async () => ({ backend: 'js', run: async inputs => (console.log(shape(inputs).join()), { 'y/0': [...inputs.load] }) });\n"
+        "const top = scores => scores.map(score => ({ label: 'l', score }));\n"
+    )
+    script = code.replace(head, stub) + "console.log(await answer());\n"
+    done = subprocess.run(["node", "--input-type=module", "--eval", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == [
+        "x:0 Array 2,new BigInt64Array 32,mask Uint8Array 3,ids Uint8Array 1,load Float64Array 2",
+        "odd on js: l (0.500), l (2.000)",
+    ]
