@@ -3,12 +3,14 @@
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
 from webkiln.backends.launches import launches
 from webkiln.build import stage
+from webkiln.codegen.declarations import index_types, text_of
 from webkiln.codegen.scripts import flatten
 from webkiln.errors import InternalError, RecipeError
 
@@ -17,25 +19,8 @@ DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts")
 SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes")
 VARIANT_ORDER = ("relaxed", "simd")
-ARRAYS = {
-    "float32": "Float32Array",
-    "float16": "Uint16Array",
-    "float64": "Float64Array",
-    "bool": "Uint8Array",
-    "int8": "Int8Array",
-    "int16": "Int16Array",
-    "int32": "Int32Array",
-    "int64": "BigInt64Array",
-    "uint8": "Uint8Array",
-    "uint16": "Uint16Array",
-    "uint32": "Uint32Array",
-    "uint64": "BigUint64Array",
-}
-TAKEN = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
-"""What an input takes besides its array and an array of numbers."""
 PICTURES = ("float32", "uint8", "int32")
 """Dtypes that images become; whole numbers are the pixels as they are."""
-DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "OffscreenCanvas", "ImageBitmap", "ImageData", "VideoFrame")
 
 
 def tensors(programs: dict[str, Any], role: str) -> list[dict[str, Any]]:
@@ -61,6 +46,23 @@ def asked(program: dict[str, Any]) -> dict[str, str]:
     return plain | {item["name"]: item["text"] for item in program["residues"]}
 
 
+def read_labels(path: Path) -> list[str]:
+    """The names in a file: a JSON list, a JSON table by number (of names, or of lists that end in one), or one a line."""
+    text = path.read_text("utf-8", errors="replace")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None if {"\0", "\ufffd"} & set(text) else text.splitlines()
+    if isinstance(found, dict) and found.keys() == set(map(str, range(len(found)))):
+        rows = (found[str(number)] for number in range(len(found)))
+        found = [row[-1] if isinstance(row, list) and row else row for row in rows]
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise RecipeError(
+            "labels: the file is neither a JSON list of names, nor a JSON table of them by number from 0, nor text with one a line"
+        )
+    return found
+
+
 def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
     """Attach class names: a list goes to each output whose last axis has its length, a table names the outputs."""
     if not labels:
@@ -82,15 +84,19 @@ def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, An
     return [{**o, "labels": list(table[o["name"]])} if o["name"] in table else o for o in outputs]
 
 
-def with_images(inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Attach how images become inputs, with the size of each; RecipeError where the input is no image of that kind."""
+def with_images(
+    inputs: list[dict[str, Any]], images: dict[str, dict[str, Any]], residues: Sequence[dict[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Attach how images become inputs, with the size of each and what open sizes must leave when divided; RecipeError where the input is no
+    image of that kind."""
+    rests = {item["name"]: [item["period"], item["rests"]] for item in residues}
     names = [tensor["name"] for tensor in inputs]
     if unknown := sorted(set(images) - set(names)):
         raise RecipeError(f"inputs: there is no input {', '.join(unknown)}; the inputs are {', '.join(names)}")
-    return [{**tensor, "image": sized(tensor, images[tensor["name"]])} if tensor["name"] in images else tensor for tensor in inputs]
+    return [{**tensor, "image": sized(tensor, images[tensor["name"]], rests)} if tensor["name"] in images else tensor for tensor in inputs]
 
 
-def sized(tensor: dict[str, Any], image: dict[str, Any]) -> dict[str, Any]:
+def sized(tensor: dict[str, Any], image: dict[str, Any], rests: dict[str, Any]) -> dict[str, Any]:
     where, shape, planar = f"inputs.{tensor['name']}", tensor["shape"], image["layout"] == "CHW"
     depth = 1 if image["color"] == "GREY" else len(image["color"])
     batch, picture = shape[:-3], shape[-3:]
@@ -107,15 +113,11 @@ def sized(tensor: dict[str, Any], image: dict[str, Any]) -> dict[str, Any]:
         raise RecipeError(f"{where}: the input is {tensor['dtype']}, expected one of {', '.join(PICTURES)}")
     if tensor["dtype"] != "float32" and (image["mean"], image["scale"], image["color"] == "GREY") != (0.0, 1.0, False):
         raise RecipeError(f"{where}: the input is {tensor['dtype']}, which holds pixels as they are: without mean, scale and GREY")
-    return {**image, "size": asked}
+    return {**image, "size": asked, **({"rests": found} if (found := {name: rests[name] for name in asked if name in rests}) else {})}
 
 
 def entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": canonical.file_digest(path)}
-
-
-def text_of(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def index_module(manifest: dict[str, Any]) -> str:
@@ -145,110 +147,6 @@ def modules(manifest: dict[str, Any]) -> str:
 
 def worker_module(manifest: dict[str, Any]) -> str:
     return f"import {{ serve }} from './runtime.js';\nserve({modules(manifest)});\n"
-
-
-def field(tensor: dict[str, Any], array: str) -> str:
-    order = f", {tensor['order']}" if tensor.get("order") else ""
-    drawn = tensor.get("distribution", {})
-    parameters = ", ".join(f"{name} {value}" for name, value in drawn.items() if name != "name")
-    noise = f"; random numbers, {drawn['name']} with {parameters}" if drawn else ""
-    return f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n  {text_of(tensor['name'])}: {array};\n"
-
-
-def literal(value: Any) -> str:
-    """A TypeScript type that only `value` has."""
-    if isinstance(value, dict):
-        return "{ " + "; ".join(f"readonly {text_of(key)}: {literal(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, list):
-        return "readonly [" + ", ".join(map(literal, value)) + "]"
-    return text_of(value)
-
-
-def taken(tensor: dict[str, Any]) -> str:
-    """The types of what may be given for an input."""
-    dtype = tensor["dtype"]
-    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(dtype, "number")
-    types = [
-        ARRAYS[dtype],
-        *([TAKEN[dtype]] if dtype in TAKEN else []),
-        f"readonly {numbers}[]",
-        *(["Drawable"] if "image" in tensor else []),
-    ]
-    return " | ".join(types)
-
-
-def given(tensor: dict[str, Any]) -> str:
-    """The types of an output: of float16 numbers, where the engine has arrays of them, else bits."""
-    return " | ".join([ARRAYS[tensor["dtype"]], *([TAKEN["float16"]] if tensor["dtype"] == "float16" else [])])
-
-
-def index_types(manifest: dict[str, Any]) -> str:
-    inputs = "".join(field(tensor, taken(tensor)) for tensor in manifest["inputs"])
-    outputs = "".join(field(tensor, given(tensor)) for tensor in manifest["outputs"])
-    only = f" | Inputs[{text_of(manifest['inputs'][0]['name'])}]" if len(manifest["inputs"]) == 1 else ""
-    drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
-    drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
-    backends = " | ".join(map(text_of, manifest["backends"]))
-    variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
-    told = {name: f"/** {text[0].upper()}{text[1:]}. */ " for name, text in manifest.get("sizes", {}).items()}
-    placeholders = "; ".join(f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"])
-    variant = " | ".join(map(text_of, variants)) or "never"
-    public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
-    arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
-    return f"""/** A class that not every environment declares. */
-type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
-{drawable}export interface Inputs {{
-{inputs}}}
-export interface Outputs {{
-{outputs}}}
-export type Backend = {backends};
-export type Variant = {variant};
-export interface LoadOptions {{
-  /** Backends in order of preference; the first that works is used. */
-  backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
-  threads?: "auto" | 1;
-  /** One variant of the wasm backend, instead of the best that the engine runs. */
-  variant?: Variant;
-  /** false: the model lives in the calling thread. */
-  worker?: boolean;
-  /** Where the wasm and weight files are, when they are not beside this module. */
-  baseURL?: string | URL;
-  transformURL?: (url: string, file: string) => string;
-  cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
-  saveCache?: boolean;
-  ignoreCache?: boolean;
-  onProgress?: (progress: {{ loaded: number; total: number }}) => void;
-  signal?: AbortSignal;
-}}
-export interface Layer {{
-  layer: string;
-  variable: string;
-  dtype: string;
-  shape: number[];
-  data: {arrays};
-}}
-export interface Model {{
-  readonly manifest: typeof manifest;
-  readonly backend: Backend;
-  readonly variant: Variant | null;
-  readonly worker: boolean;
-  readonly failures: readonly {{ backend: string; code: string; message: string }}[];
-  readonly stats: {{ loadMs: number; lastRunMs: number | null }};
-  /** The shapes of the outputs of the last run. */
-  readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
-  run(inputs: Inputs{only}, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
-  reset(): Promise<void>;
-  layers(): Promise<Layer[]>;
-  dispose(): void;
-}}
-export declare class WebkilnError extends Error {{
-  readonly code: string;
-}}
-export declare const manifest: {literal(public)};
-export declare function load(options?: LoadOptions): Promise<Model>;
-/** The `k` highest scores of one row, highest first, with their labels. */
-export declare function top(scores: ArrayLike<number>, k?: number): {{ index: number; label: string; score: number }}[];
-"""
 
 
 def package(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -294,8 +192,8 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "schema": "webkiln.bundle/1",
         "name": params["name"],
         "encoding": params["encoding"],
-        "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}),
-        "outputs": with_labels(tensors(programs, "outputs"), params.get("labels")),
+        "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}, first["residues"]),
+        "outputs": with_labels(tensors(programs, "outputs"), read_labels(inputs["labels"]) if "labels" in inputs else params.get("labels")),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
         "states": [state["name"] for state in first["states"]],

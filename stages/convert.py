@@ -1,4 +1,4 @@
-"""spec.json -> graph.json and weights.json: the model's structure in the IR, and which blob fills which slot."""
+"""spec.json -> graph.json, weights.json and sizes.json: the model's structure in the IR, which blob fills which slot, and what open sizes must be."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -11,6 +11,7 @@ from webkiln.build.structure import write_structure
 from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import isolated
+from webkiln.ir.needs import sizes_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer
@@ -30,7 +31,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         graph = converter.convert(spec.from_json(data), name=params.get("name"))
         check_backends(graph, params.get("backends", ()))
         verify(graph, infer)
+        sizes = sizes_json(graph, infer)
     write_structure(graph, converter.digests, outputs["graph.json"], outputs["weights.json"])
+    canonical.write(outputs["sizes.json"], sizes)
 
 
 if __name__ == "__main__":

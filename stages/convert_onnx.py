@@ -1,4 +1,4 @@
-"""spec.json of an ONNX model -> graph.json and weights.json."""
+"""spec.json of an ONNX model -> graph.json, weights.json and sizes.json."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +10,7 @@ from webkiln.build.structure import write_structure
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.handlers import isolated
 from webkiln.frontends.onnx.spec import from_json
+from webkiln.ir.needs import sizes_json
 from webkiln.ir.verify import verify
 from webkiln.ops.plugins import check_backends, defined_by
 from webkiln.ops.table import infer
@@ -25,7 +26,9 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         graph = converter.convert(from_json(canonical.read(inputs["spec.json"])), name=params["name"])
         check_backends(graph, params.get("backends", ()))
         verify(graph, infer)
+        sizes = sizes_json(graph, infer)
     write_structure(graph, converter.digests, outputs["graph.json"], outputs["weights.json"])
+    canonical.write(outputs["sizes.json"], sizes)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A recipe's source -> the model file: a local file, a download with its sha256, what an export script writes, or the weights of a model
+"""A recipe's source -> the model file: a local file, a download with its sha256 (of labels, too), what an export script writes, or the weights of a model
 that a function returns.
 
 An export script is a Python file with a function that takes the path to write to, and `parameters`. It comes in as input `script.py`.
@@ -22,6 +22,11 @@ DATA = ()
 TIMEOUT_S = 60
 MAX_BYTES = 16 << 30
 CHUNK = 1 << 20
+ADVICE = {
+    "url": "download it yourself and give its path",
+    "labels": "without a network, write the labels into the recipe (labels = [...]), or leave them out",
+}
+"""What to do where a download fails."""
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
@@ -31,8 +36,8 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             _copy(inputs["source"], target)
             if "external/" in inputs:
                 shutil.copytree(inputs["external/"], outputs["external/"], dirs_exist_ok=True)
-        case "url":
-            _download(params["url"], params["sha256"], target)
+        case "url" | "labels" as kind:
+            _download(params["url"], params["sha256"], target, ADVICE[kind])
         case "export":
             stage.tell("runs the export script")
             with isolated():
@@ -41,7 +46,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             with isolated(inputs["modules/"]):
                 save_weights(make_model(params), target)
         case kind:
-            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url, export and module")
+            raise RecipeError(f"source: there is no kind {kind!r}; there are path, url, labels, export and module")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -52,9 +57,9 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-def _download(url: str, sha256: str, target: Path) -> None:
+def _download(url: str, sha256: str, target: Path, advice: str) -> None:
     if not url.startswith(("https://", "http://")):
-        raise RecipeError(f"source: url {url!r} is neither https nor http")
+        raise RecipeError(f"url {url!r} is neither https nor http")
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response, target.open("wb") as file:  # noqa: S310 - the scheme is checked above
             size, whole = 0, int(response.headers.get("Content-Length") or 0)
@@ -66,9 +71,7 @@ def _download(url: str, sha256: str, target: Path) -> None:
                 file.write(chunk)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         target.unlink(missing_ok=True)
-        raise SourceError(
-            f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; download it yourself and give its path"
-        ) from None
+        raise SourceError(f"{url}: cannot be downloaded: {getattr(error, 'reason', error)}; {advice}") from None
     got = file_digest(target)
     if got != sha256:
         target.unlink()

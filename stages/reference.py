@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln import npz
+from webkiln import canonical, npz
 from webkiln.build import stage
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
 from webkiln.frontends.keras.made import remake_model
 from webkiln.frontends.keras.plugins import isolated
 from webkiln.frontends.keras.reference import compute_reference, input_table
+from webkiln.inputs import SAMPLE_SIZE
+from webkiln.ir.needs import fitting_sizes
 from webkiln.plugins import import_files
 
 DATA = ()
@@ -30,7 +32,10 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             spec, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
             model = load_with_keras(inputs["source"], trust_source=trust_source)
     stage.tell("computes Keras's outputs")
-    table = input_table(spec, params.get("batch_size", 1), params.get("input_shapes") or {}, params.get("sample_sizes") or {})
+    samples = params.get("sample_sizes") or {}
+    if "sizes.json" in inputs:
+        samples = {**fitting_sizes(canonical.read(inputs["sizes.json"]), samples, SAMPLE_SIZE), **samples}
+    table = input_table(spec, params.get("batch_size", 1), params.get("input_shapes") or {}, samples)
     reference, layers = compute_reference(keras, model, spec, table)
     for role, arrays in (("reference.npz", reference), ("layers.npz", layers)):
         npz.write(outputs[role], dict(sorted(arrays.items())), compressed=True)

@@ -79,7 +79,10 @@ def _run(given: Sequence[str]) -> int:
     options, unknown = parser.parse_known_args(given)
     if unknown:
         subparser = subparsers.choices[options.command]
-        subparser.error(f"unknown option {unknown[0]!r}{similar(unknown[0].partition('=')[0], subparser.options())}")
+        name, equals, _ = unknown[0].partition("=")
+        parameter = equals and not name.startswith("-") and "--parameter" in subparser.options()
+        advice = f"; did you mean --parameter {unknown[0]}?" if parameter else similar(name, subparser.options())
+        subparser.error(f"unknown option {unknown[0]!r}{advice}")
     return int(modules[options.command].run(options))
 
 

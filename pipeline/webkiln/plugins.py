@@ -21,16 +21,21 @@ def import_files(paths: Iterable[Path]) -> None:
 
 
 def import_file(path: Path) -> ModuleType:
-    """Run a file as a module of its own, once for each content; SourceError names a file that is missing or fails.
+    """Run a file as a module of its own, once; SourceError names a file that is missing or fails. Modules are called after what is in the file:
+    no folder of this machine gets into what they write; those of equal files in several folders are numbered.
 
     One link is followed, that of a stage's inputs to the user's file: a link of the user's is where its module looks for others beside it.
     """
     if not path.is_file():
         raise SourceError(f"plugin {path}: there is no such file")
     path = path.parent.absolute() / (path.readlink() if path.is_symlink() else path.name)
-    name = f"{PREFIX}{file_digest(path)[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
+    stem = name = f"{PREFIX}{file_digest(path)[:16]}"
+    number = 1
+    while name in sys.modules:
+        if sys.modules[name].__file__ == str(path):
+            return sys.modules[name]
+        number += 1
+        name = f"{stem}_{number}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise SourceError(f"plugin {path.name}: not a Python file; its name ends in .py")

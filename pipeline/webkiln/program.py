@@ -8,6 +8,7 @@ from webkiln.errors import InternalError
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph, Residues
 from webkiln.ir.guards import said
+from webkiln.ir.needs import Need, needs
 from webkiln.ir.notation import size_to_json
 from webkiln.ir.serial import distribution_json
 from webkiln.ir.types import Type, itemsize
@@ -194,7 +195,7 @@ class _Writer:
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),
             "residues": list(map(residues_json, graph.residues)),
-            "guards": [self.guard(layer, size) for layer, size in self.guards()],
+            "guards": [self.guard(need) for need in needs(self.graph, infer) if not need.names & set(self.late)],
             **self.places.described(),
             "inputs": [self.tensor(name, name) for name in graph.inputs],
             "outputs": [self.tensor(output, name) for output, name in graph.outputs.items()],
@@ -222,32 +223,14 @@ class _Writer:
         buffers = {view.name: self.buffer(view.name, view.type) for view in written if view.name not in self.offsets}
         self.places.share(steps, buffers, {self.roots[name] for name in self.layers.values()} & set(buffers))
 
-    def guards(self) -> Iterator[tuple[str, int | dim.Equality]]:
-        """Sizes that must turn out not to be negative, or equal, when placeholders are set, with the layer that needs them, each once."""
-        graphs, seen = [self.graph], set[int | dim.Equality]()
-        wanted: list[tuple[str, int | dim.Equality]] = [(guard.layer, dim.Equality(guard.a, guard.b)) for guard in self.graph.guards]
-        for graph in graphs:
-            for node in graph.nodes:
-                graphs += (value for value in node.attrs.values() if isinstance(value, Graph))
-                with dim.guards() as found:
-                    types = infer(node, [graph.type(name) for name in node.inputs])
-                found += (size for type_ in types for size in type_.shape if not dim.reaches(size, 0))
-                wanted += ((node.layer or node.name, item) for item in found)
-        for layer, item in wanted:
-            sizes = [item.a, item.b] if isinstance(item, dim.Equality) else [item]
-            if item not in seen and not dim.names(sizes) & set(self.late):
-                seen.add(item)
-                yield layer, item
-
-    def guard(self, layer: str, item: int | dim.Equality) -> dict[str, Any]:
+    def guard(self, need: Need) -> dict[str, Any]:
         """A guard as it is computed, and as it is said to the user."""
 
         def sized(size: int) -> dict[str, Any]:
             return {"size": size_to_json(size), "text": dim.shown(said(size, self.graph.residues))}
 
-        if isinstance(item, dim.Equality):
-            return {"layer": layer, **sized(item.a), "equals": sized(item.b)}
-        return {"layer": layer, **sized(item)}
+        equals = {} if need.equals is None else {"equals": sized(need.equals)}
+        return {"layer": need.layer, **sized(need.size), **equals}
 
     def tensor(self, name: str, variable: str) -> dict[str, Any]:
         value = self.graph.variables[variable]

@@ -49,6 +49,15 @@ class ModuleSource:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelsFile:
+    """Labels that are downloaded: a JSON list of names, or a table of them by number, or text with one name a line. `when` is what the parameters
+    of the source must be for the outputs to have them."""
+
+    file: UrlSource
+    when: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ImageInput:
     """How an image becomes an input: its channels, in the order of `color`, are `(pixel - mean) / scale`, with pixels of 0 to 255.
 
@@ -85,7 +94,7 @@ class Recipe:
     backends: tuple[str, ...] = USUAL_BACKENDS
     encodings: tuple[str, ...] = ("float32",)
     tolerances: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
-    labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] | tuple[str, ...] | LabelsFile = ()
     images: Mapping[str, ImageInput] = field(default_factory=dict)
     plugins: tuple[Path, ...] = ()
     operators: tuple[Path, ...] = ()
@@ -102,6 +111,13 @@ class Recipe:
         files = [*self.plugins, *self.operators, *([self.source.script] if isinstance(self.source, ExportSource) else [])]
         folders = [path.parent for path in files] + ([self.source.root] if isinstance(self.source, ModuleSource) else [])
         return tuple(dict.fromkeys((self.project, *folders, *self.reads))) if folders or self.trust_source else ()
+
+    @property
+    def labels_file(self) -> UrlSource | None:
+        """Where the labels are downloaded from, if they are, and the parameters are those that they belong to."""
+        given = self.source.parameters if isinstance(self.source, ExportSource | ModuleSource) else {}
+        fits = isinstance(self.labels, LabelsFile) and self.labels.when.items() <= given.items()
+        return self.labels.file if isinstance(self.labels, LabelsFile) and fits else None
 
     @property
     def is_onnx(self) -> bool:
@@ -169,7 +185,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         backends=choose("backend", data.get("backends", USUAL_BACKENDS), BACKENDS, where),
         encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
         tolerances=TOLERANCES | {key: float(value) for key, value in tolerances.items()},
-        labels=_labels(data.get("labels", ())),
+        labels=_labels(data.get("labels", ()), where),
         images={key: _image(value, f"{where}: inputs.{key}") for key, value in data.get("inputs", {}).items()},
         plugins=tuple(folder / plugin for plugin in data.get("plugins", ())),
         operators=tuple(folder / file for file in data.get("operators", ())),
@@ -211,10 +227,7 @@ def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str)
     if isinstance(value, str):
         return PathSource(folder / value)
     if set(value) == {"url", "sha256"}:
-        digest = value["sha256"]
-        if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-            raise RecipeError(f"{where}: source.sha256 is {digest!r}, expected 64 lower-case hexadecimal digits")
-        return UrlSource(value["url"], digest)
+        return _url(value, f"{where}: source")
     if set(value) == {"script", "function"}:
         return ExportSource(folder / value["script"], value["function"], parameters)
     raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
@@ -238,7 +251,16 @@ def module_file(root: Path, module: str) -> Path | None:
     return next(filter(Path.is_file, (path.with_suffix(".py"), path / "__init__.py")), None)
 
 
-def _labels(value: Any) -> Mapping[str, tuple[str, ...]] | tuple[str, ...]:
+def _url(value: Mapping[str, str], where: str) -> UrlSource:
+    digest = value["sha256"]
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise RecipeError(f"{where}.sha256 is {digest!r}, expected 64 lower-case hexadecimal digits")
+    return UrlSource(value["url"], digest)
+
+
+def _labels(value: Any, where: str) -> Mapping[str, tuple[str, ...]] | tuple[str, ...] | LabelsFile:
+    if _labels_file(value):
+        return LabelsFile(_url(value, f"{where}: labels"), dict(value.get("when", {})))
     return {key: tuple(names) for key, names in value.items()} if isinstance(value, dict) else tuple(value)
 
 
@@ -284,6 +306,12 @@ def _plain(value: Any) -> bool:
     return type(value) in (str, int, float, bool)
 
 
+def _labels_file(value: Any) -> bool:
+    if not isinstance(value, dict) or {"url", "sha256"} - set(value) or set(value) - {"url", "sha256", "when"}:
+        return False
+    return isinstance(value["url"], str) and isinstance(value["sha256"], str) and _table(value.get("when", {}), _plain)
+
+
 def _size_or_name(value: Any) -> bool:
     return _size(value) or (isinstance(value, str) and SIZE_NAME.fullmatch(value) is not None)
 
@@ -304,7 +332,10 @@ KEYS: dict[str, tuple[str, Any]] = {
     "backends": ("a list of strings", _strings),
     "encodings": ("a list of strings", _strings),
     "tolerances": ("a table: encoding = positive number", lambda v: _table(v, _number)),
-    "labels": ("a list of strings, or a table: output name = [strings]", lambda v: _strings(v) or _table(v, _strings)),
+    "labels": (
+        "a list of strings, or a table: output name = [strings], or {url, sha256, when} of a file that has them",
+        lambda v: _strings(v) or _table(v, _strings) or _labels_file(v),
+    ),
     "inputs": ("a table: input name = {size, fit, color, mean, scale, layout}", lambda v: _table(v, lambda item: isinstance(item, dict))),
     "plugins": ("a list of Python files", _strings),
     "operators": ("a list of Python files", _strings),

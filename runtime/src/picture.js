@@ -20,7 +20,18 @@ function pixelsAt(drawable, fit, dstW, dstH) {
 }
 
 /**
- * Makes arrays of the images among the inputs, as the recipe declares. Open sizes that are not set become those of the image.
+ * The largest size up to that of an image that leaves one of `rests` when divided by `period`, or where there is none the least.
+ * @param {number} extent
+ * @param {[period: number, rests: number[]]} allowed
+ */
+function near(extent, [period, rests]) {
+  const below = rests.map(rest => extent - ((extent - rest) % period + period) % period).filter(size => size > 0);
+  return below.length > 0 ? Math.max(...below) : Math.min(...rests.map(rest => rest || period));
+}
+
+/**
+ * Makes arrays of the images among the inputs, as the recipe declares. Open sizes that are not set become those of the image, or the nearest below that
+ * the model can have.
  * @param {Tensor[]} tensors
  * @param {Record<string, any>} inputs
  * @param {Record<string, number>} placeholders
@@ -35,7 +46,7 @@ export function takeImages(tensors, inputs, placeholders) {
     if (extent.includes(0)) throw new WebkilnError('WrongLength', `input '${name}': the image has no pixels; wait until it has loaded`);
     const lengthOf = (/** @type {Size} */ size, /** @type {number} */ otherwise) => {
       if (typeof size === 'number') return size;
-      if (!Object.hasOwn(sizes, size)) sizes[size] = otherwise;
+      if (!Object.hasOwn(sizes, size)) sizes[size] = image.rests?.[size] ? near(otherwise, image.rests[size]) : otherwise;
       return Number(sizes[size]);
     };
     if (shape.length === 4) lengthOf(/** @type {Size} */ (shape[0]), 1);

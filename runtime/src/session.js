@@ -49,7 +49,7 @@ export class Session {
       if (equals ? size === equals.size : size >= 0) continue;
       const given = Object.entries(values).map(([name, value]) => `${name} = ${value}`).join(', ');
       throw new WebkilnError('WrongSize', equals
-        ? `layer '${layer}' needs the sizes ${text} and ${equals.text} to be equal; they are ${size} and ${equals.size} for ${given}`
+        ? `layer '${layer}' needs the sizes ${text} and ${equals.text} to be equal; they are ${size} and ${equals.size} for ${given}; other sizes are set by the inputs, or by { placeholders }`
         : `layer '${layer}' has the size ${text}, which is ${size} for ${given}; give larger inputs`);
     }
     this.layout = null;

@@ -34,6 +34,8 @@ export interface ImageInput {
   layout: 'HWC' | 'CHW';
   mean: number | number[];
   scale: number | number[];
+  /** What open sizes must leave when divided. */
+  rests?: Record<string, [period: number, rests: number[]]>;
 }
 
 /** What makes arrays of the images among the inputs, and what it sets placeholders to. */

@@ -1,7 +1,10 @@
 """Messages that name what is really wrong, with code and files of the user's."""
 
+import json
+import os
 from pathlib import Path
 
+import h5py
 import keras
 import pytest
 
@@ -21,6 +24,17 @@ from webkiln.frontends.keras.converter import KerasConverter
 @KerasConverter.register_handler("Doubled")
 def convert(converter, layer):
     raise ValueError("no such luck")
+"""
+
+MADE = """
+import keras
+import webkiln.errors
+
+def make(weights="trained"):
+    if weights != "random":
+        raise webkiln.errors.SourceError("the trained weights are not here; pass --parameter weights=random")
+    x = keras.Input((4,), name="x")
+    return keras.Model(x, keras.layers.Dense(2, name="dense", kernel_initializer="glorot_normal")(x))
 """
 
 
@@ -75,6 +89,72 @@ def test_the_spelling_of_the_tutorial_registers_a_class(name: str, webkiln: Comm
     """With the package Custom, for a file that was saved without registering."""
     status, text = build(webkiln, Doubled(), tmp_path, name=name, plugin=PLUGIN)
     assert status == 0, text
+
+
+EVIL = """
+import pathlib
+pathlib.Path("imported").touch()
+
+class Evil:
+    def __init__(self, **options):
+        pathlib.Path("made").touch()
+    from_config = classmethod(lambda cls, config: cls(**config))
+
+def run(x):
+    pathlib.Path("run").touch()
+    return x
+"""
+CLASS = {"module": "evil", "class_name": "Evil", "config": {"name": "evil"}, "registered_name": None}
+FUNCTION = {"module": "evil", "class_name": "function", "config": "run", "registered_name": "function"}
+HOSTILE = {
+    "a layer": (CLASS, None, "evil (Evil): unknown class"),
+    "a layer that is said to be registered": ({**CLASS, "registered_name": "Custom>Evil"}, None, "evil (Evil): unknown class"),
+    "a layer of an older file": ({"class_name": "Evil", "config": {"name": "evil"}}, None, "evil (Evil): unknown class"),
+    "a call of the system": ({**CLASS, "module": "os", "class_name": "system", "config": {"command": "touch run", "name": "evil"}}, None, "evil (system): unknown class"),
+    "a function of a built-in layer": (None, {"activation": FUNCTION}, "run is not a computation of Keras and never imported"),
+    "an initialiser": (None, {"kernel_initializer": CLASS}, "Evil"),
+    "a value of the registered layer": ("Doubled", {"factor": CLASS}, "Evil"),
+    "a function of the registered layer": ("Doubled", {"factor": FUNCTION}, "run is not a computation of Keras and never imported"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("where", HOSTILE)
+def test_nothing_that_a_file_names_is_imported(where: str, webkiln: Command, tmp_path: Path) -> None:
+    """Although a plugin registers a class, which Keras then makes from the file."""
+    changed, values, said = HOSTILE[where]
+    x = keras.Input((4,), name="x")
+    keras.Model(x, Doubled(name="twice")(keras.layers.Dense(4, name="dense")(x))).save(tmp_path / "net.h5")
+    with h5py.File(tmp_path / "net.h5", "a") as file:
+        config = json.loads(file.attrs["model_config"])
+        _, dense, twice = config["config"]["layers"]
+        if isinstance(changed, dict):
+            twice.update(changed)
+        else:
+            (twice if changed else dense)["config"].update(values)
+        file.attrs["model_config"] = json.dumps(config)
+    (tmp_path / "plugin.py").write_text(PLUGIN)
+    (tmp_path / "evil.py").write_text(EVIL)
+    path = os.pathsep.join([str(Path(__file__).resolve().parents[2] / "pipeline"), str(tmp_path)])
+    done = webkiln("build", "net.h5", "-o", "out", "--backend", "js", "--plugin", "plugin.py", env={"PYTHONPATH": path})
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("error:") == 1
+    assert not {"imported", "made", "run"} & {path.name for path in tmp_path.iterdir()}
+
+
+def test_weights_of_a_function_are_made_up_by_a_parameter(webkiln: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MADE)
+    for given, status, said in (
+        (("--parameter", "weights=random"), 0, ""),
+        (("--parameter", "weight=random"), 2, "make(weights='trained') does not take the recipe's parameters: got an unexpected keyword argument 'weight'"),
+        (("--parameter", "weights"), 2, "--parameter is 'weights', expected NAME=VALUE, such as weights=random"),
+        (("weights=random",), 2, "unknown option 'weights=random'; did you mean --parameter weights=random?"),
+        ((), 2, "pass --parameter weights=random"),
+    ):  # fmt: skip
+        done = webkiln("build", "mine:make", "-o", "out", "--backend", "js", *given)
+        assert done.returncode == status, done.stderr
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 def test_an_error_of_a_handler_is_named_by_its_file_and_line(webkiln: Command, tmp_path: Path) -> None:

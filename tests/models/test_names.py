@@ -1,9 +1,12 @@
 """Names of inputs, outputs, layers and weights as files have them, however odd: in the IR, on every backend, in types and references."""
 
+import inspect
 import itertools
 import json
 import re
+import subprocess
 
+import keras
 import numpy as np
 import onnx
 import pytest
@@ -12,20 +15,28 @@ from onnx import helper
 from tests.frontends.onnx.models import floats, model, weight
 from tests.frontends.onnx.running import converted
 from tests.models.conftest import Model
+from tests.models.test_states import SCRIPT
+from webkiln import npz
 from webkiln.backends.host import read_manifest, run_bundle
+from webkiln.build.descriptor import generate_descriptor
 from webkiln.build.engine import Engine
+from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.sizes import input_shapes
 from webkiln.ir.text import parse, print_graph
-from webkiln.recipe import BACKENDS, read_recipe
+from webkiln.recipe import BACKENDS, USUAL_BACKENDS, read_recipe
 
 ALIKE = ["o b", "o_b", "o:b", "o b ", "O b", "o%20b", "o.2", "o.npy", "o", "o!.npy"]
 ODD = [
     *ALIKE, "f(x)", "a)", "(", "q\"uo'te", "back\\slash", "größe", "模型", "1st", "class", "await", "__proto__", "constructor", "toString",
     "length", "then", "a,b", "x=y", "{b}", '""', "%", "new\nline", "tab\t", "${x}", "`", "\u2028", "file", "a;b", "@l", "a = B(c)", "-> x",
 ]  # fmt: skip
-SLASHES = ["sl/ash", "/", "../../up", "</script>", "*/"]
+IN_MEMORY = ["", "nul\0", "\0"]
+"""What a Keras model may be called, but no file of Keras can hold."""
+SLASHES = ["sl/ash", "/", "../../up", "</script>", "*/", "nul\0", "\0"]
+ATTRIBUTES = [name for name in (*ODD, *SLASHES, "") if name != "__proto__"]
+"""What Keras tracks: not what Python keeps for itself."""
 
 
 def of_names(names):
@@ -43,20 +54,53 @@ def swapped(names):
 
 
 def of_layers(names):
-    """The same in Keras, whose names have no slash; the state of a random layer among them."""
-    import keras
-
+    """The same in Keras, whose names have no slash."""
     inputs = [keras.Input((3,), name=name) for name in names]
     layers = [keras.layers.Dense(4, name=f"{name}!", bias_initializer="normal") for name in names]
     return keras.Model(inputs, [layer(x) for layer, x in zip(layers, inputs, strict=True)])
+
+
+@keras.saving.register_keras_serializable()
+class Sums(keras.layers.Layer):
+    """x [N,C] -> x + sum over k of (k + 1) * state k, where state k is (k + 1) times the sum of all elements so far; an attribute for each name."""
+
+    def __init__(self, names, **options):
+        super().__init__(**options)
+        self.names = names
+
+    def build(self, _):
+        for name in self.names:
+            setattr(self, name, self.add_weight(shape=(), initializer="zeros", trainable=False))
+
+    def call(self, x):
+        total = keras.ops.sum(x)
+        for number, name in enumerate(self.names, 1):
+            state = getattr(self, name)
+            state.assign_add(total * number)
+            x = x + number * state
+        return x
+
+    def compute_output_shape(self, shape):
+        return shape
+
+    def get_config(self):
+        return {**super().get_config(), "names": self.names}
+
+
+def of_states(states, layers):
+    """Layers that keep one state each, and one that keeps many; x [1,2] goes through all of them, times their number."""
+    x = keras.Input((2,), name="x")
+    kept = [Sums(["s"], name=name)(x * number) for number, name in enumerate(layers, 1)]
+    return keras.Model(x, keras.layers.Add()([*kept, Sums(states, name="many")(x)]))
 
 
 @pytest.fixture
 def built(tmp_path):
     with Engine(tmp_path / ".webkiln") as engine:
 
-        def make(file):
-            (tmp_path / "recipe.toml").write_text(f"source = {json.dumps(file)}\nbackends = {json.dumps(BACKENDS)}\n")
+        def make(file, **keys):
+            table = {"source": file, "backends": BACKENDS, **keys}
+            (tmp_path / "recipe.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
             return Model(engine, read_recipe(tmp_path / "recipe.toml"), tmp_path)
 
         yield make
@@ -93,6 +137,61 @@ def test_keras(built, tmp_path):
         assert set(one.digests) == graph.slots
         for name, value in graph.weights.items():
             np.testing.assert_array_equal(value, made.get_layer(name.rpartition("/")[0]).weights[name.endswith("bias")])
+
+
+def test_names_that_no_file_holds(tmp_path):
+    graph = KerasConverter(2).convert(of_layers(IN_MEMORY))
+    assert parse(print_graph(graph)) == graph
+    assert graph.inputs == (*IN_MEMORY,)
+    for backend in ("wasm", "js"):
+        generate_descriptor(backend, graph).save(tmp_path)
+        values = {name: np.full((2, 3), number, np.float32) for number, name in enumerate(IN_MEMORY)}
+        (result,) = run_bundle(tmp_path, backend, [values])
+        for name in IN_MEMORY:
+            product = values[name] @ graph.weights[f"{name}!/kernel"] + graph.weights[f"{name}!/bias"]
+            np.testing.assert_allclose(result.outputs[f"{name}!"], product, rtol=1e-5)
+
+
+def expect_states(bundle, states, layers):
+    """That the bundle of `of_states` has them all by name, keeps them, and resets them."""
+    names = [*(f"many/{name}" for name in states), *(f"{name}/s" for name in layers)]
+    assert sorted(read_manifest(bundle)["states"]) == sorted(names)
+    ones, squares = sum(range(1, len(layers) + 1)), sum(number * number for number in range(1, len(states) + 1))
+    expected = [1 + ones + 2 * turn * (ones + squares) for turn in (1, 2, 1) for _ in range(2)]
+    for backend in USUAL_BACKENDS:
+        command = ["node", "--input-type=module", "-e", SCRIPT, (bundle / "index.js").as_uri(), backend]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        assert json.loads(done.stdout) == expected
+
+
+def test_states(tmp_path):
+    layers = [*ODD, *IN_MEMORY]
+    graph = KerasConverter(1).convert(of_states(ATTRIBUTES, layers))
+    assert parse(print_graph(graph)) == graph
+    for backend in USUAL_BACKENDS:
+        generate_descriptor(backend, graph).save(tmp_path / "bundle")
+    expect_states(tmp_path / "bundle", ATTRIBUTES, layers)
+
+
+def test_states_of_a_file(built, tmp_path):
+    of_states(ATTRIBUTES, ODD).save(tmp_path / "net.keras")
+    (tmp_path / "layers.py").write_text(f"import keras\n\n\n{inspect.getsource(Sums)}", "utf-8")
+    expect_states(built("net.keras", backends=USUAL_BACKENDS, plugins=["layers.py"]).bundle(), ATTRIBUTES, ODD)
+
+
+@pytest.mark.parametrize("name", ["\0", "a\0b", "%00", "%2500", "%252500", "%25\0", "%\0", "a.npy", "", "%"])
+def test_arrays_of_any_name_are_kept_in_files(name, tmp_path):
+    npz.write(tmp_path / "x.npz", {name: np.ones(1), "x": np.zeros(1)})
+    assert list(npz.read(tmp_path / "x.npz")) == [name, "x"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [(of_names, "Field 'name' of 'value_info' is required to be non-empty"), (swapped, "an output has no name; give it one")],
+)
+def test_an_empty_name_in_an_onnx_file_is_refused(make, said):
+    with pytest.raises(SourceError, match=said):
+        converted(make([""]))
 
 
 def test_in_and_out_of_a_worker(built, tmp_path):

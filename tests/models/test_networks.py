@@ -52,7 +52,11 @@ def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({}, SourceError, r"MobileNetV2: its weights cannot be downloaded \(.*\); others are made up by --parameter weights=random"),
+        (
+            {},
+            SourceError,
+            r"MobileNetV2: its weights cannot be downloaded \(.*\); others are made up by --parameter weights=random of webkiln build, or weights=random of make and doit",
+        ),
         ({"weights": "good"}, RecipeError, "weights is 'good'; valid: pretrained, random"),
         ({"width": 2}, RecipeError, r"applications\.py: MobileNetV2 takes no 'width'"),
     ],

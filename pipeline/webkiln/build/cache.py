@@ -1,7 +1,6 @@
-"""The action cache: key -> ActionResult. What is damaged, truncated or incomplete is a miss; failures never enter."""
+"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss; failures are not cached."""
 
 import os
-import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build.action import ActionResult
 from webkiln.build.files import write_atomic
+from webkiln.build.scratch import sweep
 from webkiln.build.state import live_blobs
 from webkiln.build.store import LocalStore
 
@@ -104,7 +104,7 @@ class ActionCache:
         return damaged
 
     def gc(self, grace: float = GRACE_SECONDS) -> dict[str, int]:
-        """Remove what no live manifest names; what is younger than `grace` seconds may belong to a running build."""
+        """Remove what no live manifest names; what is younger than `grace` seconds may belong to a running build. Folders of processes that live are left, whatever their age."""
         live = self._live()
         limit = time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
@@ -124,7 +124,7 @@ class ActionCache:
         for path in sorted(self.root.glob("reads/??/*")):
             if path.stat().st_mtime < limit and not any(self._path(result).exists() for _, result in self._reads(path.name)):
                 path.unlink()
-        self._sweep(limit)
+        sweep(self.sandboxes, limit)
         return removed
 
     def _path(self, key: str, part: str = "actions") -> Path:
@@ -142,8 +142,3 @@ class ActionCache:
             else:
                 name.unlink()
         return live
-
-    def _sweep(self, limit: float) -> None:
-        for folder in self.sandboxes.glob("*"):
-            if folder.stat().st_mtime < limit:
-                shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """The static import closure of a stage: which first-party files it runs and which third-party modules it names."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,7 +89,7 @@ class Closures:
                 source = self._sources[path] = self._source(path)
             if path not in seen:
                 seen.add(path)
-                files[source.name] = source.digest
+                files[_numbered(source.name, files)] = source.digest
                 files.update(source.data)
                 modules.update(source.modules)
                 todo += source.files
@@ -152,6 +152,15 @@ class Closures:
             if not relative:
                 self._digests.remember(key, known)
         return known[0], known[1]
+
+
+def _numbered(name: str, taken: Mapping[str, str]) -> str:
+    """The name, or where another file of the user's has it, the name with a number."""
+    number, found = 1, name
+    while found.startswith("user/") and found in taken:
+        number += 1
+        found = f"{name}#{number}"
+    return found
 
 
 def literal(tree: "ast.Module", name: str) -> tuple[str, ...]:

@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from threading import BoundedSemaphore, Lock
 from typing import IO, Any, Protocol
 
 from webkiln import errors
 from webkiln.build.environment import environment, furnish
 from webkiln.build.reads import Stamp
+from webkiln.build.scratch import Scratch
 from webkiln.errors import InternalError, ToolError, UserError
 
 LOG_TAIL = 4000
@@ -30,7 +31,7 @@ def _ignored(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Code of the user's runs in a job: `roots` is where it may read, `own` what is webkiln's, `temporary` a folder for what it likes."""
+    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded, `own` is webkiln's and is not, `temporary` is for scratch files."""
 
     roots: tuple[Path, ...]
     own: tuple[Path, ...]
@@ -72,10 +73,8 @@ class Worker:
     """A child process in a group of its own, so that what it started dies with it, with a home of its own."""
 
     def __init__(self, pythonpath: Path, homes: Path | None = None, *, downloads: bool = False) -> None:
-        if homes is not None:
-            homes.mkdir(parents=True, exist_ok=True)
-        self._home = TemporaryDirectory(prefix="home-", dir=homes, ignore_cleanup_errors=True)
-        home = Path(self._home.name)
+        self._scratch = Scratch(homes or Path(gettempdir()), "home-")
+        home = self._scratch.folder
         furnish(home, os.environ, downloads=downloads)
         self.code: dict[str, str] = {}
         self.log: IO[bytes] = TemporaryFile()  # noqa: SIM115  # lives as long as the worker
@@ -139,7 +138,7 @@ class Worker:
                     stream.close()
                 except BrokenPipeError:
                     pass
-        self._home.cleanup()
+        self._scratch.close()
 
     def log_tail(self) -> str:
         size = self.log.seek(0, os.SEEK_END)

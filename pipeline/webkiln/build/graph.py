@@ -12,7 +12,7 @@ from webkiln.build.share import Share
 from webkiln.build.tools import tool_of
 from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
@@ -67,6 +67,13 @@ class ModelGraph:
                 inputs, params = self._modules(), {"kind": "module", **self._function()}
         return self._add("fetch", "", inputs, outputs, params, code=code, timeout=1800)
 
+    def labels(self) -> dict[str, Input]:
+        """The file of labels, where there is one."""
+        if (file := self.recipe.labels_file) is None:
+            return {}
+        params = {"kind": "labels", "url": file.url, "sha256": file.sha256}
+        return {"labels": Product(self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()), "source")}
+
     def load(self) -> Action:
         if self.recipe.is_onnx:
             return self._add("load", "", self._model(), ("spec.json", "weights/"), {}, program="load_onnx", source=self._source_name())
@@ -80,7 +87,7 @@ class ModelGraph:
         params = {"name": self.recipe.name, "plugins": self._plugin_names()}
         if self.recipe.operators:
             params["backends"] = list(self.recipe.backends)
-        outputs, code = ("graph.json", "weights.json"), (*self.recipe.plugins, *self.recipe.operators)
+        outputs, code = ("graph.json", "weights.json", "sizes.json"), (*self.recipe.plugins, *self.recipe.operators)
         if self.recipe.is_onnx:
             return self._add("convert", "", inputs, outputs, {**params, **self._sizes()}, code=code, program="convert_onnx")
         return self._add("convert", "", {**inputs, **self._modules()}, outputs, {**params, **self._shapes(), **self._function()}, code=code)
@@ -132,21 +139,20 @@ class ModelGraph:
 
     def bundle(self, choice: Selection) -> Action:
         pack = self.pack(choice)
-        inputs = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
+        inputs: dict[str, Input] = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
         variants = VARIANTS if "wasm" in choice.backends else ()
         for backend in choice.backends:
             inputs[f"program.{backend}.json"] = Product(self.lower(backend, choice), "program.json")
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
-        table = self.recipe.labels
-        labels = {name: list(names) for name, names in table.items()} if isinstance(table, Mapping) else list(table)
+        inputs |= self.labels()
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),
             "variants": list(variants),
             "encoding": choice.encoding,
-            "labels": labels,
+            "labels": _labels(self.recipe.labels),
             "images": {name: asdict(image) for name, image in self.recipe.images.items()},
             "keep_layers": choice.layers,
         }
@@ -156,10 +162,11 @@ class ModelGraph:
         outputs = ("reference.npz", "layers.npz")
         if self.recipe.is_onnx:
             sizes = {**self._sizes(), **self._samples()}
-            return self._add(
-                "reference", "", self._model(), outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name()
-            )
+            inputs = {**self._model(), "sizes.json": Product(self.convert(), "sizes.json")}
+            return self._add("reference", "", inputs, outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name())
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
+        if any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
+            inputs["sizes.json"] = Product(self.convert(), "sizes.json")
         params = {
             **self._shapes(),
             **self._samples(),
@@ -200,7 +207,7 @@ class ModelGraph:
         """The action of a stage, whose program has a name of its own where frontends differ."""
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
-            more["roots"] = self.recipe.roots
+            more.setdefault("roots", self.recipe.roots)
         if task not in self._actions:
             self._actions[task] = Action(task, program or stage, outputs, inputs, params, **more)
         return self._actions[task]
@@ -246,14 +253,14 @@ class ModelGraph:
 
     def _plugins(self) -> dict[str, Input]:
         plugins = self.recipe.plugins
-        return {"plugins/": Folder(tuple((path.name, path) for path in plugins))} if plugins else {}
+        return {"plugins/": Folder(_distinct(plugins))} if plugins else {}
 
     def _operators(self) -> dict[str, Input]:
         operators = self.recipe.operators
-        return {"operators/": Folder(tuple((path.name, path) for path in operators))} if operators else {}
+        return {"operators/": Folder(_distinct(operators))} if operators else {}
 
     def _plugin_names(self) -> list[str]:
-        return [path.name for path in self.recipe.plugins]
+        return [name for name, _ in _distinct(self.recipe.plugins)]
 
     def _shapes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
@@ -261,3 +268,25 @@ class ModelGraph:
 
     def _samples(self) -> dict[str, Any]:
         return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}
+
+
+def _distinct(paths: Sequence[Path]) -> tuple[tuple[str, Path], ...]:
+    """Files by their names; of files of one name in several folders, those after the first are numbered."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        name, number = path.name, 1
+        while name in found:
+            number += 1
+            name = f"{path.stem}.{number}{path.suffix}"
+        found[name] = path
+    return tuple(found.items())
+
+
+def _labels(table: Any) -> Any:
+    """Labels that the recipe has, as JSON."""
+    match table:
+        case Mapping():
+            return {name: list(names) for name, names in table.items()}
+        case LabelsFile():
+            return []
+    return list(table)

@@ -1,15 +1,13 @@
 """The folder an execution happens in: its inputs are laid out there, its outputs are collected from there."""
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 
 from webkiln.build.action import Action, Blob
 from webkiln.build.files import writing
+from webkiln.build.scratch import Scratch
 from webkiln.build.store import Store
 from webkiln.errors import InternalError
 
@@ -37,13 +35,11 @@ class MissingInput(Exception):
 
 @contextmanager
 def sandbox(parent: Path) -> Iterator[Path]:
-    folder = parent / f"{os.getpid()}-{token_hex(6)}"
-    with writing(parent):
-        folder.mkdir(parents=True)
+    scratch = Scratch(parent)
     try:
-        yield folder
+        yield scratch.folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.close()
 
 
 def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, Path]:

@@ -38,7 +38,7 @@ def randomise(model: Any, seed: int = 1) -> None:
     """Give every float weight values that matter; variances stay positive."""
     generator = np.random.default_rng(seed)
     for variable in model.weights:
-        if np.dtype(variable.dtype).kind == "f":
+        if keras.backend.is_float_dtype(variable.dtype):
             low = 0.5 if "variance" in variable.name else -0.7
             variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
     put_weights(model, model.get_weights())

@@ -37,7 +37,7 @@ def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarr
     given = inputs if len(inputs) > 1 else inputs[0]
     if not tried.oracle:
         return np.array(layer(given, training=False, **tried.call) if tried.call else layer(given))
-    options, weights = dict(tried.options), layer.get_weights()
+    options, weights = {**tried.options, "dtype": layer.dtype_policy}, layer.get_weights()
     if tried.oracle == "channels_last":
         twin = type(layer)(**options | {"data_format": "channels_last"})
         given = np.moveaxis(given, 1, -1)
@@ -46,7 +46,7 @@ def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarr
         gaps = options.pop("dilation_rate")
         gaps = (gaps,) * rank if isinstance(gaps, int) else gaps
         sizes = tuple((size - 1) * gap + 1 for size, gap in zip(weights[0].shape, gaps, strict=False))
-        kernel = np.zeros((*sizes, *weights[0].shape[-2:]), "float32")
+        kernel = np.zeros((*sizes, *weights[0].shape[-2:]), weights[0].dtype)
         kernel[tuple(slice(None, None, gap) for gap in gaps)] = weights[0]
         twin, weights = type(layer)(**options | {"kernel_size": sizes}), [kernel, *weights[1:]]
     twin.build(given.shape)

@@ -13,6 +13,7 @@ from tests.frontends.keras import dtype_cross, operation_cross
 from tests.frontends.keras.layer_cases import TRIED
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.policies import PROMOTED
 from webkiln.ops.evaluate import run_graph
 from webkiln.passes.pipeline import PASSES
 
@@ -20,7 +21,7 @@ FIRST = [(name, cases[0]) for rows in TRIED.values() for name, cases in rows.ite
 HALF_INPUTS = ("int32", "float32")
 
 
-def refute(policy, dtypes, folder=None):
+def refute(policy, dtypes, folder):
     found = []
     for name, tried in FIRST:
         for dtype in dtypes:
@@ -32,14 +33,14 @@ def refute(policy, dtypes, folder=None):
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("dtype", dtype_cross.DTYPES)
-def test_each_layer_takes_each_dtype(dtype):
-    assert refute("float32", [dtype]) == []
+def test_each_layer_takes_each_dtype(dtype, tmp_path):
+    assert refute("float32", [dtype], tmp_path) == []
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("policy", [policy for policy in dtype_cross.POLICIES if policy != "float32"])
 def test_each_layer_under_each_policy(policy, tmp_path):
-    assert refute(policy, HALF_INPUTS) == []
+    assert refute(policy, HALF_INPUTS, tmp_path) == []
 
 
 @pytest.mark.timeout(900)
@@ -82,6 +83,33 @@ def test_a_nested_model_casts_to_the_dtypes_of_its_inputs(compare):
     inner = keras.Model(inner_input, ops.floor(inner_input / 2), name="inner")
     x = keras.Input((4,), dtype="int32", name="x")
     compare(keras.Model(x, inner(x)))
+
+
+@pytest.mark.parametrize("policy", ["float16", "float64"])
+@pytest.mark.parametrize("name", sorted(PROMOTED))
+def test_integers_are_promoted_to_float32_under_every_policy(policy, name):
+    """Out of the range of float16, and beyond the digits of float32; the layer after it sees what is there, not what is declared."""
+    options = {"activation": "leaky_relu"} if name == "Activation" else {}
+    shape = (3,) * int(name[-2]) if name.startswith("Global") else ()
+    x = keras.Input((*shape, 4), dtype="int32", name="x")
+    promoted = getattr(L, name)(**options, dtype=policy)(x)
+    model = keras.Model(x, [promoted, L.Rescaling(1e-6, dtype="float32")(promoted)], name="promoted")
+    given = (np.random.default_rng(0).integers(-9, 9, (1, *shape, 4)) * 10**8 + 7).astype("int32")
+    got = list(run_graph(KerasConverter().convert(model), {"x": given})[0].values())
+    with np.errstate(over="ignore"):
+        wanted = [np.array(result).astype(policy if number == 0 else "float32") for number, result in enumerate(model(given))]
+    for value, reference in zip(got, wanted, strict=True):
+        assert value.dtype == reference.dtype
+        assert np.allclose(value, reference, rtol=1e-6)
+
+
+def test_what_leaves_the_range_of_float32_under_float64():
+    model = single(L.Activation("exponential", dtype="float64"), dtype="int32")
+    given = np.array([[1, 80, 89, 700]], "int32")
+    got = next(iter(run_graph(KerasConverter().convert(model), {"x": given})[0].values()))
+    assert got.dtype == np.float64
+    assert np.allclose(got, np.array(model(given)), rtol=1e-6)
+    assert np.isinf(got[0, 2:]).all()
 
 
 class Doubled(L.Layer):

@@ -157,3 +157,16 @@ def test_signatures_of_microsoft_are_those_of_onnxruntime():
         assert own.attributes == {name: item.type.name for name, item in schema.attributes.items()}, op
         assert own.required == {name for name, item in schema.attributes.items() if item.required}, op
         assert (own.fewest, own.most, own.results) == (schema.min_input, schema.max_input, schema.max_output), op
+
+
+@pytest.mark.parametrize("version", [0, -1, 2**31, 2**62])
+@pytest.mark.parametrize(("domain", "place"), [("", "model"), ("com.microsoft", "model"), ("", "function"), ("com.microsoft", "function")])
+def test_versions_of_opsets(version, domain, place):
+    made = one("Neg")
+    function = helper.make_function("own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], [helper.make_opsetid("", 21)])
+    made.functions.append(function)
+    imported = made.opset_import if place == "model" else made.functions[0].opset_import
+    del imported[:]
+    imported.extend([helper.make_opsetid(domain, version), *([helper.make_opsetid("", 21)] if domain else [])])
+    with pytest.raises(SourceError, match=rf"is of opset {version}.*; opsets 1 to \d+ are known"):
+        describe_model(made, "net.onnx")

@@ -15,7 +15,17 @@ from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.arguments import cast
 from webkiln.frontends.keras.operations.table import OPERATIONS
-from webkiln.frontends.keras.policies import RESTORING, UNCAST, declared_dtype, policy_of, storable, takes_integers, work_dtype
+from webkiln.frontends.keras.policies import (
+    PROMOTED,
+    RESTORING,
+    UNCAST,
+    declared_dtype,
+    policy_of,
+    promoted_dtype,
+    storable,
+    takes_integers,
+    work_dtype,
+)
 from webkiln.frontends.keras.reader import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
@@ -270,8 +280,8 @@ class KerasConverter:
         found = {}
         for ref in layer.arguments.refs():
             tensor = self.get_variable(ref)
-            if tensor.dtype != self._work and (is_float(tensor.dtype) or (ref in data and not integers)):
-                found[ref] = self.cast(tensor, self._work)
+            if is_float(tensor.dtype) or (ref in data and not integers):
+                found[ref] = self.cast(tensor, self._work if is_float(tensor.dtype) else promoted_dtype(spec))
         return found
 
     def _declare_outputs(self, layer: Layer) -> None:
@@ -280,13 +290,14 @@ class KerasConverter:
         refs = layer.arguments.refs()
         source = frame.values[refs[0]] if refs else None
         given = frame.declared.get(refs[0], source.dtype) if source is not None else "float32"
+        kept = source is not None and not is_float(source.dtype) and spec.class_name in PROMOTED
         for ref in self.get_output_tensor(layer):
             frame.declared[ref] = declared_dtype(spec, given)
             value = frame.values[ref]
             if source is not None and spec.class_name in RESTORING:
                 was_cast = is_float(source.dtype) and spec.class_name not in UNCAST
                 value = self.cast(value, policy_of(spec).work if was_cast else source.dtype)
-            frame.values[ref] = self.cast(value, policy_of(spec).work) if is_float(value.dtype) else value
+            frame.values[ref] = self.cast(value, policy_of(spec).work) if is_float(value.dtype) and not kept else value
 
     def _noise(self, layer: Layer) -> Tensor:
         """An input for the random numbers that a layer draws."""

@@ -25,6 +25,8 @@ INTEGERS = SHAPING | {
     *("Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
 }  # fmt: skip
 """Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
+PROMOTED = frozenset({"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))})
+"""Layers whose `call` promotes integers to float32, and gives float32, under every policy."""
 INTEGER_ACTIVATIONS = frozenset({"linear", "relu"})
 
 STABLE = frozenset({"BatchNormalization", "GroupNormalization", "LayerNormalization", "RMSNormalization"})
@@ -77,6 +79,11 @@ def takes_integers(layer: Layer) -> bool:
     if layer.class_name == "ReversibleEmbedding":
         return not layer.arguments.kwargs.get("reverse")
     return layer.class_name in INTEGERS
+
+
+def promoted_dtype(layer: LayerSpec) -> str:
+    """What a layer whose call computes in floats promotes integers to."""
+    return "float32" if layer.class_name in PROMOTED else work_dtype(layer)
 
 
 def work_dtype(layer: LayerSpec) -> str:

@@ -5,7 +5,7 @@ insists on shapes that exporters left behind. They are given a model that says t
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from math import prod
 from pathlib import Path
@@ -25,6 +25,8 @@ from webkiln.frontends.onnx.tensors import read_array
 
 CHECKED = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
+MAX_VERSION = 2**31 - 1
+"""The most that the onnx package takes for the version of another domain."""
 NEWEST_IR = max(onnx.IR_VERSION, 14)
 CARRIED_BYTES = 1 << 16
 """The checker is not given larger weights: only small ones tell sizes."""
@@ -49,8 +51,9 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
         raise SourceError(f"{name}: is no ONNX model: it has no graph with outputs, or does not say its opset")
     _check_texts(model, name)
     opsets = opsets_of(model)
-    if not 1 <= opsets.get("", 1) <= NEWEST_OPSET:
-        raise SourceError(f"{name}: is of opset {opsets['']}; opsets 1 to {NEWEST_OPSET} are known")
+    _check_opsets(model.opset_import, name)
+    for function in model.functions:
+        _check_opsets(function.opset_import, f"{name}: function {function.name}")
     if not 3 <= model.ir_version <= NEWEST_IR:
         raise SourceError(f"{name}: is of version {model.ir_version} of the format; versions 3 to {NEWEST_IR} are known")
     _drop_large(model.graph)
@@ -70,6 +73,14 @@ def check_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -
         _infer(inlined(model, name))
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError, RuntimeError, ValueError, TypeError) as error:
         raise SourceError(f"{name}: {_said(error)}, says the onnx package's checker") from None
+
+
+def _check_opsets(imported: Iterable[onnx.OperatorSetIdProto], name: str) -> None:
+    for entry in imported:
+        domain = _domain(entry.domain)
+        newest = NEWEST_OPSET if domain == "" else MAX_VERSION
+        if not 1 <= entry.version <= newest:
+            raise SourceError(f"{name}: is of opset {entry.version}{domain and f' of {domain}'}; opsets 1 to {newest} are known")
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:

@@ -115,6 +115,8 @@ class _Reader:
         if repeated and not outer:
             raise SourceError(f"{where}: has two outputs that are called {repeated[0]}; give each a name of its own")
         for item in graph.output:
+            if not item.name:
+                raise SourceError(f"{where}: an output has no name; give it one")
             if item.name not in scope:
                 raise SourceError(f"{where}: its output {item.name} is made by no node")
         outputs = tuple(self.declared(item, scope) for item in graph.output)

@@ -1,0 +1,166 @@
+"""An action as a doit task, and the reporter of doit."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from doit.exceptions import BaseFail, InvalidTask, TaskError, TaskFailed, UnmetDependency
+from doit.reporter import ConsoleReporter
+
+from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
+from webkiln.build.engine import Engine
+from webkiln.build.names import REPORT, bundle_files
+from webkiln.errors import UserError, VerificationError, WebkilnError
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DoitTask:
+    """An action as a doit task; `folder` is where its outputs are published, if they are. `layered` is what verifies the same bundle with its
+    layers kept, to tell where one that fails goes wrong."""
+
+    engine: Engine
+    action: Action
+    folder: Path | None
+    layered: Action | None
+    force: bool = False
+
+    def __repr__(self) -> str:
+        return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
+
+    @property
+    def role(self) -> str:
+        """The output that is published."""
+        return "bundle/" if self.action.stage == "bundle" else ""
+
+    def check(self) -> None:
+        """OutputError where what this step publishes would overwrite what no build wrote."""
+        if self.folder is not None:
+            names = bundle_files(self.action.params["backends"]) if self.role else REPORT
+            self.engine.check_folder(self.folder, names, force=self.force)
+
+    def execute(self) -> Any:
+        try:
+            self.engine.run(self.action)
+            if self.folder is not None:
+                self.engine.publish(self.action, self.role, self.folder, whole=bool(self.role), force=self.force)
+        except VerificationError as error:
+            return TaskError(self._located(str(error)))
+        except UserError as error:
+            return TaskError(str(error))
+        except WebkilnError as error:
+            return TaskFailed(str(error))
+        return {"done": True}
+
+    def _located(self, failure: str) -> str:
+        """What a failed verification says, with the layer that it starts at."""
+        if self.layered is None:
+            return failure
+        try:
+            self.engine.run(self.layered)
+        except WebkilnError as error:
+            return str(error)
+        return f"{failure}\n  with its layers kept, which leaves less to fuse, the bundle verifies"
+
+    def current(self, task: Any, values: Mapping[str, Any]) -> bool:
+        del task
+        if not values or self.engine.current(self.action) is None:
+            return False
+        return self.folder is None or self.engine.published(self.action, self.role, self.folder)
+
+    def clean(self) -> None:
+        for name in self.engine.clean(self.action, self.folder):
+            sys.stderr.write(f"warning: {self.folder}/{name} has changed since a build wrote it, and stays\n")
+
+    def files(self) -> tuple[list[str], list[str]]:
+        """What the action reads, and what it writes with the place of what is published."""
+        reads = [line for role, value in self.action.inputs.items() for line in _described(role, value)]
+        result = self.engine.current(self.action)
+        writes = sorted(result.outputs) if result is not None else list(self.action.outputs)
+        return reads, [str(self.folder / name.removeprefix(self.role)) if self.folder else name for name in writes]
+
+    def task(self) -> dict[str, Any]:
+        stage, _, name = self.action.task.partition(":")
+        return {
+            "basename": stage,
+            "name": name,
+            "actions": [self.execute],
+            "uptodate": [self.current],
+            "targets": [str(self.engine.state.manifest_path(self.action.task))],
+            "task_dep": [producer.task for producer in self.action.producers],
+            "clean": [self.clean],
+            "io": {"capture": False},
+            "meta": {"step": self},
+        }
+
+
+def _described(role: str, value: Input) -> Iterator[str]:
+    match value:
+        case Local(path):
+            yield f"{role}: {path}"
+        case Folder(files):
+            yield from (f"{role}{name}: {path}" for name, path in files)
+        case Modules(root, module):
+            yield f"{role}: {module} and what it imports below {root}"
+        case Product(action, path, pattern):
+            yield f"{role}: {path}{pattern if pattern != '*' else ''} of {action.task}"
+
+
+class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
+    """Failures only, one message each; what runs is told by the engine's progress."""
+
+    desc = "failures only"
+
+    def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
+        """Look at everything that will be published before anything is built for it."""
+        self._ends: list[tuple[DoitTask, str]] = []
+        self._failed = False
+        steps = list(_steps(tasks, selected_tasks))
+        try:
+            for step in steps:
+                step.check()
+        except UserError as error:
+            raise InvalidTask(str(error)) from error
+        for step in steps[:1]:
+            step.engine.expect([each.action.task for each in steps])
+
+    def execute_task(self, task: Any) -> None:
+        del task
+
+    def skip_uptodate(self, task: Any) -> None:
+        if "step" in (task.meta or {}):
+            task.meta["step"].engine.progress.skip(task.name)
+            self._tell(task.meta["step"], "up to date")
+
+    def add_success(self, task: Any) -> None:
+        if "step" in (task.meta or {}):
+            self._tell(task.meta["step"], "written")
+
+    def _tell(self, step: "DoitTask", what: str) -> None:
+        if step.folder is not None and step.role:
+            self._ends.append((step, what))
+
+    def add_failure(self, task: Any, fail: BaseFail) -> None:
+        self._failed = True
+        if not isinstance(fail, UnmetDependency):
+            sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
+
+    def complete_run(self) -> None:
+        for step, what in () if self._failed or self.runtime_errors else self._ends:
+            step.engine.progress.close()
+            self.outstream.write(f"{step.folder}: {what}\n")
+        for message in self.runtime_errors:
+            sys.stderr.write(f"error: {message}\n")
+
+
+def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator[DoitTask]:
+    """The steps that the selected tasks need."""
+    todo, seen = list(selected), set()
+    while todo:
+        task = tasks[todo.pop()]
+        if task.name not in seen:
+            seen.add(task.name)
+            todo += task.task_dep
+            if "step" in (task.meta or {}):
+                yield task.meta["step"]

@@ -1,0 +1,132 @@
+"""index.d.ts: what TypeScript knows of a bundle, with the names, shapes, dtypes and labels of its model as literal types."""
+
+import json
+from typing import Any
+
+ARRAYS = {
+    "float32": "Float32Array",
+    "float16": "Uint16Array",
+    "float64": "Float64Array",
+    "bool": "Uint8Array",
+    "int8": "Int8Array",
+    "int16": "Int16Array",
+    "int32": "Int32Array",
+    "int64": "BigInt64Array",
+    "uint8": "Uint8Array",
+    "uint16": "Uint16Array",
+    "uint32": "Uint32Array",
+    "uint64": "BigUint64Array",
+}
+TAKEN = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
+"""What an input takes besides its array and an array of numbers."""
+DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "OffscreenCanvas", "ImageBitmap", "ImageData", "VideoFrame")
+
+
+def index_types(manifest: dict[str, Any]) -> str:
+    """The text of index.d.ts for a bundle's manifest."""
+    inputs = "".join(_field(tensor, _taken(tensor)) for tensor in manifest["inputs"])
+    outputs = "".join(_field(tensor, _given(tensor)) for tensor in manifest["outputs"])
+    only = f" | Inputs[{text_of(manifest['inputs'][0]['name'])}]" if len(manifest["inputs"]) == 1 else ""
+    drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
+    drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
+    backends = " | ".join(map(text_of, manifest["backends"]))
+    variants = sorted({v["name"] for b in manifest["backends"].values() for v in b.get("variants", ())})
+    told = {name: f"/** {text[0].upper()}{text[1:]}. */ " for name, text in manifest.get("sizes", {}).items()}
+    placeholders = "; ".join(f"{told.get(name, '')}{name}?: number" for name in manifest["placeholders"])
+    variant = " | ".join(map(text_of, variants)) or "never"
+    public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
+    arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
+    return f"""/** A class that not every environment declares. */
+type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
+{drawable}export interface Inputs {{
+{inputs}}}
+export interface Outputs {{
+{outputs}}}
+export type Backend = {backends};
+export type Variant = {variant};
+export interface LoadOptions {{
+  /** Backends in order of preference; the first that works is used. */
+  backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
+  threads?: "auto" | 1;
+  /** One variant of the wasm backend, instead of the best that the engine runs. */
+  variant?: Variant;
+  /** false: the model lives in the calling thread. */
+  worker?: boolean;
+  /** Where the wasm and weight files are, when they are not beside this module. */
+  baseURL?: string | URL;
+  transformURL?: (url: string, file: string) => string;
+  cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
+  saveCache?: boolean;
+  ignoreCache?: boolean;
+  onProgress?: (progress: {{ loaded: number; total: number }}) => void;
+  signal?: AbortSignal;
+}}
+export interface Layer {{
+  layer: string;
+  variable: string;
+  dtype: string;
+  shape: number[];
+  data: {arrays};
+}}
+export interface Model {{
+  readonly manifest: typeof manifest;
+  readonly backend: Backend;
+  readonly variant: Variant | null;
+  readonly worker: boolean;
+  readonly failures: readonly {{ backend: string; code: string; message: string }}[];
+  readonly stats: {{ loadMs: number; lastRunMs: number | null }};
+  /** The shapes of the outputs of the last run. */
+  readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
+  run(inputs: Inputs{only}, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
+  reset(): Promise<void>;
+  layers(): Promise<Layer[]>;
+  dispose(): void;
+}}
+export declare class WebkilnError extends Error {{
+  readonly code: string;
+}}
+export declare const manifest: {_literal(public)};
+export declare function load(options?: LoadOptions): Promise<Model>;
+/** The `k` highest scores of one row, highest first, with their labels. */
+export declare function top(scores: ArrayLike<number>, k?: number): {{ index: number; label: string; score: number }}[];
+"""
+
+
+def text_of(value: Any) -> str:
+    """A value as JavaScript and TypeScript have it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _field(tensor: dict[str, Any], array: str) -> str:
+    order = f", {tensor['order']}" if tensor.get("order") else ""
+    drawn = tensor.get("distribution", {})
+    parameters = ", ".join(f"{name} {value}" for name, value in drawn.items() if name != "name")
+    noise = f"; random numbers, {drawn['name']} with {parameters}" if drawn else ""
+    return f"  /** {tensor['dtype']} [{', '.join(map(str, tensor['shape']))}]{order}{noise} */\n  {text_of(tensor['name'])}: {array};\n"
+
+
+def _literal(value: Any) -> str:
+    """A TypeScript type that only `value` has."""
+    if isinstance(value, dict):
+        return "{ " + "; ".join(f"readonly {text_of(key)}: {_literal(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "readonly [" + ", ".join(map(_literal, value)) + "]"
+    return text_of(value)
+
+
+def _taken(tensor: dict[str, Any]) -> str:
+    """The types of what may be given for an input."""
+    dtype = tensor["dtype"]
+    numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(dtype, "number")
+    types = [
+        ARRAYS[dtype],
+        *([TAKEN[dtype]] if dtype in TAKEN else []),
+        f"readonly {numbers}[]",
+        *(["Drawable"] if "image" in tensor else []),
+    ]
+    return " | ".join(types)
+
+
+def _given(tensor: dict[str, Any]) -> str:
+    """The types of an output: of float16 numbers, where the engine has arrays of them, else bits."""
+    return " | ".join([ARRAYS[tensor["dtype"]], *([TAKEN["float16"]] if tensor["dtype"] == "float16" else [])])
