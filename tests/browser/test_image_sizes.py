@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
 from tests.runtime.tampering import Site, serve
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.build.engine import Engine
 from webkiln.recipe import read_recipe
 
@@ -54,9 +54,9 @@ def sizes_in_a_page(bundle: Path, body: str) -> Any:
         }})().then(value => done({{ value }}), error => done({{ code: error.code ?? null, message: String(error) }}));
     """
     with serve(Site(bundle, pages={"/empty": PAGE})) as site:
-        chromium.browser().get(site.url + "/empty")
-        answer = chromium.browser().execute_async_script(script)
-        chromium.browser().get("about:blank")
+        browsers.session("chromium").get(site.url + "/empty")
+        answer = browsers.session("chromium").execute_async_script(script)
+        browsers.session("chromium").get("about:blank")
     return answer.get("value", answer)
 
 
