@@ -15,7 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.frontends.onnx.models import model
 from tests.runtime.fake_bundle import ROOT
 from webkiln import cli
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import Server
 from webkiln.commands import build, init
 from webkiln.commands.init import plugin
@@ -234,7 +234,7 @@ def test_a_plain_page_runs(folder: Folder) -> None:
     folder.init()
     policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'; img-src data:"
     with Server({"/": folder.root}, headers={"Content-Security-Policy": policy}) as server:
-        browser = chromium.browser()
+        browser = browsers.session("chromium")
         browser.get(f"{server.url}/model.html")
         read = "return document.getElementById('webkiln')?.textContent ?? 'Loading'"
         WebDriverWait(browser, 30).until(lambda page: not page.execute_script(read).startswith("Loading"))

@@ -26,7 +26,7 @@ from tests.frontends.onnx.models import model
 from tests.models.conftest import Model
 from tests.runtime import fake_bundle
 from tests.stages.test_forms import FORMS
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine
 from webkiln.commands.serve import PAGE, serving
@@ -47,8 +47,8 @@ class Page:
     """The page of a bundle."""
 
     def __init__(self, server: Server) -> None:
-        self.browser = chromium.browser()
-        chromium.console()
+        self.browser = browsers.session("chromium")
+        browsers.console("chromium")
         self.browser.get(server.url + "/")
         self.settle()
 
@@ -91,9 +91,9 @@ def page(request: pytest.FixtureRequest) -> Iterator[Any]:
         return Page(server.__enter__())
 
     yield opened
-    noise = chromium.console()
-    chromium.browser().execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    chromium.browser().get("about:blank")
+    noise = browsers.console("chromium")
+    browsers.session("chromium").execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browsers.session("chromium").get("about:blank")
     for server in servers:
         server.__exit__(None, None, None)
     assert noise == []

@@ -59,7 +59,7 @@ class Addition:
 
 
 @dataclass(frozen=True)
-class Edit:
+class Amendment:
     """A change of a file of the user's; `edit` gives None where it cannot be made safely, and then `advice` says what to add."""
 
     path: Path
@@ -68,7 +68,7 @@ class Edit:
     advice: str
 
 
-Change = Addition | Edit
+Change = Addition | Amendment
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,11 @@ def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str
     archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
     yield Addition(archive, plugin())
     needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
-    yield _package_edit(project, needed, "devDependencies")
+    yield _package_amendment(project, needed, "devDependencies")
     config = project.vite_config
     if (project.root / config).is_file():
         advice = f"import webkiln from 'unplugin-webkiln/vite', and {call} among its plugins"
-        yield Edit(config, lambda text: text if "unplugin-webkiln" in text else with_plugin(text, call), "the plugin", advice)
+        yield Amendment(config, lambda text: text if "unplugin-webkiln" in text else with_plugin(text, call), "the plugin", advice)
     else:
         yield Addition(
             config,
@@ -193,7 +193,7 @@ def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str
     yield Addition(Path(page), shown_in_page(answer(manifest, module, samples, typescript=project.typescript)).encode())
     line = f'<script type="module" src="/{page}"></script>'
     if (project.root / "index.html").is_file():
-        yield Edit(
+        yield Amendment(
             Path("index.html"),
             lambda text: text if page in text else with_script(text, f"/{page}"),
             f"loads {page}",
@@ -205,7 +205,7 @@ def _additions_of_next(project: Project, manifest: Mapping[str, Any], types: str
     bundle = bundle_place(project, manifest["name"])
     command = f"webkiln build {manifest['name']} -o {bundle.as_posix()}"
     scripts = {"predev": command, "prebuild": command}
-    yield _package_edit(project, {"scripts": scripts}, "scripts")
+    yield _package_amendment(project, {"scripts": scripts}, "scripts")
     yield Addition(bundle.parent / ".gitignore", b"*\n!.gitignore\n")
     ending = "tsx" if project.typescript else "jsx"
     routed = (project.root / project.source / "app").is_dir() or not (project.root / project.source / "pages").is_dir()
@@ -234,7 +234,7 @@ def bundle_place(project: Project, name: str) -> Path:
     return Path("dist") / name if project.kind == "html" else project.source / "webkiln" / name
 
 
-def _package_edit(project: Project, additions: Mapping[str, Mapping[str, str]], what: str) -> Edit:
+def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, str]], what: str) -> Amendment:
     lacking = {
         table: {name: value for name, value in entries.items() if name not in project.package.get(table, {})}
         for table, entries in additions.items()
@@ -246,7 +246,7 @@ def _package_edit(project: Project, additions: Mapping[str, Mapping[str, str]], 
         if table == "scripts" and value not in (project.package.get(table, {}).get(name, value))
     ]
     advice = f"{', '.join(taken)} among its {what}"
-    return Edit(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
+    return Amendment(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
 
 
 WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
