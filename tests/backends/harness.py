@@ -15,9 +15,9 @@ from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
-from webkiln.ir import dim
 from webkiln.ir.graph import Graph, Node, Variable
 from webkiln.ir.notation import size_from_json
+from webkiln.ir.solve import solve
 from webkiln.ir.types import Array, Type
 from webkiln.lower.draws import draws
 from webkiln.nest.build import NestCall, View
@@ -132,7 +132,7 @@ def _run_in_node(frames: Sequence[bytes], backend: str, folder: Path) -> list[by
 def placeholders(item: Prepared) -> dict[str, int]:
     values: dict[str, int] = {}
     for tensor in item.program["inputs"]:
-        dim.solve(map(size_from_json, tensor["shape"]), item.inputs[tensor["name"]].shape, values)
+        solve(map(size_from_json, tensor["shape"]), item.inputs[tensor["name"]].shape, values)
     return values
 
 

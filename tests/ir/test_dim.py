@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir import dim
+from webkiln.ir.demands import demand, guards
 from webkiln.ir.notation import parse_size, parse_sizes, size_from_json, size_to_json
+from webkiln.ir.solve import solve
 
 T, S = dim.placeholder("T"), dim.placeholder("S")
 VALUES = st.fixed_dictionaries({"T": st.integers(1, 50), "S": st.integers(1, 50)})
@@ -117,16 +119,16 @@ def test_quotients_are_bounded_by_what_they_round() -> None:
 
 
 def test_demands_are_met_refused_or_collected() -> None:
-    with dim.guards() as found:
-        dim.demand(T - 1, "never said")
-        dim.demand(T - 3, "not proven")
-        with dim.guards() as inner:
-            dim.demand(S - 2, "inside")
+    with guards() as found:
+        demand(T - 1, "never said")
+        demand(T - 3, "not proven")
+        with guards() as inner:
+            demand(S - 2, "inside")
     assert found == [T - 3]
     assert inner == [S - 2]
-    dim.demand(T - 3, "outside of a collection nothing is kept")
+    demand(T - 3, "outside of a collection nothing is kept")
     with pytest.raises(ShapeError, match="the axis has 2"):
-        dim.demand(-T, "the axis has 2")
+        demand(-T, "the axis has 2")
 
 
 @given(TREES, TREES, VALUES)
@@ -138,7 +140,7 @@ def test_what_reaches_reaches_at_every_value(first: Any, second: Any, values: di
 
 def test_values_follow_from_shapes() -> None:
     values: dict[str, int] = {}
-    dim.solve([2, T, 2 * T + 1, S], [2, 5, 11, 3], values)
+    solve([2, T, 2 * T + 1, S], [2, 5, 11, 3], values)
     assert values == {"T": 5, "S": 3}
     with pytest.raises(ShapeError, match=r"a size is 2\*T \+ 1, got 12"):
-        dim.solve([2 * T + 1], [12], values)
+        solve([2 * T + 1], [12], values)

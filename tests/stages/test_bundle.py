@@ -12,6 +12,7 @@ import pytest
 from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.build.names import BLOB, bundle_files, may_be_published
+from webkiln.codegen import declarations
 from webkiln.codegen.scripts import compact, strip_comments
 from webkiln.errors import RecipeError
 
@@ -113,11 +114,11 @@ def test_types_of_dtypes_and_images(libraries: str, tmp_path: Path) -> None:
     """In environments with and without the classes of pages and of half-precision arrays."""
     bundle = fake_bundle.build(tmp_path, labels=None)
     tensor = {"shape": [1, 2, 2, 3], "order": "NHWC"}
-    tensors = [{**tensor, "name": dtype, "dtype": dtype} for dtype in stage.ARRAYS]
+    tensors = [{**tensor, "name": dtype, "dtype": dtype} for dtype in declarations.ARRAYS]
     manifest = canonical.read(bundle / "manifest.json")
     images = {"uint8": {"size": None, "fit": "crop", "color": "RGB", "mean": 0.0, "scale": 1.0, "layout": "HWC"}}
     described = {**manifest, "inputs": stage.with_images(tensors, images), "outputs": tensors}
-    (bundle / "index.d.ts").write_text(stage.index_types(described))
+    (bundle / "index.d.ts").write_text(declarations.index_types(described))
     user = """
 import { load, type Inputs } from 'fake';
 declare const others: Omit<Inputs, 'uint8' | 'bool' | 'int64' | 'float16'>;

@@ -1,4 +1,4 @@
-"""How far what a bundle computes is from what it should: whole outputs, and layer by layer up to the first that is wrong."""
+"""Errors of a bundle against a reference: of whole outputs, and layer by layer up to the first that diverges."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

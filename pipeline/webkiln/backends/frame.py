@@ -1,4 +1,4 @@
-"""Frames carry tensors between Python and a JavaScript engine, as bytes; `harness.js` is the other end."""
+"""Frames: a binary serialisation of tensors between Python and a JavaScript engine; `harness.js` has the other end."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""The launches of a program, for people: what runs, how often, what it costs."""
+"""The launches of a program as readable rows: kernel, count, cost."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

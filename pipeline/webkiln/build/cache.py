@@ -1,4 +1,4 @@
-"""The action cache: key -> ActionResult. What is damaged, truncated or incomplete is a miss; failures never enter."""
+"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss; failures are not cached."""
 
 import os
 import time

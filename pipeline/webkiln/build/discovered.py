@@ -1,4 +1,4 @@
-"""Inputs that only a run tells: the files and folders that code of the user's read, under names that hold on every machine.
+"""Discovered inputs (as depfiles have them): the files and folders that code of the user's read in a run, under machine-independent names.
 
 `2/data/x.npz` is a file below the third root of the action, `2/data/` the names in a folder.
 """

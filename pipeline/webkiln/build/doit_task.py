@@ -1,4 +1,4 @@
-"""One action as a task of doit, and what is told of those that run."""
+"""An action as a doit task, and the reporter of doit."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence

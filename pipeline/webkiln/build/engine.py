@@ -1,4 +1,4 @@
-"""Running actions: what is up to date is kept, what is cached is taken, the rest is executed."""
+"""The build engine: skips actions that are up to date, takes cached results, executes the rest."""
 
 import re
 import time
@@ -332,11 +332,11 @@ class Engine:
 
 
 class _NotCached(Exception):
-    """A result that only an execution would give."""
+    """Raised where only cached results are wanted and there is none."""
 
 
 class _Moved(Exception):
-    """Something an execution depends on changed while it ran."""
+    """Raised where an input or the code of an execution changed while it ran."""
 
 
 def _digests(trees: Mapping[str, Tree]) -> dict[str, str]:

@@ -31,7 +31,7 @@ def _ignored(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Code of the user's runs in a job: `roots` is where it may read, `own` what is webkiln's, `temporary` a folder for what it likes."""
+    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded, `own` is webkiln's and is not, `temporary` is for scratch files."""
 
     roots: tuple[Path, ...]
     own: tuple[Path, ...]

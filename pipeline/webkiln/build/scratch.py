@@ -1,4 +1,4 @@
-"""Folders that live as long as what they are made for: each has a lock beside it, which the system releases when its process ends, however it does."""
+"""Scratch folders, each with a lock file beside it that the operating system releases when the owning process ends, however it ends."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""What the stages load and convert leave: a graph, which blob fills which of its slots, and the blobs."""
+"""Writers of what the stages load and convert output: the graph, the table slot -> digest of its weights, and the blobs."""
 
 from collections.abc import Mapping
 from pathlib import Path

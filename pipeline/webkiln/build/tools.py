@@ -1,4 +1,4 @@
-"""Identities of compilers, browsers and Python packages: what the lock files say, and what this machine has.
+"""Versions of compilers, browsers and Python packages: those in the lock files, and those installed here.
 
 Keys are made from the locked identities, so that a machine without a tool computes the same key and finds the cached
 result. A machine whose tool differs warns once and keys what it really runs.

@@ -1,4 +1,4 @@
-"""A large contraction by workgroups: both factors of a block of points are brought to the memory of the group, some depth at a time.
+"""Blocked contractions by workgroups: tiles of both factors are staged in workgroup memory, `depth` steps of the reduction at a time.
 
 One factor moves along the tile axis, the other along the vector axis.
 """

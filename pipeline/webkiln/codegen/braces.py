@@ -1,4 +1,4 @@
-"""What C, JavaScript, WGSL and GLSL share: loops, variables that change, and how an accumulator takes a value."""
+"""The base dialect of languages with braces (C, JavaScript, WGSL, GLSL): loops, mutable variables, updates of accumulators."""
 
 from abc import ABC, abstractmethod
 

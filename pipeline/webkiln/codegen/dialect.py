@@ -1,4 +1,4 @@
-"""What a printer must be told about a language; `emit.py` does the rest."""
+"""Dialects: what a language adds to the printer in `emit.py`."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class Simd(Protocol):
 
 
 class Pointers(Protocol):
-    """A guarded load can choose, once, between the operand and a run of the other value, `outside_name`."""
+    """For guarded loads by pointer: chosen once, into the operand or into a constant array of the value outside, `outside_name`."""
 
     def pointer_type(self, operand: Operand) -> str: ...
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str: ...

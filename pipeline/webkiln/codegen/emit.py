@@ -1,4 +1,4 @@
-"""Print a kernel for any dialect: as nested loops, or as what one invocation does among many.
+"""Print a kernel in any dialect: as nested loops, or as the body of one GPU invocation.
 
 A schedule makes several copies of the innermost body: `count` neighbours on the tile axis, and `lanes` neighbours on the vector axis,
 as vectors where the dialect has them and as scalars where it has not.

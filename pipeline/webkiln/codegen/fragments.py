@@ -1,4 +1,4 @@
-"""What one fragment of a draw does: it finds the point of the parallel axes that its texel belongs to, and computes that point.
+"""Bodies of fragment shaders: a fragment decodes the point of the parallel axes from its texel, and computes that point.
 
 The stores of a nest are turned around: an element's place in the output gives its index in each dimension, and that index its axis.
 Texels that no point belongs to are discarded and keep what they hold.

@@ -1,4 +1,4 @@
-"""Four lanes of GLSL: what is spelled differently than on scalars. Operations that have no form here are done lane by lane."""
+"""Vectors of four lanes in GLSL: what differs from scalars. Operations without a vector form are scalarised."""
 
 from webkiln.codegen.glsl_words import BY_TYPE, LANES, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr

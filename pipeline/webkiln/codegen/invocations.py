@@ -1,4 +1,4 @@
-"""What one invocation does among many, for languages without loops over the parallel axes."""
+"""Bodies of compute shaders: one invocation per point (or tile of points) of the parallel axes, instead of loops."""
 
 from collections.abc import Callable, Iterable
 
@@ -12,8 +12,7 @@ from webkiln.plan.kernel import Kernel
 
 
 class Invocations(Points):
-    """One invocation computes one point with all its copies. Copies beyond the end of their axis are computed from whatever is
-    there and not stored, because loads cannot fail."""
+    """One invocation computes one point with all its copies. Copies out of bounds are computed too, because loads cannot trap, but not stored."""
 
     def __init__(self, kernel: Kernel, dialect: Dialect, threads: Threads) -> None:
         super().__init__(kernel, dialect)

@@ -1,4 +1,4 @@
-"""One point of the parallel axes, with all its copies: accumulators, reduction loops, epilogue, stores."""
+"""The body at one point of the parallel axes, with all its copies (tile and lanes): accumulators, reduction loops, epilogue, stores."""
 
 from webkiln.codegen.reductions import Reductions
 from webkiln.codegen.values import PRODUCED, accumulator, plus

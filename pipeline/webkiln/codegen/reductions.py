@@ -1,4 +1,4 @@
-"""Reductions: accumulators, the loops that feed them, and lanes on a reduction loop."""
+"""Reductions: accumulators, the loops that update them, and horizontal folds of a vectorised reduction loop."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""Nested scopes of printed code: what is computed at a loop level is declared there, once."""
+"""Nested scopes of printed code: loop-invariant code is hoisted to the scope of its loop level and declared there once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

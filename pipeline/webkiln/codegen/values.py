@@ -1,4 +1,4 @@
-"""Values and addresses: how an expression is spelled where the loops stand, for one element and for vectors.
+"""Values and addresses: scalar and vector code for an expression at the current loop level.
 
 Every subexpression is computed at the loop level of its deepest variable, once per level (expressions are total, so nothing can go
 wrong by computing early).

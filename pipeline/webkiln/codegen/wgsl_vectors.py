@@ -1,4 +1,4 @@
-"""Four lanes of WGSL. Most operations are spelled as on scalars; the helpers and the rest are here."""
+"""Vectors of four lanes in WGSL: helpers, and what is spelled otherwise than on scalars."""
 
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator

@@ -12,8 +12,8 @@ import numpy as np
 from webkiln import npz
 from webkiln.backends import host
 from webkiln.errors import OutputError, RecipeError, ShapeError, SourceError
-from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
+from webkiln.ir.solve import solve
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict
     for tensor in tensors:
         name, value, dtype = tensor["name"], inputs[tensor["name"]], np.dtype(tensor["dtype"])
         try:
-            dim.solve(map(size_from_json, tensor["shape"]), value.shape, sizes)
+            solve(map(size_from_json, tensor["shape"]), value.shape, sizes)
         except (ValueError, ShapeError):
             known = f" with {', '.join(f'{key} = {size}' for key, size in sizes.items())}" if sizes else ""
             raise RecipeError(f"input {name}: expected shape {tensor['shape']}{known}, got {list(value.shape)}") from None

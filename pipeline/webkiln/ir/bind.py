@@ -6,6 +6,7 @@ from typing import Any
 
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph, Node
+from webkiln.ir.solve import solve
 from webkiln.ir.types import Type
 
 
@@ -38,5 +39,5 @@ def placeholders(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[st
     values: dict[str, int] = {}
     for name in graph.inputs:
         if name in shapes and len(shapes[name]) == graph.type(name).rank and any(map(dim.is_symbolic, graph.type(name).shape)):
-            dim.solve(graph.type(name).shape, shapes[name], values)
+            solve(graph.type(name).shape, shapes[name], values)
     return values

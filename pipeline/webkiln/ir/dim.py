@@ -1,23 +1,20 @@
-"""Sizes known at run time: canonical integer expressions over named placeholders.
+"""Symbolic sizes: canonical integer expressions over named placeholders.
 
-A placeholder such as `T` is set when the model runs and is at least 1; a step counter of a loop, and a size that only the run itself
-finds out, is at least 0. A Dim is a polynomial
-with integer coefficients, whose atoms are names and the terms floordiv, max and min of other sizes. Equal polynomials are equal Dims;
-where the result of an operation does not depend on any name it is an int, so that code that computes with sizes need not know the
-difference. What would need a number (`range`, an allocation) fails, and a comparison that the lower bounds cannot decide raises ShapeError.
+A placeholder such as `T` is set when the model runs and is at least 1; the counter of a loop, and a size that only the run itself finds out,
+are at least 0. A Dim is a polynomial with integer coefficients, whose atoms are names and the terms floordiv, max and min of other sizes.
+Equal polynomials are equal Dims; a result that depends on no name is an int, so that code that computes with sizes need not tell them apart.
+What would need a number (`range`, an allocation) fails; a comparison that the lower bounds cannot decide raises ShapeError.
 """
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Any, Self
 
-from webkiln.errors import ShapeError, SizeError
+from webkiln.errors import ShapeError
 
 if TYPE_CHECKING:
     _Number = int
@@ -32,12 +29,8 @@ LATE = re.compile(r"u\d+\Z")
 """The names of sizes that a run finds out."""
 UNIT = re.compile(r"\w+_by(\d+)_*\Z", re.ASCII)
 """The names of what sizes are multiples of, with how many times."""
-SAMPLE = 64
-"""The value of every name where a choice between correct alternatives wants a typical size."""
 SHOWN = 60
 """The characters of a size that a message prints."""
-
-_guards: ContextVar["list[int | Equality] | None"] = ContextVar("guards", default=None)
 
 Monomial = tuple["Atom", ...]
 Terms = Mapping[Monomial, int]
@@ -249,7 +242,7 @@ def _atom(op: str, *args: int) -> int:
 
 
 def greatest(sizes: Iterable[int]) -> int:
-    """The maximum, without those that another is proven to reach."""
+    """The maximum, without those sizes that are proven to be at most another."""
     kept: list[int] = []
     for size in (part for item in sizes for part in _maximum_of(item)):
         if not any(reaches(other, size) for other in kept):
@@ -262,8 +255,7 @@ def greatest(sizes: Iterable[int]) -> int:
 
 
 def above(sizes: Sequence[int]) -> int:
-    """A size that reaches all of these: of each term the largest factor. Unlike the maximum it can be compared with others, and what is
-    made of it stays short."""
+    """An upper bound of some sizes, by the largest coefficient of each monomial: a polynomial, unlike the maximum."""
     kept: dict[Monomial, int] = {}
     for size in sizes:
         for monomial, factor in _terms(size).items():
@@ -288,41 +280,6 @@ def reaches(a: int, b: int) -> bool:
     return low is not None and low >= 0
 
 
-def demand(size: int, message: str) -> None:
-    """Raise ShapeError where a size is negative for certain; what is neither proven nor refuted is a guard of the program."""
-    if reaches(size, 0):
-        return
-    if reaches(-1, size):
-        raise ShapeError(message)
-    if (found := _guards.get()) is not None:
-        found.append(size)
-
-
-@dataclass(frozen=True, slots=True)
-class Equality:
-    """Two sizes that are equal, or a model does not fit its inputs."""
-
-    a: int
-    b: int
-
-
-def same(a: int, b: int, what: str) -> int:
-    """One of two sizes that must be equal, the shorter one. SizeError where they never are, or nothing could check it before a run; what is neither
-    proven nor refuted is a guard."""
-    if a == b:
-        return a
-    if never_zero(a - b) or any(COUNTER.match(name) or LATE.match(name) for name in names([a, b])):
-        raise SizeError(f"{what}: {shown(a)} and {shown(b)}", (a, b))
-    if (found := _guards.get()) is not None:
-        found.append(Equality(a, b))
-    return min(a, b, key=lambda size: (len(str(size)), str(size)))
-
-
-def all_same(sizes: Iterable[int], what: str) -> int:
-    """The shortest of sizes that must be equal, as `same`."""
-    return reduce(lambda a, b: same(a, b, what), sizes)
-
-
 def never_zero(size: int) -> bool:
     """Whether a size is 0 for no values of its names, as far as that can be proven."""
     if not isinstance(size, Dim):
@@ -339,17 +296,6 @@ def shown(size: int) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-@contextmanager
-def guards() -> Iterator[list[int | Equality]]:
-    """The sizes that are demanded inside, and those that must be equal, which is not proven."""
-    found: list[int | Equality] = []
-    token = _guards.set(found)
-    try:
-        yield found
-    finally:
-        _guards.reset(token)
-
-
 def least(a: int, b: int) -> int:
     """The minimum."""
     return a if reaches(b, a) else b if reaches(a, b) else _atom("min", *sorted((a, b), key=str))
@@ -357,7 +303,7 @@ def least(a: int, b: int) -> int:
 
 @lru_cache(maxsize=4096)
 def lower_bound(size: int) -> int | None:
-    """A proven lower bound, or None: that of the atoms, or the one that is left when quotients are replaced by what they round."""
+    """A proven lower bound, or None: by the bounds of the atoms, or of the expression with each quotient replaced by a linear bound of it."""
     scale = lcm(*(atom.args[1] for monomial, _ in _terms(size).items() for atom in monomial if _has_divisor(atom)))
     scaled = _bound_by_atoms(_without_quotients(_product(size, scale)))
     bounds = [_bound_by_atoms(size), None if scaled is None else -(-scaled // scale)]
@@ -430,41 +376,9 @@ def applied(op: str, a: int, b: int) -> int:
     return max(a, b) if op == "max" else min(a, b)
 
 
-def solve(declared: Iterable[int], actual: Iterable[int], values: dict[str, int]) -> None:
-    """Add to `values` what names must be for sizes to be those of `actual`; ShapeError where they cannot."""
-    for size, number in zip(declared, actual, strict=True):
-        rest = at(size, values)
-        name, factor, constant = _linear(rest)
-        value, odd = divmod(number - constant, factor)
-        if name and not odd and value >= (0 if LATE.match(name) else 1):
-            values[name] = value
-        elif rest != number:
-            raise ShapeError(f"a size is {size}, got {number}")
-
-
-def _linear(size: int) -> tuple[str, int, int]:
-    """(name, factor, constant) of a multiple of one name and a number; the name is empty where it is none."""
-    terms = _terms(size)
-    constant = terms.pop((), 0)
-    ((monomial, factor),) = terms.items() if len(terms) == 1 else [((), 1)]
-    is_name = len(monomial) == 1 and monomial[0].op == "name"
-    return (str(monomial[0].args[0]) if is_name else "", factor, constant)
-
-
-def sampled(size: int) -> int:
-    """A typical value, for choices among correct alternatives."""
-    return at(size, {name: typical(name, SAMPLE) for name in names([size])})
-
-
-def typical(name: str, sample: int) -> int:
-    """A sample of a size for which sizes by name have that sample."""
-    match = UNIT.match(name)
-    return max(sample // int(match[1]), 1) if match else sample
-
-
 def rounded_up(size: int, alignment: int, coefficient: int | None = None) -> int:
-    """A size at least as large that is a multiple of `alignment` where it is a number, and whose every coefficient of names is one of
-    `coefficient` (or of `alignment`); for non-negative coefficients."""
+    """An upper bound whose constant term is a multiple of `alignment`, and whose other coefficients are multiples of `coefficient` (default:
+    `alignment`); for non-negative coefficients."""
     units = {monomial: coefficient or alignment if monomial else alignment for monomial, _ in _terms(size).items()}
     return _made({monomial: -(-factor // units[monomial]) * units[monomial] for monomial, factor in _terms(size).items()})
 

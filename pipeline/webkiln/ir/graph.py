@@ -73,7 +73,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Two sizes that a layer needs equal, which is checked when placeholders are set."""
+    """An equality of two sizes that a layer needs and that is not proven; it is checked when placeholders are set."""
 
     layer: str
     a: int
@@ -82,8 +82,8 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Residues:
-    """What a size of the user must leave when divided by `period`, because layers need it so. Where that is one number, the graph is written
-    over `unit`: the size is `period` times that, and `offset` more."""
+    """The residues modulo `period` that a placeholder of the user may have, because of guards of `layers`. Where there is one, the graph is
+    rewritten over a new placeholder, `unit`: the user's is `period * unit + offset`."""
 
     name: str
     period: int
@@ -103,8 +103,8 @@ class Residues:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal that is part of the structure: row-major values, or, where there are many, the digest of their bytes, which are little-endian.
-    Without its bytes, as the text form leaves it, a constant has no value."""
+    """A constant of the graph: row-major values inline, or, where there are many, the digest of their little-endian bytes. Without these `data`,
+    as after parsing the text form, it cannot be evaluated."""
 
     values: tuple[int | float | bool, ...] = ()
     digest: str = ""
@@ -130,7 +130,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes in an order in which they can run, and a table of Variables by name.
+    """Nodes in topological order, and a table of Variables by name.
 
     A Variable is exactly one of: a graph input, the input of a state, a slot (a trained weight whose bytes lie elsewhere),
     a constant, or an output of a node. `outputs` maps the user's name of an output to a Variable.

@@ -1,5 +1,5 @@
-"""Sizes that a model needs equal and that are not proven to be: where they say what a size of the user is a multiple of, the graph is
-written over that; the rest is checked when sizes are set."""
+"""Guards: equalities of sizes that are not proven. Those of one placeholder that amount to a congruence (`H` is a multiple of 32) are solved by
+rewriting the graph over a new placeholder; the others are checked when placeholders are set."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a graph needs of the sizes that a run sets, and sizes that fit."""
+"""The constraints that a graph puts on its placeholders, and a search for values that satisfy them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from webkiln.errors import ShapeError
 from webkiln.ir import dim
+from webkiln.ir.demands import Equality, guards
 from webkiln.ir.graph import Graph, Residues
 from webkiln.ir.guards import said
 from webkiln.ir.notation import size_from_json, size_to_json
@@ -19,7 +20,7 @@ MOST_TRIES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A size that must not be negative, or, with `equals`, two that must be equal; `layer` needs it."""
+    """A constraint of `layer`: `size` must be at least 0, or, with `equals`, the two must be equal."""
 
     layer: str
     size: int
@@ -41,10 +42,10 @@ def needs(graph: Graph, infer: TypeRule) -> Iterator[Need]:
     for one in graphs:
         for node in one.nodes:
             graphs += (value for value in node.attrs.values() if isinstance(value, Graph))
-            with dim.guards() as found:
+            with guards() as found:
                 types = infer(node, [one.type(name) for name in node.inputs])
             found += (size for type_ in types for size in type_.shape if not dim.reaches(size, 0))
-            pairs = ((item.a, item.b) if isinstance(item, dim.Equality) else (item, None) for item in found)
+            pairs = ((item.a, item.b) if isinstance(item, Equality) else (item, None) for item in found)
             wanted += (Need(node.layer or node.name, a, b) for a, b in pairs)
     for need in wanted:
         if (need.size, need.equals) not in seen:

@@ -9,7 +9,7 @@ from webkiln.ir.types import Array, Type
 
 @dataclass(slots=True)
 class Edit:
-    """What one rewrite asks for: nodes in the place of the matched one, new Variables, and reads redirected."""
+    """The result of one match: nodes that replace the matched one, new Variables, and uses to be redirected."""
 
     nodes: Sequence[Node] = ()
     variables: Sequence[Variable] = ()
@@ -21,7 +21,7 @@ Rule = Callable[["GraphView", Node], Edit | None]
 
 
 class GraphView:
-    """What a rule may ask about the graph that it matches in, as the edits so far have left it."""
+    """Read-only queries for a rule (producer, uses, types) on the graph with all edits so far applied."""
 
     def __init__(self, graph: Graph) -> None:
         self.variables = dict(graph.variables)

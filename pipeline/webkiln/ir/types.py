@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import all_same, is_symbolic
+from webkiln.ir.demands import all_same
+from webkiln.ir.dim import is_symbolic
 
 Array = NDArray[Any]
 DTYPES = (

@@ -1,4 +1,4 @@
-"""Calls that one draw can do: its outputs have one shape and one index, and are not more than a draw has targets."""
+"""Split calls into draws: the outputs of one draw have one shape and one index, and are no more than there are render targets."""
 
 from collections.abc import Sequence
 from dataclasses import replace

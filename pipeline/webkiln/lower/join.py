@@ -1,4 +1,4 @@
-"""Concatenation in place: a Variable that is copied whole into a part of another is computed there to begin with.
+"""Concatenation in place: the writers of a Variable that is copied whole into a slice of another write to that slice instead.
 
 Its writers store into that part, its other readers load from it, and the copy is gone. Concatenations of concatenations, as in a
 dense block, end up in one buffer.

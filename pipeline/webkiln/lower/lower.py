@@ -18,7 +18,7 @@ VIEWS = frozenset({"Reshape", "Identity"})
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Steps in an order in which they can run. `roots` names, for every Variable, the one whose memory it shares."""
+    """Steps in execution order. `roots` maps every Variable to the one whose memory it aliases."""
 
     steps: tuple[Step, ...]
     roots: Mapping[str, str]

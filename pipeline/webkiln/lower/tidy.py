@@ -1,4 +1,4 @@
-"""Normal form of a call: sizes of 1 dropped, adjacent axes merged, names in order of appearance, so that equal kernels have equal text."""
+"""Canonical form of a call: unit axes dropped, adjacent axes coalesced, names numbered in order of appearance, so that equal kernels have equal text."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How an index expression moves along an axis."""
+"""The dependence of index expressions on an axis: whether there is any, and the stride."""
 
 from webkiln.nest.expr import Expr, axis, walk
 

@@ -49,7 +49,7 @@ class NestCall:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The elements of one Variable stored into another of its size."""
+    """Copies the elements of one Variable to another of the same size."""
 
     source: View
     target: View
@@ -58,7 +58,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Steps done `count` times; their arguments may mention `counter`, which goes from 0."""
+    """A counted loop over steps; their arguments may mention `counter`, which starts at 0."""
 
     counter: str
     count: int
@@ -67,7 +67,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """A procedure applied to Variables. `result`: the late size that is what it returns, with what it is at most."""
+    """A procedure applied to Variables. `result`: the late size that its return value defines, and an upper bound of it."""
 
     procedure: Procedure
     inputs: tuple[View, ...]
@@ -89,8 +89,8 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """Steps done while the bool `condition` holds, at most `bound` times if there is one; `counter` goes from 0. `result`: the late size
-    that is how often they were done, with what it is at most."""
+    """A while loop over steps, at most `bound` iterations if there is one; `counter` starts at 0. `result`: the late size that the number of
+    iterations defines, and an upper bound of it."""
 
     counter: str
     condition: View

@@ -1,4 +1,4 @@
-"""Transcendental functions as expressions over simpler operations: the same numbers on every backend that prints them so, and vectors for free.
+"""Transcendental functions as compositions of simpler operations: bit-identical on every backend that composes them, and vectorised like any expression.
 
 Range reductions and polynomials after Cephes (S. Moshier) and Abramowitz & Stegun 7.1.26; errors are those of float32 arithmetic, a few units
 in the last place. Nothing here relies on (x + c) - c, which some shader compilers fold.

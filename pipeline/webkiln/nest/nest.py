@@ -1,4 +1,4 @@
-"""Loop nests: how operators say what they compute, free of names, sizes, layouts and backends."""
+"""Loop nests: what an operator computes, independent of tensor names, concrete sizes, memory layouts and backends."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Procedures: what is neither a loop nest nor a composition of them, such as sorting, with variables that change, loops and branches.
+"""Procedures: an imperative IR (mutable variables, loops, branches) for what no loop nest can express, such as sorting.
 
 They run on the CPU, one at a time, printed to C and to JavaScript. Expressions are those of nests; a load has one index, the position in
 memory, and outputs may be loaded too (they stand behind the inputs). Here nothing is hoisted: an expression is computed where it stands.

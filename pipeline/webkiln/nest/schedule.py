@@ -1,4 +1,4 @@
-"""How a nest is run, chosen per backend; without one the plain loops serve."""
+"""Schedules: how the loops of a nest are vectorised, tiled and distributed, chosen per backend. Without one, the nest is printed as plain loops."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What every operation of the vocabulary means: a numpy function over arrays of the operands' types."""
+"""Semantics of the scalar vocabulary: for each operation a numpy function over arrays of the operands' types."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a backend can do, as a value that is passed down to planning and printing."""
+"""Targets: the capabilities of a backend, as a value that is passed to planning and printing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

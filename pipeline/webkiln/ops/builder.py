@@ -13,6 +13,7 @@ import numpy as np
 from webkiln.errors import InternalError, SizeError
 from webkiln.ir import dim
 from webkiln.ir.axis import Axis, Order
+from webkiln.ir.demands import Equality, guards
 from webkiln.ir.graph import Attributes, Constant, Distribution, Graph, Guard, Node, State, Variable, make_constant
 from webkiln.ir.guards import settled
 from webkiln.ir.types import Array, Type
@@ -175,13 +176,13 @@ class GraphBuilder:
     def _inferred(self, node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
         """The types of its outputs; sizes that it needs equal are guards."""
         try:
-            with dim.guards() as found:
+            with guards() as found:
                 return self._rules.infer(node, types)
         except SizeError as error:
             error.args = (f"{error}{self.origins(error.sizes)}",)
             raise
         finally:
-            self.require(Guard(node.layer or node.name, item.a, item.b) for item in found if isinstance(item, dim.Equality))
+            self.require(Guard(node.layer or node.name, item.a, item.b) for item in found if isinstance(item, Equality))
 
     def require(self, guards: Iterable[Guard]) -> None:
         """Check sizes when the outermost graph runs."""

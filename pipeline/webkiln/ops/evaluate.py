@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir import dim
 from webkiln.ir.bind import bind, bind_node, placeholders
 from webkiln.ir.graph import Graph
+from webkiln.ir.solve import solve
 from webkiln.ir.types import Array
 from webkiln.ops.table import evaluate
 
@@ -49,7 +49,7 @@ def run_graph(
             results = evaluate(bind_node(node, late), [values[name] for name in node.inputs])
             values |= zip(node.outputs, results, strict=True)
             for name, result in zip(node.outputs, results, strict=True):
-                dim.solve(graph.type(name).shape, result.shape, late)
+                solve(graph.type(name).shape, result.shape, late)
     return {name: values[variable] for name, variable in graph.outputs.items()}, values
 
 

@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import same
+from webkiln.ir.demands import same
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View

@@ -8,7 +8,7 @@ from math import inf, prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import demand
+from webkiln.ir.demands import demand
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering

@@ -9,7 +9,8 @@ from math import ceil, pi
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import demand, is_symbolic
+from webkiln.ir.demands import demand
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View

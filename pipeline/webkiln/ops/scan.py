@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import all_same
+from webkiln.ir.demands import all_same
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View

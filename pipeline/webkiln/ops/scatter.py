@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import sampled
 from webkiln.ir.graph import Attributes
+from webkiln.ir.solve import sampled
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select

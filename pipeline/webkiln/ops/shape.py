@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import all_same, demand, same
+from webkiln.ir.demands import all_same, demand, same
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast, is_integer
 from webkiln.nest.build import Lowering

@@ -1,4 +1,4 @@
-"""Let convolution and pooling pad for themselves: a zero Pad (for MaxPool: minus infinity) on spatial axes becomes their padding.
+"""Fold a zero Pad (for MaxPool: minus infinity) of spatial axes into the padding attribute of the convolution or pooling that reads it.
 
 before:
     graph g

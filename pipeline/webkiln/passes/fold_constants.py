@@ -1,4 +1,4 @@
-"""Evaluate nodes whose inputs are all inline constants, where the result is small enough to be one.
+"""Constant folding: evaluate nodes whose inputs are all inline constants, where the result is small enough to be one.
 
 before:
     graph g

@@ -1,4 +1,4 @@
-"""Compute equal nodes once: same operator, attributes and inputs.
+"""Common subexpression elimination: merge nodes of the same operator, attributes and inputs.
 
 before:
     graph g

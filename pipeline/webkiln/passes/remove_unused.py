@@ -1,4 +1,4 @@
-"""Drop nodes, slots and constants that no output and no state needs.
+"""Dead code elimination: drop nodes, slots and constants that no output and no state depends on.
 
 before:
     graph g

@@ -1,4 +1,4 @@
-"""Which schedules find every vector at a multiple of four elements, so that memory can be seen as an array of vectors."""
+"""Alignment analysis: which schedules access every vector at a multiple of four elements, so that memory can be bound as an array of vectors."""
 
 from webkiln.ir.dim import rounded_up
 from webkiln.nest.affine import depends

@@ -1,4 +1,4 @@
-"""How invocations share the work of a schedule: workgroups for large contractions and for long reductions of few points, vectors of memory."""
+"""Work distribution on GPUs: workgroups for large contractions and for long reductions of few points, and vector loads and stores."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A kernel: a nest with its schedule. Its parameters are sizes, strides and offsets, so that one kernel serves many layers."""
+"""Kernels: a nest with its schedule, parametrised by sizes, strides and offsets, so that many layers share one kernel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

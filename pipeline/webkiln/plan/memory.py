@@ -1,4 +1,4 @@
-"""Where every Variable lies: one arena planned by liveness, and a checker that runs the steps and demands that nothing is overwritten."""
+"""Memory planning: offsets in one arena by live ranges, and an independent checker that simulates the steps and rejects reads of overwritten buffers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from webkiln.errors import InternalError
 from webkiln.ir import dim
+from webkiln.ir.solve import sampled
 from webkiln.nest.build import Repeat, Step, WhileLoop, inside, reads, writes
 
 OPEN_ALIGNMENT = 16
@@ -16,7 +17,7 @@ SAMPLES = (1, 2, 3, 17, 64, 1000)
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A buffer that is live from the step that first mentions it to the last, both included."""
+    """The live range of a buffer: from the first step that mentions it to the last, inclusive."""
 
     name: str
     bytes: int
@@ -79,9 +80,9 @@ def place(ranges: Sequence[Range], alignment: int) -> tuple[dict[str, int], int]
     what finds no gap lies above all others.
     """
     placed: list[tuple[int, Range]] = []
-    for item in sorted(ranges, key=lambda r: (-dim.sampled(r.bytes), r.first, r.name)):
+    for item in sorted(ranges, key=lambda r: (-sampled(r.bytes), r.first, r.name)):
         taken = [(offset, offset + aligned(other.bytes, alignment)) for offset, other in placed if _overlap(other, item)]
-        starts = sorted({0, *(end for _, end in taken)}, key=lambda start: (dim.sampled(start), str(start)))
+        starts = sorted({0, *(end for _, end in taken)}, key=lambda start: (sampled(start), str(start)))
         free = (start for start in starts if all(dim.reaches(start, end) or dim.reaches(begin, start + item.bytes) for begin, end in taken))
         lowest = next(free, None)
         placed.append((dim.above([end for _, end in taken]) if lowest is None else lowest, item))

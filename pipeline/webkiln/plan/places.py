@@ -1,4 +1,4 @@
-"""Where Variables lie on a backend with one memory, which places are byte offsets in."""
+"""Memory layout of a backend with one linear memory; places are byte offsets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ class Buffer:
 
 
 class Arena:
-    """Lasting buffers one behind the other, then an arena that all others share. Weights are decoded from staging, which lies where the
-    buffers behind them come to lie."""
+    """Persistent buffers one after another, then an arena that all others share. Weights are decoded from a staging area, which overlaps the
+    buffers that follow them."""
 
     def __init__(self, alignment: int) -> None:
         self.alignment = alignment

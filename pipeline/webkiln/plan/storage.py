@@ -1,4 +1,4 @@
-"""Elements as a backend stores them: steps over the dtypes of the model -> steps over those that the backend's memory has.
+"""Legalisation of storage dtypes: steps over the dtypes of the model -> steps over the dtypes that the backend's memory holds.
 
 64-bit integers become 32-bit ones, float64 becomes float32 and float16 float32 (rounded to a half at every store); narrow integers and bool
 take a whole word, into which stores wrap them. Constants outside the narrower range saturate; values are checked where they enter.

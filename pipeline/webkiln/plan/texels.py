@@ -1,4 +1,4 @@
-"""Which Variables lie four elements to a texel, and how calls then compute four at once.
+"""Packing of textures: which Variables are stored four elements to a texel, and the vectorised calls that follow.
 
 A Variable does where everything that writes it stores whole texels: along the last dimension, which is a multiple of four. Whoever reads
 it one by one picks a component; a load that moves along the vector axis or the unrolled loop reads a texel at a time.

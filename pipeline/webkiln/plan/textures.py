@@ -1,4 +1,4 @@
-"""Where Variables lie on a backend whose tensors are textures: in numbered buffers, of which those of one kind are used in turn."""
+"""Memory planning for textures: Variables are assigned to numbered buffers, which those of one kind reuse."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ TEXELS = ("float32", "int32", "uint32")
 
 
 class Textures:
-    """A Variable's place is the number of its buffer. Nothing reads and writes one buffer in the same launch."""
+    """A Variable's place is the number of its buffer; no launch both reads and writes one."""
 
     def __init__(self) -> None:
         self.offsets: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""What can be computed for neighbours on an axis together, on a backend."""
+"""Legality of vectorising along an axis on a backend."""
 
-from webkiln.ir.dim import sampled
+from webkiln.ir.solve import sampled
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr, walk

@@ -8,7 +8,8 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import Argument, axes_of, operands, tensor
-from webkiln.ir.dim import demand, is_symbolic, least
+from webkiln.ir.demands import demand
+from webkiln.ir.dim import is_symbolic, least
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 
