@@ -229,6 +229,17 @@ function withWorker(constructor, make) {
   }
 }
 
+/** Node's Worker, without a flag that Node refuses for files: Workers inherit those of the process. */
+function nodeWorker() {
+  const { Worker } = nodeModule('worker_threads');
+  const execArgv = nodeModule('process').execArgv.filter((/** @type {string} */ flag) => !flag.startsWith('--input-type'));
+  return class extends Worker {
+    constructor(/** @type {any} */ url, /** @type {object} */ options) {
+      super(url, { ...options, execArgv });
+    }
+  };
+}
+
 /**
  * The bundle's Worker. Bundlers know `new Worker(new URL(...))` only, so that the class and the URL have to be looked at from within: Node has
  * no such global, and browsers start no Worker from another origin, but one of this page's that imports it.
@@ -236,7 +247,7 @@ function withWorker(constructor, make) {
  * @returns {any}
  */
 function startWorker(make) {
-  if (typeof globalThis.Worker === 'undefined' && isNode) return withWorker(nodeModule('worker_threads').Worker, make);
+  if (typeof globalThis.Worker === 'undefined' && isNode) return withWorker(nodeWorker(), make);
   const { href, origin } = withWorker(class { constructor(/** @type {any} */ url) { this.url = url; } }, () => new URL(make().url, documentURL()));
   if (isNode || origin === 'null' || origin === globalThis.origin) return make();
   const start = URL.createObjectURL(new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }));

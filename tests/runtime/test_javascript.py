@@ -19,7 +19,9 @@ def test_node_tests() -> None:
 def test_types(project: str) -> None:
     tsc = RUNTIME / "node_modules" / ".bin" / "tsc"
     if not tsc.exists():
-        pytest.fail("TypeScript is missing: run `npm ci` in runtime/ (npm comes with Node.js; on Debian it is the package npm)")
+        pytest.fail(
+            "TypeScript is missing: run `make setup`, or `npm ci` in runtime/ (npm comes with Node.js; on Debian it is the package npm)"
+        )
     done = subprocess.run([str(tsc), "--project", project], cwd=RUNTIME, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
 

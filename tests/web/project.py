@@ -33,7 +33,7 @@ WEBKILN = ("--backend", "wasm,js")
 def need_packages() -> None:
     if not COMMANDS.exists():
         raise FileNotFoundError(
-            "the bundlers are missing: run `make setup`, or `npm ci` in examples/ (npm comes with Node.js; on Debian it is the package npm)"
+            "the bundlers are missing: run `make setup`, or `npm install --no-save` in examples/ (npm comes with Node.js; on Debian it is the package npm)"
         )
 
 

@@ -37,3 +37,27 @@ def test_several_models(tool: str, tmp_path: Path) -> None:
     for name, got in found.items():
         assert (got["backend"], got["worker"], got["encoding"]) == ("wasm", True, "float16" if name == "half" else "float32")
         np.testing.assert_allclose(got["scores"], wanted[name], atol=2e-3 if name == "half" else 1e-5, err_msg=name)
+
+
+def test_a_recipe_of_the_project(tmp_path: Path) -> None:
+    project.need_packages()
+    place = project.lay(tmp_path, SOURCE)
+    recipe = place / "models" / "mine"
+    recipe.mkdir(parents=True)
+    shutil.copyfile(project.MODEL, recipe / "m.keras")
+    (recipe / "recipe.toml").write_text(
+        'source = "m.keras"\nbackends = ["js"]\n[labels]\nscores = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]\n',
+        "utf-8",
+    )
+    (place / "src" / "main.js").write_text(
+        "import { load, top } from 'webkiln:mine';\nconst model = await load();\n"
+        f"const {{ scores }} = await model.run({pages.pixels().ravel().tolist()});\n"
+        "document.querySelector('output').value = [model.backend, top(scores)[0].label].join();\n",
+        "utf-8",
+    )
+    project.run(project.command_of(place, ("rollup",)), place)
+    shutil.copyfile(place / "index.html", place / "public" / "index.html")
+    with pages.deployed(place / "public", BASE, {"Content-Security-Policy": STRICT}) as site:
+        pages.browser().get(site.url)
+        assert pages.until(lambda: pages.browser().execute_script("return document.querySelector('output').value")) == "js,six"
+        pages.browser().get("about:blank")

@@ -44,3 +44,10 @@ def test_importing_a_bundle_does_nothing(bundle: Path) -> None:
     """No class of browsers is looked at before `load`."""
     code = "delete globalThis.fetch; delete globalThis.WebAssembly; import('./index.js').then(({ manifest }) => console.log(manifest.name))"
     assert project.run(f'node --input-type=module --eval "{code}"', bundle).strip() == "digits"
+
+
+def test_a_worker_starts_from_code_on_the_command_line(bundle: Path) -> None:
+    code = (
+        "import('./index.js').then(({ load }) => load({ backends: 'js' })).then(model => { console.log(model.worker); model.dispose(); })"
+    )
+    assert project.run(f'node --input-type=module --eval "{code}"', bundle).strip() == "true"

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { placeFrom, withURLs } from '../unplugin/src/references.js';
+import { isRequest, readRequest } from '../unplugin/src/request.js';
+
+const resolve = path => `/project/src/${path.replace('./', '')}`;
+const read = (id, defaults = {}) => readRequest(id, resolve, defaults);
+
+test('requests are told from other imports', () => {
+  for (const id of ['webkiln:digits', './a.keras?webkiln', './a b.keras?webkiln&backend=js', './a.onnx?backend=js&webkiln']) assert.ok(isRequest(id), id);
+  for (const id of ['webkiln', './webkiln.js', './a.svg?url', './a.js?webkilned', 'unplugin-webkiln/vite']) assert.ok(!isRequest(id), id);
+});
+
+test('options keep one order, so that one model is built once', () => {
+  const first = read('./größe 1.keras?webkiln&encoding=float16&backend=wasm,js');
+  assert.deepEqual(first, read('./größe 1.keras?backend=wasm,js&webkiln&encoding=float16'));
+  assert.deepEqual(first, { source: '/project/src/größe 1.keras', recipe: false, options: [['backend', 'wasm,js'], ['encoding', 'float16']] });
+});
+
+test('recipes are named, paths are those of the importing module, and the project has defaults', () => {
+  assert.deepEqual(read('webkiln:digits?backend=js', { backend: 'wasm', encoding: 'int8' }), { source: 'digits', recipe: true, options: [['backend', 'js'], ['encoding', 'int8']] });
+  assert.deepEqual(read('./a.onnx?webkiln&plugin=./one.py&plugin=./two.py&dim=n%3D2').options, [['dim', 'n=2'], ['plugin', '/project/src/one.py'], ['plugin', '/project/src/two.py']]);
+});
+
+test('options that do not exist, or stand twice, are errors', () => {
+  assert.throws(() => read('webkiln:digits?output=x'), /webkiln:digits\?output=x: there is no option output; the options are backend/);
+  assert.throws(() => read('webkiln:digits?backend=js&backend=wasm'), /backend is given 2 times, expected once/);
+});
+
+test('references are replaced, whatever quotes they have', () => {
+  const code = "a(new URL('./x.wasm', import.meta.url)); b(new URL(\"./y.bin\", import.meta.url)); c(new URL('./z', base));";
+  assert.equal(withURLs(code, file => `<${file}>`), "a(new URL(<x.wasm>)); b(new URL(<y.bin>)); c(new URL('./z', base));");
+});
+
+test('the folder of bundles is found from files in folders', () => {
+  assert.equal(placeFrom('main.js', ''), './webkiln/');
+  assert.equal(placeFrom('assets/deep/main.js', ''), '../../webkiln/');
+});
