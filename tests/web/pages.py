@@ -16,7 +16,7 @@ import numpy as np
 from tests.web.project import MODEL
 from tests.web.rows import STRICT
 from webkiln import canonical
-from webkiln.backends import chromium
+from webkiln.backends import browsers
 from webkiln.backends.server import Answer, Server
 
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
@@ -45,7 +45,11 @@ class Seen:
 
 
 def browser() -> Any:
-    return chromium.browser()
+    return browsers.session("chromium")
+
+
+def console() -> list[str]:
+    return browsers.console("chromium")
 
 
 @functools.cache
@@ -74,7 +78,7 @@ def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
 
 
 def look(url: str, seconds: float = 30) -> Seen:
-    chromium.console()
+    console()
     browser().get(url)
     return read(seconds)
 
@@ -88,7 +92,7 @@ def read(seconds: float = 30) -> Seen:
 
     until(there, seconds)
     found = browser().execute_script(READ)
-    said = tuple(line for line in chromium.console() if not any(word in line for word in CHATTER))
+    said = tuple(line for line in console() if not any(word in line for word in CHATTER))
     return Seen(found["label"], found["how"], tuple(found["scores"]), found["isolated"], said)
 
 

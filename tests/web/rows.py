@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 STRICT = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'; style-src 'self'; img-src data:"
-"""What docs/runtime.md asks for, and what the page itself shows."""
+"""What docs/deploying.md asks for, and what the page itself shows."""
 
 BASE = "/some/app/"
 PLACE = f"--base={BASE}"

@@ -29,7 +29,7 @@ def test_several_models(tool: str, tmp_path: Path) -> None:
         pages.browser().get(site.url)
         text = pages.until(lambda: pages.browser().execute_script("return document.querySelector('output').value"))
         pages.browser().get("about:blank")
-    assert text, pages.chromium.console()
+    assert text, pages.console()
     found: dict[str, Any] = json.loads(text)
     assert found.pop("same") is True
     wanted = {name: model({"image": PIXELS}, training=False).numpy()[0] for name, model in (("whole", pages.model()), ("other", other))}

@@ -80,7 +80,7 @@ def test_another_origin_without_workers(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_the_policy_of_the_page_is_the_documented_one() -> None:
-    text = (project.ROOT / "docs" / "runtime.md").read_text("utf-8")
+    text = (project.ROOT / "docs" / "deploying.md").read_text("utf-8")
     wanted = set(re.findall(r"`(script-src [^`]*)`", text)[0].split("; "))
     assert wanted <= set(STRICT.replace(" 'wasm-unsafe-eval'", "").split("; "))
     assert "'wasm-unsafe-eval'" in text

@@ -17,4 +17,4 @@ def test_the_composable(tmp_path: Path) -> None:
         pages.check(pages.look(site.url))
         pages.browser().execute_script("window.leave()")
         assert pages.until(lambda: not pages.browser().execute_script("return document.querySelector('output')"))
-        assert pages.chromium.console() == []
+        assert pages.console() == []
