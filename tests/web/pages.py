@@ -1,4 +1,4 @@
-"""Opens pages in Chromium and reads the answer of the model that they show."""
+"""Opens pages and reads the answer of the model that they show."""
 
 import base64
 import functools
@@ -44,12 +44,12 @@ class Seen:
     said: tuple[str, ...]
 
 
-def browser() -> Any:
-    return browsers.session("chromium")
+def browser(name: str = "chromium") -> Any:
+    return browsers.session(name)
 
 
-def console() -> list[str]:
-    return browsers.console("chromium")
+def console(name: str = "chromium") -> list[str]:
+    return browsers.console(name)
 
 
 @functools.cache
@@ -77,22 +77,22 @@ def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
     return value
 
 
-def look(url: str, seconds: float = 30) -> Seen:
-    console()
-    browser().get(url)
-    return read(seconds)
+def look(url: str, seconds: float = 30, name: str = "chromium") -> Seen:
+    console(name)
+    browser(name).get(url)
+    return read(seconds, name)
 
 
-def read(seconds: float = 30) -> Seen:
+def read(seconds: float = 30, name: str = "chromium") -> Seen:
     """The open page, when it has an answer, or has none in time."""
 
     def there() -> bool:
-        found = browser().execute_script(READ)
+        found = browser(name).execute_script(READ)
         return len(found["scores"]) == 10 and "Loading" not in found["how"]
 
     until(there, seconds)
-    found = browser().execute_script(READ)
-    said = tuple(line for line in console() if not any(word in line for word in CHATTER))
+    found = browser(name).execute_script(READ)
+    said = tuple(line for line in console(name) if not any(word in line for word in CHATTER))
     return Seen(found["label"], found["how"], tuple(found["scores"]), found["isolated"], said)
 
 
