@@ -76,7 +76,7 @@ ROWS = (
     Row("esbuild", "esbuild", "plugin", "build", example("esbuild"), ("build",), quick=True),
     Row("esbuild", "esbuild", "bundle", "build", example("esbuild"), ("build",), limit=NOT_CARRIED),
     Row("Farm", "@farmfe/core", "plugin", "build", project("farm"), ("build",), "dist", inline="hashed", quick=True),
-    Row("Next (Turbopack)", "next", "bundle", "build", example("next"), ("build",), "out", inline="allowed", quick=True),
+    Row("Next (Turbopack)", "next", "bundle", "build", example("next"), ("build",), "out", inline="allowed"),
     Row("Next (Turbopack)", "next", "bundle", "dev", example("next"), ("dev", "--hostname=127.0.0.1", "--port={port}")),
     Row("Next (webpack)", "next", "bundle", "build", example("next"), ("build", "--webpack"), "out", inline="allowed"),
     Row("Parcel", "parcel", "bundle", "build", project("parcel"), ("build",), "dist", inline="hashed", quick=True),
