@@ -219,26 +219,23 @@ export class Remote {
  */
 function withWorker(constructor, make) {
   const scope = /** @type {any} */ (globalThis);
-  const before = Object.getOwnPropertyDescriptor(scope, 'Worker');
-  Object.defineProperty(scope, 'Worker', { value: constructor, configurable: true, writable: true });
+  const before = scope.Worker;
+  scope.Worker = constructor;
   try {
     return make();
   } finally {
-    if (before) Object.defineProperty(scope, 'Worker', before);
-    else delete scope.Worker;
+    scope.Worker = before;
   }
 }
 
 /** Node's Worker, without a flag that Node refuses for files: Workers inherit those of the process. */
-function nodeWorker() {
+const nodeWorker = () => {
   const { Worker } = nodeModule('worker_threads');
   const execArgv = nodeModule('process').execArgv.filter((/** @type {string} */ flag) => !flag.startsWith('--input-type'));
-  return class extends Worker {
-    constructor(/** @type {any} */ url, /** @type {object} */ options) {
-      super(url, { ...options, execArgv });
-    }
+  return function (/** @type {any} */ url, /** @type {object} */ options) {
+    return new Worker(url, { ...options, execArgv });
   };
-}
+};
 
 /**
  * The bundle's Worker. Bundlers know `new Worker(new URL(...))` only, so that the class and the URL have to be looked at from within: Node has
@@ -248,7 +245,7 @@ function nodeWorker() {
  */
 function startWorker(make) {
   if (typeof globalThis.Worker === 'undefined' && isNode) return withWorker(nodeWorker(), make);
-  const { href, origin } = withWorker(class { constructor(/** @type {any} */ url) { this.url = url; } }, () => new URL(make().url, documentURL()));
+  const { href, origin } = withWorker(function (/** @type {any} */ url) { return { url }; }, () => new URL(make().url, documentURL()));
   if (isNode || origin === 'null' || origin === globalThis.origin) return make();
   const start = URL.createObjectURL(new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }));
   return new Worker(start, { type: 'module' });

@@ -73,10 +73,10 @@ const refused = (file, error) => new WebkilnError('CompileFailed',
 async function importModule({ module, build }, load) {
   const imported = await load().catch(error => {
     throw new WebkilnError('MissingFile',
-      `${module} could not be imported (${messageOf(error)}); deploy the bundle's folder whole, with .js files as text/javascript`);
+      `${module} could not be imported (${messageOf(error)}); deploy the bundle's folder whole`);
   });
   if (imported.build === build) return imported;
-  throw new WebkilnError('Altered', `${module} is of another build than the manifest; deploy all files of one build together`);
+  throw new WebkilnError('Altered', `${module} is of another build; deploy all files of one build together`);
 }
 
 /**

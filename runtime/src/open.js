@@ -89,7 +89,7 @@ export async function open(bundle, options = {}) {
       host.dispose();
       host = new Local(bundle.modules);
       const found = await host.load(request, onProgress, signal);
-      console.warn(`webkiln: the model runs in the main thread, because no backend runs in a Worker here (${messageOf(error)})`);
+      console.warn(`webkiln: the model runs in the main thread, because no Worker runs a backend (${messageOf(error)})`);
       return found;
     });
     for (const { backend, message } of reply.failures) {

@@ -109,7 +109,7 @@ def test_sizes_fit_what_a_keras_model_needs(built):
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "shape"), [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 10, 5))]
+    ("make", "given", "shape"), [(lambda: up_and_down(32), {"H": 96}, (1, 1, 96, 32)), (half, {"W": 5}, (1, 1, 11, 5))]
 )
 def test_what_is_given_is_kept(make, given, shape, built):
     assert shapes_of(built(make(), sample_sizes=given)) == {"x": shape}
