@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, OpenValueError, SizeRelation, as_tensor, known
-from webkiln.frontends.onnx.operators.counted import counted, limit_of, steps_of
+from webkiln.frontends.onnx.operators.counted import count_of, counted, limit_of
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.reduce import reversed_
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
@@ -60,8 +60,8 @@ def loop(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     if results is not None:
         return results
     try:
-        steps = steps_of(call)
-        return repeated(call, limit) if steps is None else counted(call, steps)
+        count = count_of(call)
+        return repeated(call, limit) if count is None else counted(call, count)
     except OpenValueError:
         results = written_out(call, known_limit) if known_limit is not None else None
         if results is None:

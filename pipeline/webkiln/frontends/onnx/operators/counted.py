@@ -1,6 +1,6 @@
 """Loops that only count: as many steps as a size says, whatever the data are. Exporters write recurrences so."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.onnx.call import GraphValue, NodeCall, as_tensor, known
@@ -11,8 +11,8 @@ from webkiln.ir.dim import greatest, is_symbolic, reaches
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-STEP, BEFORE = dim.counter("i0"), dim.counter("i1")
-"""Sizes that no model can have a name for: the number of a step, and what a state is before it."""
+STEP = dim.counter("i0")
+"""The number of a step: a size that no model can have a name for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,30 +26,36 @@ class Counter:
         return known(self.start + self.increment * step, dtype)
 
 
-def steps_of(call: NodeCall) -> int | None:
-    """How many steps a Loop takes, where that is a size for certain; else None.
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many steps a loop takes, and the states that are sizes in each of them, by their positions."""
+
+    steps: int
+    counters: Mapping[int, Counter]
+
+
+def count_of(call: NodeCall) -> Count | None:
+    """How often a Loop does its body, where that is a size for certain; else None.
 
     A step is followed by another one as long as each comparison of the body's condition holds and the limit is not reached.
     """
-    body, counters = call.attr("body"), counters_of(call)
+    body, counters = call.attr("body"), _counters(call)
     turn = {body.inputs[0].tensor: known(STEP, "int64"), body.inputs[1].tensor: known(1, "bool")}
-    turn |= {name: counter.at(STEP, call.type(2 + position).dtype) for position, (name, counter) in counters.items()}
-    goes_on, begins = (
-        _gaps(call.foreseen(body, turn).get(body.outputs[0].tensor)),
-        _gaps(call.operands[1] if call.has(1) else known(1, "bool")),
-    )
+    turn |= {body.inputs[2 + place].tensor: counter.at(STEP, call.type(2 + place).dtype) for place, counter in counters.items()}
+    goes_on = _gaps(call.foreseen(body, turn).get(body.outputs[0].tensor))
+    begins = _gaps(call.operands[1] if call.has(1) else known(1, "bool"))
     if goes_on is None or begins is None:
         return None
     most = limit_of(call)
     if most is None and call.has(0) and call.operand(0).value is None:
         return None
     for steps in ([] if most is None else [most]) + [gap + STEP + 1 for gap in goes_on]:
-        free = "i0" not in dim.names([steps]) and reaches(steps, 0) and (most is None or reaches(most, steps))
+        free = not dim.names([STEP]) & dim.names([steps]) and reaches(steps, 0) and (most is None or reaches(most, steps))
         lasts = all(reaches(gap, 1) or reaches(gap, steps - 1 - STEP) for gap in goes_on)
         starts = all(reaches(gap, 1) or reaches(gap, steps) for gap in begins)
         ends = steps == most or (steps - 1 - STEP in goes_on and (reaches(steps, 1) or steps in begins))
         if free and lasts and starts and ends:
-            return steps
+            return Count(steps, counters)
     return None
 
 
@@ -71,44 +77,56 @@ def _gaps(condition: GraphValue | None) -> list[int] | None:
     return [item.b - item.a for item in condition.conditions]
 
 
-def counters_of(call: NodeCall) -> dict[int, tuple[str, Counter]]:
-    """The states that are sizes in every step, by their positions, with the names that they have in the body."""
-    return dict(_counters(call, call.attr("body")))
-
-
-def _counters(call: NodeCall, body: GraphSpec) -> Iterator[tuple[int, tuple[str, Counter]]]:
-    for position, (item, result) in enumerate(zip(body.inputs[2:], body.outputs[1:], strict=False)):
-        start = call.operand(2 + position)
-        if start.value is None or start.type.rank != 0 or not is_integer(start.type.dtype) or not reaches(start.value.item(), 0):
-            continue
-        following = call.foreseen(body, {item.tensor: known(BEFORE, start.type.dtype)}).get(result.tensor)
-        increment = None if following is None or following.value is None else following.value.item() - BEFORE
+def _counters(call: NodeCall) -> dict[int, Counter]:
+    """The states that begin as a size and grow by the same number in each step."""
+    body = call.attr("body")
+    starts = {place: start for place, operand in enumerate(call.operands[2:]) if (start := _start(operand)) is not None}
+    before = {place: dim.counter(f"i{1 + place}") for place in starts}
+    given = {body.inputs[2 + place].tensor: known(before[place], call.type(2 + place).dtype) for place in starts}
+    after = call.foreseen(body, given)
+    found = {}
+    for place, start in starts.items():
+        following = after.get(body.outputs[1 + place].tensor)
+        increment = None if following is None or following.value is None else following.value.item() - before[place]
         if isinstance(increment, int) and not is_symbolic(increment) and increment >= 0:
-            yield position, (item.tensor, Counter(start.value.item(), increment))
+            found[place] = Counter(start, increment)
+    return found
 
 
-def counted(call: NodeCall, steps: int) -> list[Tensor | GraphValue]:
-    """The loop as a recurrence along 0, 1, ... `steps`. States that no step changes stay outside."""
-    body, counters = call.attr("body"), counters_of(call)
+def _start(operand: GraphValue | None) -> int | None:
+    """Where a state may count from: a size."""
+    if operand is None or operand.value is None or operand.type.rank != 0 or not is_integer(operand.type.dtype):
+        return None
+    start: int = operand.value.item()
+    return start if reaches(start, 0) else None
+
+
+def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
+    """The loop as a recurrence along 0, 1, ... its steps. States that no step changes stay outside."""
+    body, counters = call.attr("body"), count.counters
     same = _unchanged(body)
-    carried = [position for position in range(len(call) - 2) if position not in counters and position not in same]
+    held: list[Tensor | GraphValue] = [call.operand(position) for position in range(2, len(call))]
+    carried = [place for place in range(len(held)) if place not in counters and place not in same]
+
+    def dtype(place: int) -> str:
+        return call.type(2 + place).dtype
 
     def step(builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
-        states: list[Tensor | GraphValue] = [call.operand(2 + position) for position in range(len(call) - 2)]
-        for position, (_, counter) in counters.items():
-            states[position] = _counted_to(builder, slices[0], counter, call.type(2 + position).dtype)
-        for position, tensor in zip(carried, current, strict=True):
-            states[position] = tensor
+        states = list(held)
+        for place, counter in counters.items():
+            states[place] = _counted_to(builder, slices[0], counter, dtype(place))
+        for place, tensor in zip(carried, current, strict=True):
+            states[place] = tensor
         _, *results = call.subgraph(builder, body, [slices[0], known(1, "bool"), *states])
-        following = [as_tensor(builder, results[position]) for position in carried]
+        following = [as_tensor(builder, results[place]) for place in carried]
         return following, [as_tensor(builder, item) for item in results[len(states) :]]
 
-    lasts, piles = call.builder.scan([call.tensor(2 + position) for position in carried], [iota(call, steps, "int64")], step, axis=0)
-    last: list[Tensor | GraphValue] = [call.operand(2 + position) for position in range(len(call) - 2)]
-    for position, (_, counter) in counters.items():
-        last[position] = counter.at(steps, call.type(2 + position).dtype)
-    for position, tensor in zip(carried, lasts, strict=True):
-        last[position] = tensor
+    lasts, piles = call.builder.scan([call.tensor(2 + place) for place in carried], [iota(call, count.steps, "int64")], step, axis=0)
+    last = list(held)
+    for place, counter in counters.items():
+        last[place] = counter.at(count.steps, dtype(place))
+    for place, tensor in zip(carried, lasts, strict=True):
+        last[place] = tensor
     return [*last, *piles]
 
 
