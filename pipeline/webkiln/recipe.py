@@ -137,9 +137,10 @@ class Recipe:
     @property
     def labels_file(self) -> UrlSource | None:
         """Where the labels are downloaded from, if they are, and the parameters are those that they belong to."""
+        if not isinstance(self.labels, LabelsFile):
+            return None
         given = self.source.parameters if isinstance(self.source, ExportSource | ModuleSource) else {}
-        fits = isinstance(self.labels, LabelsFile) and self.labels.when.items() <= given.items()
-        return self.labels.file if isinstance(self.labels, LabelsFile) and fits else None
+        return self.labels.file if self.labels.when.items() <= given.items() else None
 
     @property
     def is_onnx(self) -> bool:

@@ -218,13 +218,12 @@ export class Remote {
  * @returns {T}
  */
 function withWorker(constructor, make) {
-  const scope = /** @type {any} */ (globalThis);
-  const before = scope.Worker;
-  scope.Worker = constructor;
+  const before = globalThis.Worker;
+  globalThis.Worker = constructor;
   try {
     return make();
   } finally {
-    scope.Worker = before;
+    globalThis.Worker = before;
   }
 }
 
@@ -244,7 +243,7 @@ const nodeWorker = () => {
  * @returns {any}
  */
 function startWorker(make) {
-  if (typeof globalThis.Worker === 'undefined' && isNode) return withWorker(nodeWorker(), make);
+  if (isNode && !globalThis.Worker) return withWorker(nodeWorker(), make);
   const { href, origin } = withWorker(function (/** @type {any} */ url) { return { url }; }, () => new URL(make().url, documentURL()));
   if (isNode || origin === 'null' || origin === globalThis.origin) return make();
   const start = URL.createObjectURL(new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }));

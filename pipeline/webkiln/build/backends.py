@@ -1,6 +1,7 @@
 """Which backends a bundle has: those of the recipe, as far as they can be built here, and what a command asks for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from webkiln import canonical
@@ -40,6 +41,9 @@ def missing_compilers() -> list[str]:
     return missing
 
 
-def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> bool:
-    """Whether a bundle can have its wasm backend here: by compilers, or from the cache."""
-    return "wasm" not in choice.backends or not missing_compilers() or all(engine.available(graph.link(v, choice)) for v in VARIANTS)
+def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection:
+    """What a bundle can have here: the choice, or where it has other backends too, and neither compilers nor the cache give wasm, these alone."""
+    others = tuple(backend for backend in choice.backends if backend != "wasm")
+    if not others or others == choice.backends or not missing_compilers() or all(engine.available(graph.link(v, choice)) for v in VARIANTS):
+        return choice
+    return replace(choice, backends=others)

@@ -127,18 +127,22 @@ class Engine:
 
     def files(self, action: Action) -> frozenset[Path]:
         """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
-        manifest = self.state.manifest(action.task)
-        reads = (path_of(action, name) for name in (manifest.reads if manifest is not None else ()))
-        found = {path for path in reads if path is not None and path.is_file()}
-        for value in action.inputs.values():
-            match value:
-                case Local(path):
-                    found.add(path)
-                case Folder(files):
-                    found |= {path for _, path in files}
-                case Modules():
-                    found |= set(self._keys.modules(value).values())
-        return frozenset(found).union(*map(self.files, action.producers))
+        found: set[Path] = set()
+        behind = [action]
+        for each in behind:
+            behind += (producer for producer in each.producers if producer not in behind)
+            manifest = self.state.manifest(each.task)
+            reads = (path_of(each, name) for name in (manifest.reads if manifest is not None else ()))
+            found |= {path for path in reads if path is not None and path.is_file()}
+            for value in each.inputs.values():
+                match value:
+                    case Local(path):
+                        found.add(path)
+                    case Folder(files):
+                        found |= {path for _, path in files}
+                    case Modules():
+                        found |= set(self._keys.modules(value).values())
+        return frozenset(found)
 
     def check_folder(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
         """OutputError where files of these names could not be published into `folder`; asked before anything is built for it."""

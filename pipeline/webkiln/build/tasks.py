@@ -152,11 +152,10 @@ def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variabl
     recipe = graph.recipe
     folder = destination(recipe.name, Selection((), encoding, variables.layers))
     choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
-    others = tuple(backend for backend in choice.backends if backend != "wasm")
-    if not others or "wasm" in (variables.backends or ()) or buildable(engine, graph, choice):
-        return choice
-    progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
-    return replace(choice, backends=others)
+    possible = choice if "wasm" in (variables.backends or ()) else buildable(engine, graph, choice)
+    if possible != choice:
+        progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
+    return possible
 
 
 class Info(DoitInfo):  # type: ignore[misc]  # doit has no types

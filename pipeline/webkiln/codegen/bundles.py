@@ -118,8 +118,9 @@ def readme(manifest: Mapping[str, Any], name: str) -> str:
     def rows(tensors: list[dict[str, Any]]) -> str:
         return "\n".join(f"| `{tensor['name']}` | {tensor['dtype']} | `[{', '.join(map(str, tensor['shape']))}]` |" for tensor in tensors)
 
-    inputs = ", ".join(re.sub(r"\W", "_", tensor["name"]) for tensor in manifest["inputs"])
-    given = ", ".join(f"{text_of(tensor['name'])}: {re.sub(r'[^A-Za-z0-9_]', '_', tensor['name'])}" for tensor in manifest["inputs"])
+    words = {tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"]) for tensor in manifest["inputs"]}
+    inputs = ", ".join(words.values())
+    given = ", ".join(f"{text_of(input_)}: {word}" for input_, word in words.items())
     return f"""# {name}
 
 The neural network *{manifest["name"]}*, compiled by [webkiln](https://pypi.org/project/webkiln/) for browsers and Node, with its weights as {manifest["encoding"]}. Backends: {", ".join(manifest["backends"])}.

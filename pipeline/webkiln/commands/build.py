@@ -103,8 +103,8 @@ def run(options: argparse.Namespace) -> int:
     with Engine(state, progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         backends = recipe.backends
-        if options.backend is None and len(backends) > 1 and not buildable(engine, graph, Selection(backends, encodings[0])):
-            backends = tuple(backend for backend in backends if backend != "wasm")
+        if options.backend is None and (possible := buildable(engine, graph, Selection(backends, encodings[0])).backends) != backends:
+            backends = possible
             print("\n".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
         places = {output_of(options.output, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
@@ -164,22 +164,26 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     """The recipe that the options amount to."""
     if options.batch_size is not None and options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
-    if (file := recipe_file(options.source)) is not None:
-        known = with_parameters(read_recipe(file), parameters_of(options))
-        changed = replace(
-            known,
-            name=options.name or known.name,
-            backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
-            batch_size=known.batch_size if options.batch_size is None else options.batch_size,
-            reads=(*known.reads, *(path.absolute() for path in options.reads)),
-            plugins=(*known.plugins, *(path.absolute() for path in options.plugin)),
-            operators=(*known.operators, *(path.absolute() for path in options.operators)),
-            trust_source=known.trust_source or options.trust_source,
-            input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
-            dims={**known.dims, **_dims(options.dim)},
-            values={**known.values, **dict(map(_value, options.value))},
-        )
-        return checked(changed, str(options.source))
+    file = recipe_file(options.source)
+    known = with_parameters(read_recipe(file) if file is not None else _plain(options), parameters_of(options))
+    changed = replace(
+        known,
+        name=options.name or known.name,
+        backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
+        batch_size=known.batch_size if options.batch_size is None else options.batch_size,
+        reads=(*known.reads, *(path.absolute() for path in options.reads)),
+        plugins=(*known.plugins, *(path.absolute() for path in options.plugin)),
+        operators=(*known.operators, *(path.absolute() for path in options.operators)),
+        trust_source=known.trust_source or options.trust_source,
+        input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
+        dims={**known.dims, **_dims(options.dim)},
+        values={**known.values, **dict(map(_value, options.value))},
+    )
+    return checked(changed, str(options.source))
+
+
+def _plain(options: argparse.Namespace) -> Recipe:
+    """The recipe of a model without one: its source, and a name for it."""
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
         source: Source = find_module(str(options.source), (Path.cwd(),), str(options.source))
         stem = str(options.source).rpartition(":")[2]
@@ -191,20 +195,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     else:
         refuse_foreign(options.source, as_onnx=options.source.suffix == ".onnx")
         source, stem = PathSource(options.source.absolute()), options.source.stem
-    recipe = Recipe(
-        name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem),
-        source=source,
-        input_shapes=dict(map(_input_shape, options.input_shape)),
-        batch_size=1 if options.batch_size is None else options.batch_size,
-        backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else USUAL_BACKENDS,
-        reads=tuple(path.absolute() for path in options.reads),
-        plugins=tuple(path.absolute() for path in options.plugin),
-        operators=tuple(path.absolute() for path in options.operators),
-        trust_source=options.trust_source,
-        dims=_dims(options.dim),
-        values=dict(map(_value, options.value)),
-    )
-    return with_parameters(checked(recipe, str(options.source)), parameters_of(options))
+    return Recipe(name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem), source=source)
 
 
 def parameters_of(options: argparse.Namespace) -> dict[str, Any]:

@@ -161,10 +161,7 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
     """The manifest and the declarations of the model's bundle, which is made in the cache."""
     with Engine(cache_folder() / "state" / canonical.digest(str(root).encode()), progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
-        backends = recipe.backends
-        if len(backends) > 1 and not buildable(engine, graph, Selection(backends, "float32")):
-            backends = tuple(name for name in backends if name != "wasm")
-        action = graph.bundle(Selection(backends, "float32"))
+        action = graph.bundle(buildable(engine, graph, Selection(recipe.backends)))
         engine.expect(each.task for each in graph.actions() if engine.current(each) is None)
         outputs = engine.run(action).outputs
         manifest, types = (engine.cache.store.path(outputs[f"bundle/{name}"].sha256) for name in ("manifest.json", "index.d.ts"))

@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-ARRAYS = {
-    "float32": "Float32Array", "float64": "Float64Array", "bool": "Uint8Array",
-    "int8": "Int8Array", "int16": "Int16Array", "int32": "Int32Array", "int64": "BigInt64Array",
-    "uint8": "Uint8Array", "uint16": "Uint16Array", "uint32": "Uint32Array", "uint64": "BigUint64Array",
-}  # fmt: skip
+from webkiln.codegen.declarations import ARRAYS
+
 NUMBERS = {
     "float": "(at * 0.618) % 1", "bool": "at % 2", "int64": "BigInt(at % 8)", "uint64": "BigInt(at % 8)", "int": "at % 8", "uint": "at % 8",
 }  # fmt: skip
@@ -75,7 +72,7 @@ def _sample(tensor: Mapping[str, Any], sample: np.ndarray | None) -> str:
     dtype, shape = tensor["dtype"], tensor["shape"]
     sizes = [size if isinstance(size, int) else OPEN_SIZE for size in shape]
     length = int(np.prod(sizes, dtype=np.int64))
-    array = ARRAYS.get(dtype, "Array")
+    array = "Array" if dtype == "float16" else ARRAYS[dtype]
     name = tensor["name"] if IDENTIFIER.fullmatch(tensor["name"]) else json.dumps(tensor["name"])
     about = f"  /** {dtype} [{', '.join(map(str, shape))}] */\n"
     if sample is not None and sample.size == length and dtype in ("float32", "float64"):
