@@ -36,6 +36,61 @@ const ENGINES = {
       return value;
     };
   },
+
+  async tfjs({ input, last }) {
+    await script("/npm/@tensorflow/tfjs-core/dist/tf-core.min.js");
+    await script("/npm/@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js");
+    const { tf } = globalThis;
+    tf.wasm.setWasmPaths("/npm/@tensorflow/tfjs-backend-wasm/dist/");
+    tf.wasm.setThreadsCount(1);
+    tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
+    await tf.setBackend("wasm");
+    const { constants, calls, output } = await (await fetch("/data/calls.json")).json();
+    const values = await floats("/data/calls.bin");
+    const held = {};
+    for (const [name, { offset, shape }] of Object.entries(constants)) {
+      held[name] = tf.tensor(values.subarray(offset, offset + shape.reduce((a, b) => a * b, 1)), shape);
+    }
+    const data = await floats("/data/last.bin");
+    const call = ({ op, inputs, ...attrs }, tensors) => CALLS[op](tf, inputs.map((name) => tensors[name]), attrs);
+    return async () => {
+      const result = tf.tidy(() => {
+        const tensors = { ...held, [input]: tf.tensor(data, last) };
+        for (const each of calls) tensors[each.name] = call(each, tensors);
+        return tensors[output];
+      });
+      const value = await result.data();
+      result.dispose();
+      return value;
+    };
+  },
+};
+
+/** Loads a script that sets globals. */
+const script = (src) => new Promise((resolve, reject) => document.head.append(Object.assign(document.createElement("script"), { src, onload: resolve, onerror: reject })));
+
+const pads = ({ pad_low, pad_high }) => [[0, 0], [pad_low[0], pad_high[0]], [pad_low[1], pad_high[1]], [0, 0]];
+
+const conv = (kind) => (tf, [x, filter, bias], { strides, dilation, activation, ...sides }) =>
+  tf.fused[kind]({ x, filter, bias, strides, dilations: dilation, pad: pads(sides), activation: activation ?? "linear" });
+
+/** The operators of calls.json, as functions of TensorFlow.js. */
+const CALLS = {
+  Conv: conv("conv2d"),
+  DepthwiseConv: conv("depthwiseConv2d"),
+  Add: (tf, [a, b]) => tf.add(a, b),
+  Mul: (tf, [a, b]) => tf.mul(a, b),
+  MatMul: (tf, [a, b]) => tf.matMul(a, b),
+  Relu: (tf, [x]) => tf.relu(x),
+  Tanh: (tf, [x]) => tf.tanh(x),
+  LeakyRelu: (tf, [x], { alpha }) => tf.leakyRelu(x, alpha),
+  Clip: (tf, [x], { min, max }) => tf.clipByValue(x, min, max),
+  Softmax: (tf, [x], { axis }) => tf.softmax(x, axis),
+  Concat: (tf, tensors, { axis }) => tf.concat(tensors, axis),
+  ReduceMean: (tf, [x], { axes, keepdims }) => tf.mean(x, axes, keepdims),
+  MaxPool: (tf, [x], { window, strides, ...sides }) => tf.maxPool(x, window, strides, pads(sides)),
+  AvgPool: (tf, [x], { window, strides, ...sides }) => tf.avgPool(x, window, strides, pads(sides)),
+  Pad: (tf, [x], { low, high, value }) => tf.pad(x, low.map((size, axis) => [size, high[axis]]), value),
 };
 
 /** Runs every engine once a round, in turn; gives milliseconds by engine and round, and the first outputs. */

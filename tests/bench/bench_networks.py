@@ -1,4 +1,4 @@
-"""Whole networks beside onnxruntime-web and LiteRT.js: one thread each, SIMD, in one page of headless Chromium, in turn.
+"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js: one thread each, SIMD, in one page of headless Chromium, in turn.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 15] [--backend js] [--variant simd]
@@ -20,7 +20,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tests.bench import networks, onnx_export
+from tests.bench import networks, onnx_export, tfjs_export
 from webkiln import canonical
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
@@ -33,7 +33,7 @@ from webkiln.ops.evaluate import fixed_values
 from webkiln.recipe import PathSource, Recipe
 
 HERE = Path(__file__).parent
-RIVALS = ("onnxruntime", "litert")
+RIVALS = ("onnxruntime", "litert", "tfjs")
 TOLERANCE = 1e-3
 PAGE = """<!doctype html><title>bench</title>
 <script type="importmap">{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
@@ -58,7 +58,7 @@ def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Arr
     return graph, fixed_values(graph, values)
 
 
-def prepare(name: str, backend: str, folder: Path) -> tuple[Graph, Array]:
+def prepare(name: str, backend: str, rivals: Sequence[str], folder: Path) -> tuple[Graph, Array]:
     """Write the bundle, the rivals' models and the input into `folder`; give the graph and Keras's output."""
     model = networks.make(name, folder)
     recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=(backend,))
@@ -67,6 +67,8 @@ def prepare(name: str, backend: str, folder: Path) -> tuple[Graph, Array]:
         engine.publish(actions.bundle(Selection((backend,))), "bundle/", folder / "bundle")
         graph, values = optimised(engine, actions)
     (folder / "model.onnx").write_bytes(onnx_export.export(graph, values))
+    if "tfjs" in rivals:
+        tfjs_export.export(graph, values, folder)
     shape = (1, *model.inputs[0].shape[1:])
     fixed = keras.Input(batch_shape=shape)
     with redirect_stdout(sys.stderr):
@@ -127,7 +129,7 @@ def main() -> None:
     results = {}
     for name in options.networks or ("resnet50", "mobilenetv2"):
         with TemporaryDirectory() as folder:
-            graph, reference = prepare(name, options.backend, Path(folder))
+            graph, reference = prepare(name, options.backend, rivals, Path(folder))
             variant = {"variant": options.variant} if options.variant else {}
             result = measure(graph, Path(folder), {"backend": options.backend, **variant}, rivals, options.rounds)
         report(name, result, reference)
