@@ -8,7 +8,7 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
 from webkiln.foreign import refuse_foreign
-from webkiln.frontends.onnx.load import read_model
+from webkiln.frontends.onnx.probe import read_model
 from webkiln.frontends.onnx.spec import to_json
 
 DATA = ()

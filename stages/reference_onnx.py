@@ -6,7 +6,7 @@ from typing import Any
 
 from webkiln import canonical, npz
 from webkiln.build import stage
-from webkiln.frontends.onnx.load import read_model
+from webkiln.frontends.onnx.probe import read_model
 from webkiln.frontends.onnx.reference import compute_reference
 from webkiln.frontends.onnx.sizes import given_values, input_table
 from webkiln.inputs import SAMPLE_SIZE

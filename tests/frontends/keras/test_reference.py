@@ -79,13 +79,13 @@ class Count(L.Layer):
 
 def test_states_start_anew_for_each_set(stage, tmp_path):
     from webkiln.frontends.keras.framework import import_keras
-    from webkiln.frontends.keras.handlers import is_handled
+    from webkiln.frontends.keras.handlers import HANDLERS
     from webkiln.frontends.keras.memory import describe_model
     from webkiln.frontends.keras.reference import compute_reference, input_table
 
     x = keras.Input((3,), name="x")
     model = keras.Model(x, Count(name="y")(x))
-    spec, _ = describe_model(model, handled=is_handled)
+    spec, _ = describe_model(model, handled=HANDLERS.handles)
     arrays, _ = compute_reference(import_keras("a test"), model, spec, input_table(spec, 1, {}, {}))
     for name in SETS:
         given = arrays[f"{name}/in/x"]

@@ -18,7 +18,8 @@ from webkiln.frontends import probe
 from webkiln.frontends.keras import archive
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
-from webkiln.frontends.keras.reader import parse_model, read_model
+from webkiln.frontends.keras.probe import read_model
+from webkiln.frontends.keras.reader import parse_model
 
 PLUGIN = """
 import keras

@@ -14,9 +14,9 @@ from keras import ops
 from webkiln import canonical
 from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.handlers import is_handled
+from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.memory import describe_model
-from webkiln.frontends.keras.reader import read_model
+from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.spec import from_json, to_json
 from webkiln.ops.evaluate import run_graph
 
@@ -44,7 +44,7 @@ def test_formats_and_memory_agree(tmp_path):
     (zipped, blobs), (hdf5, other) = read_model(tmp_path / "m.keras"), read_model(tmp_path / "m.h5")
     assert text(zipped) == text(hdf5)
     assert blobs.keys() == other.keys()
-    live, _ = describe_model(model, handled=is_handled)
+    live, _ = describe_model(model, handled=HANDLERS.handles)
     assert KerasConverter().convert(live) == KerasConverter().convert(zipped)
 
 
@@ -75,7 +75,7 @@ def test_traced_facts_need_no_framework_to_convert(tmp_path):
             return x * np.array([1.0, np.inf], "float32") + self.seen
 
     x = keras.Input((2,), name="x")
-    spec, _ = describe_model(keras.Model(x, Twice(name="twice")(x)), handled=is_handled)
+    spec, _ = describe_model(keras.Model(x, Twice(name="twice")(x)), handled=HANDLERS.handles)
     (tmp_path / "spec.json").write_bytes(text(spec))
     script = (
         "import sys\n"

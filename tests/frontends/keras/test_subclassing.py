@@ -8,7 +8,7 @@ from keras import ops
 
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.handlers import is_handled
+from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.memory import describe_model
 from webkiln.frontends.keras.reference import compute_reference, input_table
 from webkiln.inputs import DISTRIBUTIONS, sample
@@ -22,7 +22,7 @@ def agree():
     """Convert a model in memory and compare its graph with Keras's own outputs on the reference's input sets, to 1e-5 or ten times Keras's noise."""
 
     def check(model, batch=3):
-        spec, blobs = describe_model(model, handled=is_handled, batch_size=batch)
+        spec, blobs = describe_model(model, handled=HANDLERS.handles, batch_size=batch)
         graph = KerasConverter(batch_size=batch).convert(spec, blobs)
         arrays, _ = compute_reference(keras, model, spec, input_table(spec, batch, {}, {}))
         for name in SETS:

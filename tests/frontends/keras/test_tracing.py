@@ -9,7 +9,7 @@ from keras import ops
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.handlers import is_handled
+from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.ops.evaluate import next_states, run_graph
 
 
@@ -180,12 +180,18 @@ def test_literals_and_integer_tensors_are_structure(compare):
     assert not compare(model_of(large)).slots
 
 
+def test_integers_stay_integers_in_a_call(compare):
+    x = keras.Input((6,), dtype="int32", name="x")
+    graph = compare(keras.Model(x, layer_of(lambda layer, x: ops.floor_divide(x, 2) + (1 << 24) + 1)(x)))
+    assert {graph.type(name).dtype for name in graph.outputs.values()} == {"int32"}
+
+
 def test_a_call_that_needs_the_batch_size(compare):
     model = model_of(layer_of(lambda layer, x: ops.reshape(x, (ops.shape(x)[0] * 2, 3))))
     compare(model, batch=3)
     from webkiln.frontends.keras.memory import describe_model
 
-    spec, _ = describe_model(model, handled=is_handled, batch_size=3)
+    spec, _ = describe_model(model, handled=HANDLERS.handles, batch_size=3)
     with pytest.raises(ShapeError, match="traced for 3, not 1"):
         KerasConverter(batch_size=1).convert(spec)
 

@@ -10,8 +10,9 @@ from tests.frontends.onnx.running import converted
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends import probe
 from webkiln.frontends.onnx.handlers import isolated, register_handler
-from webkiln.frontends.onnx.load import describe_model, read_model
+from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.table import DOMAINS
+from webkiln.frontends.onnx.probe import read_model
 from webkiln.frontends.onnx.signatures import MICROSOFT
 
 X, Y = floats("x", 2, 3), floats("y", None, None)

@@ -9,12 +9,10 @@ import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
-from webkiln.frontends.keras import handlers as registry
+from webkiln.frontends.keras.handlers import HANDLERS, Handlers
 from webkiln.frontends.keras.layer import Layer
-from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.masks import under_masks
 from webkiln.frontends.keras.operations.arguments import cast
-from webkiln.frontends.keras.operations.table import OPERATIONS
 from webkiln.frontends.keras.policies import (
     PROMOTED,
     RESTORING,
@@ -26,7 +24,7 @@ from webkiln.frontends.keras.policies import (
     takes_integers,
     work_dtype,
 )
-from webkiln.frontends.keras.reader import read_model
+from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
 from webkiln.frontends.keras.supported import find_unsupported
@@ -59,13 +57,17 @@ class Frame:
 
 class KerasConverter:
     """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
-    every open axis, a name in it a size that is set at run time; the name of the input may be empty where the model has one."""
+    every open axis, a name in it a size that is set at run time; the name of the input may be empty where the model has one. `tables` say
+    how Keras's own layers and operations are converted."""
 
-    def __init__(self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int | str]] | None = None) -> None:
+    def __init__(
+        self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int | str]] | None = None, tables: Handlers = HANDLERS
+    ) -> None:
         if batch_size < 1:
             raise ShapeError(f"batch_size is {batch_size}; give 1 or more")
         self.batch_size = batch_size
         self.input_shapes = dict(input_shapes or {})
+        self.tables = tables
         self.builder = GraphBuilder("model", RULES)
         self.digests: dict[str, Weight] = {}
         self._blobs: Blobs = {}
@@ -89,8 +91,8 @@ class KerasConverter:
         elif not isinstance(source, ModelSpec):
             from webkiln.frontends.keras.memory import describe_model
 
-            source, blobs = describe_model(source, batch_size=self.batch_size, handled=registry.is_handled)
-        unsupported = find_unsupported(source, registry.is_handled)
+            source, blobs = describe_model(source, batch_size=self.batch_size, handled=self.tables.handles)
+        unsupported = find_unsupported(source, self.tables.handles)
         if unsupported:
             raise UnsupportedError(source.name, unsupported)
         self.builder = GraphBuilder(name or source.name, RULES)
@@ -239,16 +241,16 @@ class KerasConverter:
         spec, before = layer.spec, self.builder.layer
         owner = self._frames[-1].owner
         self.builder.layer = owner.path if spec.kind == "operation" and owner is not None else layer.path
-        handler = registry.find_handler(spec)
+        handler, built_in = self.tables.find(spec), self.tables.built_in(spec)
         frame, work = self._frames[-1], self._work
         if spec.kind == "layer":
             self._work = work_dtype(spec)
-            frame.cast = self._cast_inputs(layer, integers=handler is not LAYERS.get(spec.class_name) or takes_integers(layer))
+            frame.cast = self._cast_inputs(layer, integers=built_in is None or takes_integers(layer))
         if spec.kind == "noise":
             self.set_variable(Ref(layer.name), self._noise(layer))
         elif spec.model is not None and (handler is None or not spec.traced):
             self._nested(layer, spec.model)
-        elif handler is not None and handler is not LAYERS.get(spec.class_name):
+        elif handler is not None and handler is not built_in:
             try:
                 handler(self, layer)
             except Exception as error:
@@ -340,7 +342,7 @@ class KerasConverter:
         options = {**kwargs, **layer.config}
         if isinstance(options.get("dtype"), str):
             options["dtype"] = storable(options["dtype"])
-        results = OPERATIONS[layer.class_name](self.builder, *args, **options)
+        results = self.tables.operations[layer.class_name](self.builder, *args, **options)
         for index, tensor in enumerate(results if isinstance(results, list) else [results]):
             self.set_variable(Ref(layer.name, layer.call, index), tensor)
 

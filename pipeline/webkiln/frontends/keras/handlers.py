@@ -1,4 +1,8 @@
-"""Who converts which layer: the user's handlers first, then the built-in tables."""
+"""Who converts which layer: the user's handlers first, then the tables of Keras's own layers and operations."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.table import LAYERS
@@ -7,12 +11,26 @@ from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import LayerSpec
 
 
-def find_handler(spec: LayerSpec) -> LayerHandler | None:
-    """The user's handler for a layer, else the built-in one, else None."""
-    built_in = LAYERS.get(spec.class_name) if spec.own and spec.kind == "layer" else None
-    return registered_handler(spec) or built_in
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """Handlers of Keras's own layers and of the operations of keras.ops, by class."""
+
+    layers: Mapping[str, LayerHandler]
+    operations: Mapping[str, Callable[..., Any]]
+
+    def built_in(self, spec: LayerSpec) -> LayerHandler | None:
+        """The handler of a layer of Keras's own that no handler of the user's precedes."""
+        own = spec.own and spec.kind == "layer" and registered_handler(spec) is None
+        return self.layers.get(spec.class_name) if own else None
+
+    def find(self, spec: LayerSpec) -> LayerHandler | None:
+        """The user's handler for a layer, else the built-in one, else None."""
+        return registered_handler(spec) or self.built_in(spec)
+
+    def handles(self, spec: LayerSpec) -> bool:
+        """Whether a layer or operation has a handler, the user's or a built-in one; inputs and noise need none."""
+        known = spec.kind in {"input", "noise"} or (spec.kind == "operation" and spec.class_name in self.operations)
+        return known or self.find(spec) is not None
 
 
-def is_handled(spec: LayerSpec) -> bool:
-    """Whether a layer or operation has a handler, the user's or a built-in one; inputs and noise need none."""
-    return spec.kind in {"input", "noise"} or (spec.kind == "operation" and spec.class_name in OPERATIONS) or find_handler(spec) is not None
+HANDLERS = Handlers(LAYERS, OPERATIONS)

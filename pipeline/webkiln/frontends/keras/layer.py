@@ -1,16 +1,16 @@
-"""What a converter handler sees of a layer."""
+"""What a converter handler sees: the layer, and what it may ask of the converter."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from webkiln.errors import ShapeError, SourceError, UnsupportedError, UserError
 from webkiln.frontends.arrays import Weight
-from webkiln.frontends.keras.spec import LayerCall, LayerSpec
+from webkiln.frontends.keras.spec import LayerCall, LayerSpec, Ref
 
 if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
-
-LayerHandler = Callable[["KerasConverter", "Layer"], None]
+    from webkiln.ir.axis import Order
+    from webkiln.ir.types import Array
+    from webkiln.ops.builder import GraphBuilder, StepFunction, Tensor
 
 
 class LayerAttributeError(UserError, AttributeError):
@@ -86,3 +86,38 @@ class Layer:
 
     def unsupported(self, what: str, hint: str) -> UnsupportedError:
         return UnsupportedError(self.path, [(f"{self.path} ({self.class_name})", what, hint)])
+
+
+class Converter(Protocol):
+    """What a handler may ask of the converter. `builder` writes operators into the graph, or into that of a step while `scan` runs."""
+
+    builder: "GraphBuilder"
+
+    def get_input_tensor(self, layer: Layer) -> list[Ref]: ...
+
+    def get_output_tensor(self, layer: Layer) -> list[Ref]: ...
+
+    def get_variable(self, tensor: Ref) -> "Tensor": ...
+
+    def set_variable(self, tensor: Ref, variable: "Tensor") -> None: ...
+
+    def has_variable(self, tensor: Ref) -> bool: ...
+
+    def convert_to_constant_variable(self, weight: "Weight | Array | float", order: "Order | None" = None) -> "Tensor": ...
+
+    def cast(self, tensor: "Tensor", dtype: str) -> "Tensor": ...
+
+    def apply(self, part: LayerSpec, scope: str, inputs: "Sequence[Tensor]") -> "list[Tensor]": ...
+
+    def scan(
+        self, states: "Sequence[Tensor]", sequences: "Sequence[Tensor]", step: "StepFunction", *, reverse: bool = False
+    ) -> "tuple[list[Tensor], list[Tensor]]": ...
+
+    def state(self, name: str, initial: "Tensor") -> "Tensor": ...
+
+    def set_state(self, name: str, value: "Tensor") -> None: ...
+
+    def order(self, rank: int) -> "Order | None": ...
+
+
+LayerHandler = Callable[[Converter, Layer], None]

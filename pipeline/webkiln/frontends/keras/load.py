@@ -11,8 +11,9 @@ from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.framework import first_sentence, import_keras
-from webkiln.frontends.keras.handlers import is_handled
-from webkiln.frontends.keras.reader import read_model, read_structure
+from webkiln.frontends.keras.handlers import HANDLERS
+from webkiln.frontends.keras.probe import read_model
+from webkiln.frontends.keras.reader import read_structure
 from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, find_unsupported, may_be_traced
 from webkiln.plugins import import_files
@@ -31,12 +32,12 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     structure = read_structure(path)
     if structure is not None:
         hopeless = find_unsupported(
-            structure, is_handled, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
+            structure, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
         )
         if hopeless:
             raise UnsupportedError(path.name, _with_nested(path, hopeless))
     model, blobs = read_model(path)
-    unsupported = find_unsupported(model, is_handled)
+    unsupported = find_unsupported(model, HANDLERS.handles)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
     return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
@@ -46,8 +47,8 @@ def read_memory(model: Any, name: str) -> tuple[ModelSpec, Blobs]:
     """The spec and weight blobs of a model in memory, which messages call `name`."""
     from webkiln.frontends.keras.memory import describe_model
 
-    spec, blobs = describe_model(model, handled=is_handled)
-    unsupported = find_unsupported(spec, is_handled)
+    spec, blobs = describe_model(model, handled=HANDLERS.handles)
+    unsupported = find_unsupported(spec, HANDLERS.handles)
     if unsupported:
         raise UnsupportedError(name, unsupported)
     return spec, blobs

@@ -1,11 +1,20 @@
-"""Reads a Keras file in a process of its own, because of the HDF5 library. Run: python -m webkiln.frontends.keras.probe FILE"""
+"""Reads a Keras file, first in a process of its own, because of the HDF5 library. Run: python -m webkiln.frontends.keras.probe FILE"""
 
 import sys
 from pathlib import Path
 
 from webkiln.errors import SourceError
+from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.keras.reader import parse_model
+from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.probe import limit_memory, run_probe
+
+
+def read_model(path: Path) -> tuple[ModelSpec, Blobs]:
+    """The spec of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
+    if path.is_file():
+        check_readable(path)
+    return parse_model(path)
 
 
 def check_readable(path: Path) -> None:

@@ -45,7 +45,7 @@ MAX_LAYERS = 20_000
 
 
 def parse_model(path: Path) -> tuple[ModelSpec, Blobs]:
-    """What `read_model` gives, from a file that the HDF5 library is known to survive."""
+    """The spec of a `.keras` or `.h5` file that the HDF5 library is known to survive, and its weights by digest; SourceError where it cannot be read."""
     with open_source(path) as source, reading(path):
         reader = _Reader(source)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
@@ -59,15 +59,6 @@ def read_structure(path: Path) -> ModelSpec | None:
     config, version = found
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
         return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
-
-
-def read_model(path: Path) -> tuple[ModelSpec, Blobs]:
-    """The spec of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
-    from webkiln.frontends.keras.probe import check_readable
-
-    if path.is_file():
-        check_readable(path)
-    return parse_model(path)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:

@@ -1,9 +1,9 @@
 """Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a model of its own."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
 import keras
@@ -19,9 +19,6 @@ from webkiln.frontends.keras.noise import replaced
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.inputs import DISTRIBUTIONS
 
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.memory import Walker
-
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 HINT = "Write the call with keras.ops and the layer's own weights, or write a handler with KerasConverter.register_handler"
 
@@ -32,6 +29,20 @@ BOOKKEEPING = frozenset({
 
 class Refused(Exception):
     """Something in a call that cannot be part of a graph."""
+
+
+class Walk(Protocol):
+    """What a trace asks of the walk over the model that the layer belongs to: names, weights, random numbers, and the layers that its call calls."""
+
+    batch_size: int
+
+    def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]) -> LayerSpec: ...
+
+    def name_of(self, layer: Any) -> str: ...
+
+    def weight_of(self, variable: Any) -> Weight | None: ...
+
+    def noise(self, layer: Any, draw: int, config: Mapping[str, Any]) -> LayerSpec: ...
 
 
 class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
@@ -68,7 +79,7 @@ class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
         return self.assign(self - value)
 
 
-def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Arguments]) -> tuple[ModelSpec, dict[str, Weight]]:
+def trace_layer(walker: Walk, layer: Any, path: str, arguments: list[Arguments]) -> tuple[ModelSpec, dict[str, Weight]]:
     """The operations inside `layer`, and the weights that they read by slot.
 
     A call that fails with an open batch size is traced again with the walker's. UnsupportedError names what cannot be traced.
@@ -93,7 +104,7 @@ def trace_layer(walker: "Walker", layer: Any, path: str, arguments: list[Argumen
     return traces[0]
 
 
-def _trace(walker: "Walker", layer: Any, path: str, arguments: Arguments, batch: int | None) -> tuple[ModelSpec, dict[str, Weight]]:
+def _trace(walker: Walk, layer: Any, path: str, arguments: Arguments, batch: int | None) -> tuple[ModelSpec, dict[str, Weight]]:
     tracer = Tracer(walker, layer, path, batch)
     return tracer.run(*arguments)
 
@@ -102,7 +113,7 @@ class Tracer:
     """One run of a call. `nodes` are the operations in the order in which they were called; `assigned` says which value a weight has
     from which node on."""
 
-    def __init__(self, walker: "Walker", layer: Any, path: str, batch: int | None) -> None:
+    def __init__(self, walker: Walk, layer: Any, path: str, batch: int | None) -> None:
         self.walker = walker
         self.layer = layer
         self.path = path

@@ -14,7 +14,6 @@ from webkiln.canonical import digest
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
-from webkiln.frontends.onnx.probe import check_file
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.spec import Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
@@ -29,14 +28,8 @@ COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 
 
-def read_model(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
-    """The spec and weight blobs of a file; external data lies in `folder`, by default the file's own."""
-    check_file(path, folder or path.parent)
-    return read_checked(path, folder)
-
-
 def read_checked(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
-    """The same of a file that was checked."""
+    """The spec and weight blobs of a file that was checked; external data lies in `folder`, by default the file's own."""
     return _described(parse_model(path), path.name, folder or path.parent)
 
 

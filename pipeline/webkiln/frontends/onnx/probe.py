@@ -1,13 +1,22 @@
-"""Checks an ONNX file in a process of its own. Run: python -m webkiln.frontends.onnx.probe FILE FOLDER"""
+"""Reads an ONNX file, which is first checked in a process of its own. Run: python -m webkiln.frontends.onnx.probe FILE FOLDER"""
 
 import sys
 from pathlib import Path
 
 from webkiln.errors import SourceError
+from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.onnx.check import parse_model
+from webkiln.frontends.onnx.load import check_whole, read_checked
+from webkiln.frontends.onnx.spec import OnnxSpec
 from webkiln.frontends.probe import limit_memory, run_probe
 
 REFUSED = 3
+
+
+def read_model(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a file; external data lies in `folder`, by default the file's own."""
+    check_file(path, folder or path.parent)
+    return read_checked(path, folder)
 
 
 def check_file(path: Path, folder: Path) -> None:
@@ -24,8 +33,6 @@ def check_file(path: Path, folder: Path) -> None:
 
 
 def main() -> int:
-    from webkiln.frontends.onnx.load import check_whole
-
     path, folder = map(Path, sys.argv[1:])
     limit_memory(path)
     try:

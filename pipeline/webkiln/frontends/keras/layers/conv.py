@@ -1,19 +1,16 @@
 """Convolutions."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.linear import adapted, bias_of
 from webkiln.ir.dim import greatest
 from webkiln.ops.builder import Tensor
 
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
-
-def conv(converter: "KerasConverter", layer: Layer) -> None:
+def conv(converter: Converter, layer: Layer) -> None:
     """Conv1D, Conv2D, Conv3D: kernel [*window, in / groups, out]."""
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-1])
@@ -21,13 +18,13 @@ def conv(converter: "KerasConverter", layer: Layer) -> None:
     _finish(converter, layer, _convolve(converter, layer, x, kernel, layer.config.get("groups", 1), _window(layer, x, kernel)))
 
 
-def depthwise_conv(converter: "KerasConverter", layer: Layer) -> None:
+def depthwise_conv(converter: Converter, layer: Layer) -> None:
     """DepthwiseConv1D, DepthwiseConv2D: kernel [*window, in, multiplier]; output channel c * multiplier + m."""
     x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel" if "depthwise_kernel" in layer.weights else "kernel")
     _finish(converter, layer, _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel)))
 
 
-def separable_conv(converter: "KerasConverter", layer: Layer) -> None:
+def separable_conv(converter: Converter, layer: Layer) -> None:
     """SeparableConv1D, SeparableConv2D: a depthwise convolution, then one of windows of 1 that mixes its channels."""
     x, kernel, channels = _depthwise(converter, layer, "depthwise_kernel")
     pointwise = layer.weight("pointwise_kernel")
@@ -37,7 +34,7 @@ def separable_conv(converter: "KerasConverter", layer: Layer) -> None:
     _finish(converter, layer, _convolve(converter, layer, y, converter.convert_to_constant_variable(pointwise), 1, once))
 
 
-def conv_transpose(converter: "KerasConverter", layer: Layer) -> None:
+def conv_transpose(converter: Converter, layer: Layer) -> None:
     """Conv1DTranspose, Conv2DTranspose, Conv3DTranspose: kernel [*window, out, in]; the gradient of the convolution of these options."""
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-2])
@@ -66,7 +63,7 @@ def conv_transpose(converter: "KerasConverter", layer: Layer) -> None:
     _finish(converter, layer, _convolve(converter, layer, x, kernel, 1, attrs))
 
 
-def _operands(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Tensor, Tensor]:
+def _operands(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, Tensor]:
     weight = layer.weight(name)
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     if x.type.rank != len(weight.shape):
@@ -76,7 +73,7 @@ def _operands(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Ten
     return x, adapted(converter, layer, name)
 
 
-def _depthwise(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Tensor, Tensor, int]:
+def _depthwise(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, Tensor, int]:
     """x, the kernel as that of a grouped convolution, and the groups."""
     weight = layer.weight(name)
     x, kernel = _operands(converter, layer, name)
@@ -86,7 +83,7 @@ def _depthwise(converter: "KerasConverter", layer: Layer, name: str) -> tuple[Te
 
 
 def _convolve(
-    converter: "KerasConverter", layer: Layer, x: Tensor, kernel: Tensor, groups: int, attrs: dict[str, Any], *, biased: bool = True
+    converter: Converter, layer: Layer, x: Tensor, kernel: Tensor, groups: int, attrs: dict[str, Any], *, biased: bool = True
 ) -> Tensor:  # fmt: skip
     """Convolve with a kernel [*window, in / groups, out]; add the layer's bias where it has one."""
     rank = x.type.rank
@@ -104,7 +101,7 @@ def _convolve(
     return converter.builder.op("Conv", [x, kernel, *bias], order | attrs)
 
 
-def _finish(converter: "KerasConverter", layer: Layer, y: Tensor) -> None:
+def _finish(converter: Converter, layer: Layer, y: Tensor) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(converter.builder, layer, y))
 
 

@@ -2,18 +2,14 @@
 
 from collections.abc import Sequence
 from string import ascii_letters
-from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.ir.axis import OrderC
 from webkiln.ops.builder import Tensor
 
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
-
-def dense(converter: "KerasConverter", layer: Layer) -> None:
+def dense(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("kernel")
     if len(weight.shape) != 2 or x.type.rank < 2 or x.shape[-1] != weight.shape[0]:
@@ -26,7 +22,7 @@ def dense(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
 
 
-def einsum_dense(converter: "KerasConverter", layer: Layer) -> None:
+def einsum_dense(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("kernel")
     b = converter.builder
@@ -45,7 +41,7 @@ def spelled_out(equation: str, ranks: Sequence[int]) -> str:
     return equation.replace("...", "".join(free[:missing]))
 
 
-def embedding(converter: "KerasConverter", layer: Layer) -> None:
+def embedding(converter: Converter, layer: Layer) -> None:
     """Rows of a matrix by their numbers."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     weight = layer.weight("embeddings")
@@ -56,7 +52,7 @@ def embedding(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def reversible_embedding(converter: "KerasConverter", layer: Layer) -> None:
+def reversible_embedding(converter: Converter, layer: Layer) -> None:
     """An embedding, or, where it is called with `reverse=True`, scores of every row."""
     if not layer.arguments.kwargs.get("reverse", False):
         embedding(converter, layer)
@@ -69,7 +65,7 @@ def reversible_embedding(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y if cap is None else b.op("Tanh", [y / cap]) * cap)
 
 
-def adapted(converter: "KerasConverter", layer: Layer, name: str) -> Tensor:
+def adapted(converter: Converter, layer: Layer, name: str) -> Tensor:
     """A weight with what training has put into its low-rank adapters, if it has any (LoRA, Hu et al. 2021): W + alpha / rank * A B."""
     weight = converter.convert_to_constant_variable(layer.weight(name))
     names = [f"lora_{name}_{factor}" for factor in "ab"]
@@ -83,7 +79,7 @@ def adapted(converter: "KerasConverter", layer: Layer, name: str) -> Tensor:
     return weight + product * ((layer.config.get("lora_alpha") or rank) / rank)
 
 
-def bias_of(converter: "KerasConverter", layer: Layer, features: int) -> Tensor:
+def bias_of(converter: Converter, layer: Layer, features: int) -> Tensor:
     weight = layer.weight("bias")
     if weight.shape != (features,):
         raise layer.error(f"the bias is {list(weight.shape)}, the kernel gives {features} features")

@@ -2,22 +2,18 @@
 
 from functools import reduce
 from string import ascii_lowercase, ascii_uppercase
-from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.layer import Layer, LayerHandler
+from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.norm import to_length_1
 from webkiln.frontends.keras.operations.arguments import operands
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
-
 
 def merge(op: str, *, mean: bool = False) -> LayerHandler:
     """Combine all inputs from the left with a binary operator; inputs of lower rank get axes of size 1 after the batch axis."""
 
-    def handler(converter: "KerasConverter", layer: Layer) -> None:
+    def handler(converter: Converter, layer: Layer) -> None:
         inputs = promoted(converter, layer)
         rank = max(tensor.type.rank for tensor in inputs)
         b = converter.builder
@@ -36,19 +32,19 @@ def merge(op: str, *, mean: bool = False) -> LayerHandler:
     return handler
 
 
-def promoted(converter: "KerasConverter", layer: Layer) -> list[Tensor]:
+def promoted(converter: Converter, layer: Layer) -> list[Tensor]:
     """The inputs in the one dtype that Keras promotes them to."""
     return operands(converter.builder, *map(converter.get_variable, converter.get_input_tensor(layer)))
 
 
-def concatenate(converter: "KerasConverter", layer: Layer) -> None:
+def concatenate(converter: Converter, layer: Layer) -> None:
     inputs = promoted(converter, layer)
     axis = layer.config.get("axis", -1) % inputs[0].type.rank
     y = converter.builder.op("Concat", inputs, {"axis": axis}, inputs[0].order)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def dot(converter: "KerasConverter", layer: Layer) -> None:
+def dot(converter: Converter, layer: Layer) -> None:
     """Sum the products of two inputs over an axis of each, sample by sample."""
     x, y = promoted(converter, layer)
     given, b = layer.config["axes"], converter.builder

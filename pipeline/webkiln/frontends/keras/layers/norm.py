@@ -1,21 +1,17 @@
 """Normalisation and activation layers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webkiln.frontends.keras.layer import Layer, LayerHandler
+from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.activations import Activation, activate, options, softmax
 from webkiln.ir.axis import OrderC
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
-
-def batch_normalization(converter: "KerasConverter", layer: Layer) -> None:
+def batch_normalization(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config = layer.config
     axis = config.get("axis", -1)
@@ -38,7 +34,7 @@ def batch_normalization(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def layer_normalization(converter: "KerasConverter", layer: Layer) -> None:
+def layer_normalization(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     axes = normal_axes(layer.config.get("axis", -1), x.type.rank)
     epsilon = float(layer.config.get("epsilon", 1e-3))
@@ -51,7 +47,7 @@ def layer_normalization(converter: "KerasConverter", layer: Layer) -> None:
     )
 
 
-def group_normalization(converter: "KerasConverter", layer: Layer) -> None:
+def group_normalization(converter: Converter, layer: Layer) -> None:
     """Each group of channels by the mean and variance over it and all axes but the batch; `groups=-1` is a group for each channel."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, axis = converter.builder, layer.config.get("axis", -1) % x.type.rank
@@ -68,7 +64,7 @@ def group_normalization(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], _affine(converter, layer, y, names, (channels,), shape))
 
 
-def rms_normalization(converter: "KerasConverter", layer: Layer) -> None:
+def rms_normalization(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     axes = normal_axes(layer.config.get("axis", -1), x.type.rank)
     y = by_root_mean_square(converter.builder, x, axes, float(layer.config.get("epsilon", 1e-6)))
@@ -76,7 +72,7 @@ def rms_normalization(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], _affine(converter, layer, y, ["scale"], shape, shape))
 
 
-def unit_normalization(converter: "KerasConverter", layer: Layer) -> None:
+def unit_normalization(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     converter.set_variable(
         converter.get_output_tensor(layer)[0],
@@ -84,7 +80,7 @@ def unit_normalization(converter: "KerasConverter", layer: Layer) -> None:
     )
 
 
-def normalization(converter: "KerasConverter", layer: Layer) -> None:
+def normalization(converter: Converter, layer: Layer) -> None:
     """x minus a mean, divided by the root of a variance (which counts as at least 1e-7), both known before training; or its inverse."""
     x = _floating(converter, layer)
     config, b = layer.config, converter.builder
@@ -105,20 +101,20 @@ def normalization(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def rescaling(converter: "KerasConverter", layer: Layer) -> None:
+def rescaling(converter: Converter, layer: Layer) -> None:
     x = _floating(converter, layer)
     scale, offset = (converter.builder.constant(np.asarray(layer.config[name], x.dtype)) for name in ("scale", "offset"))
     y = converter.builder.op("Add", [converter.builder.op("Mul", [x, scale]), offset])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def _floating(converter: "KerasConverter", layer: Layer) -> Tensor:
+def _floating(converter: Converter, layer: Layer) -> Tensor:
     """The input, integers as float32."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     return x if is_float(x.dtype) else converter.builder.op("Cast", [x], {"dtype": "float32"}, x.order)
 
 
-def spectral_normalization(converter: "KerasConverter", layer: Layer) -> None:
+def spectral_normalization(converter: Converter, layer: Layer) -> None:
     """The layer that it wraps, whose kernel training has normalised."""
     (part,) = layer.spec.parts.values()
     (y,) = converter.apply(part, layer.path, [converter.get_variable(converter.get_input_tensor(layer)[0])])
@@ -149,7 +145,7 @@ def normal_axes(axis: int | Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def _affine(
-    converter: "KerasConverter", layer: Layer, y: Tensor, names: Sequence[str], expected: tuple[int, ...], shape: tuple[int, ...]
+    converter: Converter, layer: Layer, y: Tensor, names: Sequence[str], expected: tuple[int, ...], shape: tuple[int, ...]
 ) -> Tensor:  # fmt: skip
     """y times the first of the named weights, plus a second one named beta, each seen with `shape`."""
     for name in names:
@@ -161,7 +157,7 @@ def _affine(
     return y
 
 
-def activation(converter: "KerasConverter", layer: Layer) -> None:
+def activation(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(converter.builder, layer, x))
 
@@ -169,14 +165,14 @@ def activation(converter: "KerasConverter", layer: Layer) -> None:
 def activation_layer(function: Activation) -> LayerHandler:
     """ReLU, LeakyReLU, ELU: the config holds the function's arguments."""
 
-    def handler(converter: "KerasConverter", layer: Layer) -> None:
+    def handler(converter: Converter, layer: Layer) -> None:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
         converter.set_variable(converter.get_output_tensor(layer)[0], function(converter.builder, x, **options(layer.config)))
 
     return handler
 
 
-def softmax_layer(converter: "KerasConverter", layer: Layer) -> None:
+def softmax_layer(converter: Converter, layer: Layer) -> None:
     """Softmax; where a mask is False (or at most 0.5) scores count as -1e9 and results are 0."""
     x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
     b = converter.builder
@@ -189,7 +185,7 @@ def softmax_layer(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def prelu(converter: "KerasConverter", layer: Layer) -> None:
+def prelu(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     slope = layer.weight("alpha")
     if len(slope.shape) != x.type.rank - 1 or any(size not in (1, given) for size, given in zip(slope.shape, x.shape[1:], strict=True)):
@@ -199,7 +195,7 @@ def prelu(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def identity(converter: "KerasConverter", layer: Layer) -> None:
+def identity(converter: Converter, layer: Layer) -> None:
     """Layers that only act while training."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     converter.set_variable(converter.get_output_tensor(layer)[0], x)

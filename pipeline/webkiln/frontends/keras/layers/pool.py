@@ -1,20 +1,15 @@
 """Pooling layers."""
 
-from typing import TYPE_CHECKING
-
-from webkiln.frontends.keras.layer import Layer, LayerHandler
+from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.conv import dims, padding, sizes
 from webkiln.frontends.keras.operations.arguments import cast, countable
 from webkiln.ir.axis import OrderNC
-
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
 
 def pool(op: str) -> LayerHandler:
     """MaxPooling and AveragePooling of any rank; the average counts real elements only."""
 
-    def handler(converter: "KerasConverter", layer: Layer) -> None:
+    def handler(converter: Converter, layer: Layer) -> None:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
         _, _, *spatial = dims(layer, x.type.rank)
         window = sizes(layer.config["pool_size"], len(spatial))
@@ -37,7 +32,7 @@ def pool(op: str) -> LayerHandler:
 def global_pool(op: str) -> LayerHandler:
     """GlobalMaxPooling and GlobalAveragePooling of any rank; the average over steps counts those that its mask [N, T] shows."""
 
-    def handler(converter: "KerasConverter", layer: Layer) -> None:
+    def handler(converter: Converter, layer: Layer) -> None:
         x, *masks = map(converter.get_variable, converter.get_input_tensor(layer))
         b = converter.builder
         _, _, *spatial = dims(layer, x.type.rank)
@@ -58,7 +53,7 @@ def global_pool(op: str) -> LayerHandler:
 def adaptive_pool(op: str) -> LayerHandler:
     """AdaptiveMaxPooling and AdaptiveAveragePooling of any rank."""
 
-    def handler(converter: "KerasConverter", layer: Layer) -> None:
+    def handler(converter: Converter, layer: Layer) -> None:
         x = converter.get_variable(converter.get_input_tensor(layer)[0])
         _, _, *spatial = dims(layer, x.type.rank)
         attrs = {"axes": tuple(spatial), "sizes": sizes(layer.config["output_size"], len(spatial))}

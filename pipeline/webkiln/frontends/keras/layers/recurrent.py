@@ -2,16 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.spec import LayerSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
-
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Run:
 class CellBuilder:
     """The operators of a built-in cell, whose weights are kernel [in, gates * units], recurrent_kernel [units, gates * units] and bias."""
 
-    def __init__(self, converter: "KerasConverter", layer: Layer, gates: int) -> None:
+    def __init__(self, converter: Converter, layer: Layer, gates: int) -> None:
         self.converter, self.layer = converter, layer
         self.units = layer.weight("recurrent_kernel").shape[0]
         kernel, recurrent = layer.weight("kernel"), layer.weight("recurrent_kernel")
@@ -76,7 +72,7 @@ class CellBuilder:
         return activate(self.converter.builder, self.layer, x, "recurrent_activation")
 
 
-def simple_rnn_cell(converter: "KerasConverter", layer: Layer) -> Cell:
+def simple_rnn_cell(converter: Converter, layer: Layer) -> Cell:
     cell = CellBuilder(converter, layer, 1)
     recurrent = cell.weight("recurrent_kernel")
 
@@ -87,7 +83,7 @@ def simple_rnn_cell(converter: "KerasConverter", layer: Layer) -> Cell:
     return Cell((cell.units,), cell.units, 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()), step)
 
 
-def lstm_cell(converter: "KerasConverter", layer: Layer) -> Cell:
+def lstm_cell(converter: Converter, layer: Layer) -> Cell:
     """Gates in the order input, forget, candidate, output (Hochreiter & Schmidhuber 1997, Gers et al. 2000)."""
     cell = CellBuilder(converter, layer, 4)
     recurrent = cell.weight("recurrent_kernel")
@@ -101,7 +97,7 @@ def lstm_cell(converter: "KerasConverter", layer: Layer) -> Cell:
     return Cell((cell.units, cell.units), cell.units, 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()), step)
 
 
-def gru_cell(converter: "KerasConverter", layer: Layer) -> Cell:
+def gru_cell(converter: Converter, layer: Layer) -> Cell:
     """Gates in the order update, reset, candidate (Cho et al. 2014); with `reset_after` the reset gate acts behind the product."""
     cell = CellBuilder(converter, layer, 3)
     recurrent = cell.weight("recurrent_kernel")
@@ -124,7 +120,7 @@ def gru_cell(converter: "KerasConverter", layer: Layer) -> Cell:
     return Cell((cell.units,), cell.units, 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias(0)), step)
 
 
-def stacked_cells(converter: "KerasConverter", layer: Layer) -> Cell:
+def stacked_cells(converter: Converter, layer: Layer) -> Cell:
     """Cells on top of each other: the output of one is the input of the next."""
     cells = [cell_of(converter, part, layer.path) for part in layer.spec.parts.values()]
 
@@ -142,7 +138,7 @@ def stacked_cells(converter: "KerasConverter", layer: Layer) -> Cell:
     return Cell(sizes, top.width, shown, cells[0].project, step)
 
 
-CELLS: Mapping[str, Callable[["KerasConverter", Layer], Cell]] = {
+CELLS: Mapping[str, Callable[[Converter, Layer], Cell]] = {
     "SimpleRNNCell": simple_rnn_cell,
     "LSTMCell": lstm_cell,
     "GRUCell": gru_cell,
@@ -150,7 +146,7 @@ CELLS: Mapping[str, Callable[["KerasConverter", Layer], Cell]] = {
 }
 
 
-def cell_of(converter: "KerasConverter", spec: LayerSpec, scope: str) -> Cell:
+def cell_of(converter: Converter, spec: LayerSpec, scope: str) -> Cell:
     """The cell of a recurrent layer: a built-in one, or the user's, which was traced or has a handler."""
     layer = Layer(f"{scope}/{spec.name}", spec, 0)
     if spec.own and spec.class_name in CELLS:
@@ -166,7 +162,7 @@ def cell_of(converter: "KerasConverter", spec: LayerSpec, scope: str) -> Cell:
     return Cell(sizes, spec.config["output_size"], None, lambda x: x, step)
 
 
-def cell(converter: "KerasConverter", layer: Layer) -> None:
+def cell(converter: Converter, layer: Layer) -> None:
     """A cell called by itself, on x [N, in] and its states: one step."""
     x, *states = map(converter.get_variable, converter.get_input_tensor(layer))
     made = CELLS[layer.class_name](converter, layer)
@@ -174,13 +170,13 @@ def cell(converter: "KerasConverter", layer: Layer) -> None:
     _set_outputs(converter, layer, [output, *following])
 
 
-def recurrent(converter: "KerasConverter", layer: Layer) -> None:
+def recurrent(converter: Converter, layer: Layer) -> None:
     """SimpleRNN, LSTM, GRU and RNN: x [N, T, in]."""
     run = run_cell(converter, layer, *_arguments(converter, layer))
     _set_outputs(converter, layer, [run.output, *(run.states if layer.config.get("return_state") else [])])
 
 
-def bidirectional(converter: "KerasConverter", layer: Layer) -> None:
+def bidirectional(converter: Converter, layer: Layer) -> None:
     """A recurrent layer and one that goes the other way, their outputs merged step by step."""
     x, initial, mask = _arguments(converter, layer)
     forward, backward = (Layer(f"{layer.path}/{part.name}", part, 0) for part in layer.spec.parts.values())
@@ -192,7 +188,7 @@ def bidirectional(converter: "KerasConverter", layer: Layer) -> None:
     _set_outputs(converter, layer, [*_merged(converter, layer, [ahead.output, turned]), *states])
 
 
-def _merged(converter: "KerasConverter", layer: Layer, pair: list[Tensor]) -> list[Tensor]:
+def _merged(converter: Converter, layer: Layer, pair: list[Tensor]) -> list[Tensor]:
     first, second = pair
     match layer.config.get("merge_mode", "concat"):
         case None:
@@ -209,7 +205,7 @@ def _merged(converter: "KerasConverter", layer: Layer, pair: list[Tensor]) -> li
             raise layer.unsupported(f"merge_mode {other!r}", "There are concat, sum, ave, mul and None")
 
 
-def time_distributed(converter: "KerasConverter", layer: Layer) -> None:
+def time_distributed(converter: Converter, layer: Layer) -> None:
     """The wrapped layer on every step: to it steps and batch are one axis."""
     x = _arguments(converter, layer)[0]
     (part,) = layer.spec.parts.values()
@@ -218,7 +214,7 @@ def time_distributed(converter: "KerasConverter", layer: Layer) -> None:
     _set_outputs(converter, layer, [converter.builder.op("Reshape", [y], {"shape": (batch, steps, *y.shape[1:])})])
 
 
-def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequence[Tensor], mask: Tensor | None) -> Run:
+def run_cell(converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Tensor], mask: Tensor | None) -> Run:
     """Run the cell of a recurrent layer over x.
 
     At a masked step the states stay as they are; the output is zero, or what the step before gave.
@@ -270,7 +266,7 @@ def run_cell(converter: "KerasConverter", layer: Layer, x: Tensor, initial: Sequ
     return Run(b.op("Reshape", [row], {"shape": (batch, made.width)}), final)
 
 
-def _flip(converter: "KerasConverter", x: Tensor) -> Tensor:
+def _flip(converter: Converter, x: Tensor) -> Tensor:
     """x [N, T, ...] with its steps in reverse."""
     rank = x.type.rank
     starts = tuple(x.shape[1] - 1 if axis == 1 else 0 for axis in range(rank))
@@ -278,7 +274,7 @@ def _flip(converter: "KerasConverter", x: Tensor) -> Tensor:
     return converter.builder.op("Slice", [x], attrs)
 
 
-def _arguments(converter: "KerasConverter", layer: Layer) -> tuple[Tensor, list[Tensor], Tensor | None]:
+def _arguments(converter: Converter, layer: Layer) -> tuple[Tensor, list[Tensor], Tensor | None]:
     """The sequence [N, T, ...], the initial states if any are given, and the mask [N, T]."""
     names = ("sequences", "initial_state", "mask")
     given = {**dict(zip(names, layer.arguments.args, strict=False)), **layer.arguments.kwargs}
@@ -295,6 +291,6 @@ def _arguments(converter: "KerasConverter", layer: Layer) -> tuple[Tensor, list[
     return x, list(map(converter.get_variable, states)), None if mask is None else converter.get_variable(mask)
 
 
-def _set_outputs(converter: "KerasConverter", layer: Layer, tensors: Sequence[Tensor]) -> None:
+def _set_outputs(converter: Converter, layer: Layer, tensors: Sequence[Tensor]) -> None:
     for ref, tensor in zip(converter.get_output_tensor(layer), tensors, strict=False):
         converter.set_variable(ref, tensor)

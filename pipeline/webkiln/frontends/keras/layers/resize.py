@@ -1,17 +1,14 @@
 """Layers that change the size of images."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import dims, sizes
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
 METHODS: Mapping[str, str] = {
     "nearest": "nearest",
@@ -27,7 +24,7 @@ BICUBIC_STEPS = 1024
 """TensorFlow looks the weights of its bicubic up in a table of that many positions between two elements."""
 
 
-def up_sampling(converter: "KerasConverter", layer: Layer) -> None:
+def up_sampling(converter: Converter, layer: Layer) -> None:
     """UpSampling1D, 2D, 3D."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     spatial = dims(layer, x.type.rank)[2:]
@@ -41,7 +38,7 @@ def up_sampling(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def resizing(converter: "KerasConverter", layer: Layer) -> None:
+def resizing(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
     spatial = dims(layer, x.type.rank)[2:]
@@ -57,7 +54,7 @@ def resizing(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], _rounded(converter, x, config["interpolation"], resize))
 
 
-def _rounded(converter: "KerasConverter", x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:
+def _rounded(converter: Converter, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:
     """What `resize` makes of x; other interpolations than `nearest` compute in float32, and integers are rounded at the end."""
     if interpolation == "nearest" or x.dtype == "float32":
         return resize(x)

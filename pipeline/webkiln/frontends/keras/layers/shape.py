@@ -1,18 +1,14 @@
 """Layers that move data."""
 
 from math import prod
-from typing import TYPE_CHECKING
 
-from webkiln.frontends.keras.layer import Layer
+from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.conv import dims
 from webkiln.ir.axis import OrderNC
 from webkiln.ir.dim import never_zero, reaches
 
-if TYPE_CHECKING:
-    from webkiln.frontends.keras.converter import KerasConverter
 
-
-def flatten(converter: "KerasConverter", layer: Layer) -> None:
+def flatten(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b = converter.builder
     if layer.config.get("data_format") == "channels_first" and x.type.rank > 2:
@@ -21,7 +17,7 @@ def flatten(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def reshape(converter: "KerasConverter", layer: Layer) -> None:
+def reshape(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     target = list(layer.config["target_shape"])
     size, known = prod(x.shape[1:]), prod(n for n in target if n != -1)
@@ -33,13 +29,13 @@ def reshape(converter: "KerasConverter", layer: Layer) -> None:
     )
 
 
-def permute(converter: "KerasConverter", layer: Layer) -> None:
+def permute(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     y = converter.builder.op("Transpose", [x], {"perm": (0, *layer.config["dims"])}, converter.order(x.type.rank))
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def zero_padding(converter: "KerasConverter", layer: Layer) -> None:
+def zero_padding(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     _, _, *spatial = dims(layer, x.type.rank)
     amounts = layer.config["padding"]
@@ -51,7 +47,7 @@ def zero_padding(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def cropping(converter: "KerasConverter", layer: Layer) -> None:
+def cropping(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     _, _, *spatial = dims(layer, x.type.rank)
     amounts = layer.config["cropping"]
@@ -64,7 +60,7 @@ def cropping(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], converter.builder.op("Slice", [x], attrs))
 
 
-def repeat_vector(converter: "KerasConverter", layer: Layer) -> None:
+def repeat_vector(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     rows, b = x.shape[0], converter.builder
     y = b.op("Reshape", [x], {"shape": (rows, 1, *x.shape[1:])})
@@ -72,7 +68,7 @@ def repeat_vector(converter: "KerasConverter", layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
-def masking(converter: "KerasConverter", layer: Layer) -> None:
+def masking(converter: Converter, layer: Layer) -> None:
     """0 in place of every step whose features all have the mask's value."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b = converter.builder
