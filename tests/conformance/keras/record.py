@@ -1,0 +1,202 @@
+"""A plugin of pytest that notes every outermost call of a layer or of keras.ops on dense numbers, while Keras's own tests run.
+
+    python -m pytest -p tests.conformance.keras.record --record FILE keras/src/ops/nn_test.py
+
+A call that fails is not noted: Keras itself does not take it. Calls that differ in the values of tensors alone are noted once.
+"""
+
+import functools
+import importlib
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest.mock import MagicMock
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src import backend, tree
+from keras.src.ops.operation import Operation
+
+MODULES = ("core", "einops", "image", "linalg", "math", "nn", "numpy")
+"""Modules of keras.ops whose functions are watched."""
+HELPERS = frozenset({"convert_to_numpy", "convert_to_tensor", "device", "dtype", "is_tensor", "shape", "unstack_shape"})
+"""Functions that compute nothing."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """`kind` is "layer", "function" or "operation" (a class of keras.ops); `made` what makes the layer or operation again: its serialised form, or
+    class and arguments. In `args` and `kwargs` tensors are numpy arrays. `test` is the first test that made the call."""
+
+    kind: str
+    name: str
+    made: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    test: str
+
+
+@dataclass
+class Recorder:
+    calls: dict[bytes, Call] = field(default_factory=dict)
+    left: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Why calls are no models of dense numbers: name -> reason -> how many."""
+    test: str = ""
+    depth: int = 0
+
+    @contextmanager
+    def inside(self) -> Iterator[bool]:
+        """Whether a call that begins here is an outermost one, whose inner calls are not watched."""
+        outermost, self.depth = self.depth == 0 and bool(self.test) and tf.executing_eagerly(), self.depth + 1
+        try:
+            yield outermost
+        finally:
+            self.depth -= 1
+
+    def note(self, kind: str, name: str, made: Callable[[], Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            given = plain((list(args), kwargs))
+            call = Call(kind, name, plain(made()), tuple(given[0]), given[1], self.test)
+            signature = pickle.dumps((kind, name, call.made, tree.map_structure(outline, given)))
+            if not any(isinstance(leaf, np.ndarray) for leaf in tree.flatten(given)):
+                raise Left("no tensor among its arguments")
+        except Left as error:
+            reasons = self.left.setdefault(name, {})
+            reasons[str(error)] = reasons.get(str(error), 0) + 1
+            return
+        except Exception as error:  # noqa: BLE001  # a test may hand anything to a layer
+            reasons = self.left.setdefault(name, {})
+            reason = f"an argument or setting that cannot be kept ({type(error).__name__})"
+            reasons[reason] = reasons.get(reason, 0) + 1
+            return
+        self.calls.setdefault(signature, call)
+
+
+class Left(Exception):
+    """Why a call is no model of dense numbers."""
+
+
+def plain(value: Any) -> Any:
+    """A tensor as a numpy array, and what holds tensors as plain lists, tuples and dicts of these; other values as they are."""
+    if isinstance(value, tuple):
+        return tuple(map(plain, value))
+    if isinstance(value, list):
+        return [*map(plain, value)]
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, keras.KerasTensor):
+        raise Left("symbolic")
+    if isinstance(value, tf.SparseTensor | tf.RaggedTensor | tf.IndexedSlices):
+        raise Left("sparse or ragged")
+    if isinstance(value, keras.Variable):
+        value = value.value
+    if isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value):
+        array = np.asarray(backend.convert_to_numpy(value) if backend.is_tensor(value) else value)
+        if array.dtype.name == "bfloat16" or array.dtype.kind in "fiub":
+            return array
+        raise Left("strings" if array.dtype.kind in "SUO" else f"dtype {array.dtype}")
+    if callable(value) and not isinstance(value, type):
+        raise Left("takes a function")
+    return value
+
+
+def outline(value: Any) -> Any:
+    return ("array", value.shape, value.dtype.name) if isinstance(value, np.ndarray) else repr(value)
+
+
+RECORDER = Recorder()
+
+
+def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with RECORDER.inside() as outermost:
+            result = function(*args, **kwargs)
+        if outermost:
+            RECORDER.note("function", name, lambda: None, args, kwargs)
+        return result
+
+    return wrapper
+
+
+def watch_functions() -> None:
+    for part in MODULES:
+        module = importlib.import_module(f"keras.src.ops.{part}")
+        for name, function in list(vars(module).items()):
+            if name in HELPERS or not inspect.isfunction(function) or function.__module__ != module.__name__ or not hasattr(keras.ops, name):
+                continue
+            wrapper = watched(name, function)
+            for place in (module, keras.ops, importlib.import_module("keras.src.ops")):
+                if getattr(place, name, None) is function:
+                    setattr(place, name, wrapper)
+
+
+def watch_classes() -> None:
+    layer_call, operation_call = keras.layers.Layer.__call__, Operation.__call__
+
+    def call_layer(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with RECORDER.inside() as outermost:
+            result = layer_call(self, *args, **kwargs)
+        if outermost:
+            RECORDER.note("layer", type(self).__name__, lambda: made_layer(self), args, kwargs)
+        return result
+
+    def call_operation(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with RECORDER.inside() as outermost:
+            result = operation_call(self, *args, **kwargs)
+        if outermost:
+            kind = type(self)
+            RECORDER.note("operation", kind.__name__, lambda: (kind.__module__, kind.__name__, keras.saving.serialize_keras_object(self.get_config())), args, kwargs)
+        return result
+
+    keras.layers.Layer.__call__ = call_layer
+    Operation.__call__ = call_operation
+
+
+def made_layer(layer: Any) -> Any:
+    if isinstance(layer, keras.Model):
+        raise Left("a model, not a layer")
+    if not type(layer).__module__.startswith("keras.") or type(layer).__module__.endswith("_test"):
+        raise Left("a class of the test")
+    return keras.saving.serialize_keras_object(layer)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record", type=Path, required=True, help="the file that calls are written to")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    stand_in()
+    watch_functions()
+    watch_classes()
+
+
+def stand_in() -> None:
+    """What Keras's tests import and its wheel does not have: the conftest of its repository, and a reader of data sets, without which tests fail
+    that would only use it."""
+    conftest = ModuleType("conftest")
+    vars(conftest)["skip_if_backend"] = lambda name, reason: pytest.mark.skipif(name == "tensorflow", reason=reason)
+    sys.modules["conftest"] = conftest
+    sys.modules["grain"] = MagicMock()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    RECORDER.test = item.nodeid
+    try:
+        return (yield)
+    finally:
+        RECORDER.test = ""
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    path = session.config.getoption("--record")
+    path.write_bytes(pickle.dumps((list(RECORDER.calls.values()), RECORDER.left)))
