@@ -12,8 +12,6 @@ from keras.src import backend, tree
 
 from tests.conformance.keras.record import Call
 
-RANDOM = ("random", "Random", "Dropout", "Noise")
-
 
 class NoModel(Exception):
     """Why a call is no model that runs at inference."""

@@ -3,33 +3,39 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from tests.conformance.keras.calls import NoModel, Rebuilt, rebuild
+from tests.conformance.bulk import Failed, Ran, run_graphs
+from tests.conformance.keras.calls import NoModel, rebuild
 from tests.conformance.keras.record import Call
 from webkiln.errors import UnsupportedError, WebkilnError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.policies import storable
 from webkiln.ir.graph import Graph
-from webkiln.ir.types import DTYPES
 
+TOGETHER = 400
+"""Graphs of one page."""
 TOLERANCES = {"float16": 2e-2, "bfloat16": 4e-2, "float32": 1e-4, "float64": 1e-4}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A call, and the graph of its model."""
+    """A call as the graph of its model: what goes in, and what Keras gives, in the dtypes that it declares."""
 
-    rebuilt: Rebuilt
+    call: Call
     graph: Graph
     inputs: Mapping[str, np.ndarray]
+    outputs: Sequence[np.ndarray]
+    dtypes: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Refused:
     """`kind` is "not a model", "refused" or "broken"."""
 
+    call: Call
     kind: str
     reason: str
 
@@ -38,26 +44,26 @@ def convert(call: Call) -> Converted | Refused:
     try:
         rebuilt = rebuild(call)
     except NoModel as error:
-        return Refused("not a model", str(error))
+        return Refused(call, "not a model", str(error))
     try:
         graph = KerasConverter().convert(rebuilt.model)
     except UnsupportedError as error:
-        return Refused("refused", "; ".join(dict.fromkeys(what for _, what, _ in error.items)))
+        return Refused(call, "refused", "; ".join(dict.fromkeys(what for _, what, _ in error.items)))
     except WebkilnError as error:
-        return Refused("refused", str(error))
+        return Refused(call, "refused", str(error))
     except Exception as error:  # noqa: BLE001  # a defect, which is counted
-        return Refused("broken", f"{type(error).__name__}: {error}")
+        return Refused(call, "broken", f"{type(error).__name__}: {error}")
     inputs = {name: value.astype(storable(value.dtype.name)) for name, value in rebuilt.inputs.items()}
-    return Converted(rebuilt, graph, inputs)
+    return Converted(
+        call, graph, {name: inputs[name] for name in graph.inputs}, rebuilt.outputs, [output.dtype for output in rebuilt.model.outputs]
+    )
 
 
 def objection(converted: Converted, got: Mapping[str, np.ndarray]) -> str | None:
     """What is wrong with outputs."""
-    references = converted.rebuilt.outputs
-    dtypes = [output.dtype for output in converted.rebuilt.model.outputs]
-    if len(got) != len(references):
-        return f"{len(got)} outputs, expected {len(references)}"
-    for (name, value), reference, dtype in zip(got.items(), references, dtypes, strict=True):
+    if len(got) != len(converted.outputs):
+        return f"{len(got)} outputs, expected {len(converted.outputs)}"
+    for (name, value), reference, dtype in zip(got.items(), converted.outputs, converted.dtypes, strict=True):
         if value.shape != reference.shape:
             return f"{name} is {list(value.shape)}, expected {list(reference.shape)}"
         if value.dtype != reference.dtype:
@@ -83,11 +89,20 @@ def differs(got: np.ndarray, reference: np.ndarray, tolerance: float) -> str | N
     return f"differs at {int(wrong.sum())} of {wrong.size} places; at {list(place)} {got[place]}, expected {reference[place]}"
 
 
-def plain_reason(reason: str) -> str:
+def judge(converted: Sequence[Converted], backend: str, folder: Path) -> list[str | None]:
+    """What is wrong with each on a backend, or None."""
+    found: list[str | None] = []
+    for start in range(0, len(converted), TOGETHER):
+        part = converted[start : start + TOGETHER]
+        outcomes = run_graphs([item.graph for item in part], [item.inputs for item in part], backend, folder / str(start))
+        found += [wrong_with(item, outcome) for item, outcome in zip(part, outcomes, strict=True)]
+    return found
+
+
+def wrong_with(item: Converted, outcome: Ran | Failed) -> str | None:
+    return outcome.message if isinstance(outcome, Failed) else objection(item, outcome.outputs)
+
+
+def outline(reason: str) -> str:
     """A reason without what differs between calls of one kind."""
     return re.sub(r"\d+", "n", re.sub(r"\[[^\]]*\]", "[...]", reason))[:160]
-
-
-def unstorable(values: Sequence[np.ndarray]) -> str | None:
-    foreign = sorted({value.dtype.name for value in values} - {*DTYPES, "bfloat16"})
-    return f"dtype {foreign[0]}" if foreign else None

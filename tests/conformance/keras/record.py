@@ -66,18 +66,19 @@ class Recorder:
             given = plain((list(args), kwargs))
             call = Call(kind, name, plain(made()), tuple(given[0]), given[1], self.test)
             signature = pickle.dumps((kind, name, call.made, tree.map_structure(outline, given)))
-            if not any(isinstance(leaf, np.ndarray) for leaf in tree.flatten(given)):
-                raise Left("no tensor among its arguments")
         except Left as error:
-            reasons = self.left.setdefault(name, {})
-            reasons[str(error)] = reasons.get(str(error), 0) + 1
-            return
+            self.leave(name, str(error))
         except Exception as error:  # noqa: BLE001  # a test may hand anything to a layer
-            reasons = self.left.setdefault(name, {})
-            reason = f"an argument or setting that cannot be kept ({type(error).__name__})"
-            reasons[reason] = reasons.get(reason, 0) + 1
-            return
-        self.calls.setdefault(signature, call)
+            self.leave(name, f"an argument or setting that cannot be kept ({type(error).__name__})")
+        else:
+            if any(isinstance(leaf, np.ndarray) for leaf in tree.flatten(given)):
+                self.calls.setdefault(signature, call)
+            else:
+                self.leave(name, "no tensor among its arguments")
+
+    def leave(self, name: str, reason: str) -> None:
+        reasons = self.left.setdefault(name, {})
+        reasons[reason] = reasons.get(reason, 0) + 1
 
 
 class Left(Exception):
@@ -131,7 +132,12 @@ def watch_functions() -> None:
     for part in MODULES:
         module = importlib.import_module(f"keras.src.ops.{part}")
         for name, function in list(vars(module).items()):
-            if name in HELPERS or not inspect.isfunction(function) or function.__module__ != module.__name__ or not hasattr(keras.ops, name):
+            if (
+                name in HELPERS
+                or not inspect.isfunction(function)
+                or function.__module__ != module.__name__
+                or not hasattr(keras.ops, name)
+            ):
                 continue
             wrapper = watched(name, function)
             for place in (module, keras.ops, importlib.import_module("keras.src.ops")):
@@ -154,7 +160,13 @@ def watch_classes() -> None:
             result = operation_call(self, *args, **kwargs)
         if outermost:
             kind = type(self)
-            RECORDER.note("operation", kind.__name__, lambda: (kind.__module__, kind.__name__, keras.saving.serialize_keras_object(self.get_config())), args, kwargs)
+            RECORDER.note(
+                "operation",
+                kind.__name__,
+                lambda: (kind.__module__, kind.__name__, keras.saving.serialize_keras_object(self.get_config())),
+                args,
+                kwargs,
+            )
         return result
 
     keras.layers.Layer.__call__ = call_layer

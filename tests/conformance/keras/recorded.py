@@ -1,0 +1,51 @@
+"""The calls that Keras's own tests make, recorded once for each version of Keras and kept."""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import keras
+from platformdirs import user_cache_path
+
+from tests.backends.harness import ROOT
+from tests.conformance.keras.record import Call
+from tests.conformance.report import digest
+
+SOURCE = Path(keras.__file__).parent / "src"
+PARTS: Mapping[str, Sequence[str]] = {
+    "layers": ("layers",),
+    "ops": tuple(f"ops/{name}_test.py" for name in ("core", "einops", "image", "linalg", "math", "nn")),
+    "numpy": ("ops/numpy_test.py",),
+}
+"""What is run in one process each."""
+COMPANIONS = ROOT / ".venv" / "keras-tests"
+"""Packages that Keras's tests import besides its own: `make conformance-keras` installs them."""
+
+Left = Mapping[str, Mapping[str, int]]
+
+
+def recorded(part: str) -> tuple[list[Call], Left]:
+    """The calls of a part, and why others are none: name -> reason -> how many."""
+    state = digest([Path(__file__), Path(__file__).with_name("record.py")])
+    path = user_cache_path("webkiln") / "conformance" / f"keras-{keras.__version__}-{part}-{state}.pickle"
+    if not path.exists():
+        run_tests([str(SOURCE / name) for name in PARTS[part]], path)
+    calls, left = pickle.loads(path.read_bytes())
+    return calls, left
+
+
+def run_tests(paths: Sequence[str], output: Path) -> None:
+    """Run some of Keras's tests under the recorder. Those that fail here (without a GPU, say) do not matter."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    partial = output.with_suffix(".partial")
+    path = os.pathsep.join([str(ROOT), str(COMPANIONS)])
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
+    options = ["-c", os.devnull, f"--rootdir={SOURCE}", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-q", "--tb=no"]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conformance.keras.record", *options, "--record", str(partial), *paths]
+    ended = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if not partial.exists():
+        raise RuntimeError(f"Keras's tests do not run:\n{ended.stdout[-2000:]}")
+    partial.replace(output)

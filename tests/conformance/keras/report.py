@@ -1,0 +1,81 @@
+"""docs/keras-conformance.md: what became of every call that Keras's own tests make."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import keras
+
+from tests.backends.harness import ROOT
+from tests.conformance.keras.judge import Refused, outline
+from tests.conformance.keras.recorded import Left
+from tests.conformance.report import OPERATORS, digest
+from webkiln.recipe import BACKENDS
+
+PAGE = ROOT / "docs" / "keras-conformance.md"
+FRONTEND = ROOT / "pipeline" / "webkiln" / "frontends" / "keras"
+HEAD = """# Keras's own tests
+
+Keras's wheel carries its tests. `make conformance-keras` runs those of layers and of `keras.ops` under a plugin that records every outermost call with dense numbers that Keras takes; each is made a model of that one
+layer or operation, with random weights, converted, run on each backend, and compared with what Keras itself gives for the recorded inputs (within 1e-4 in float32, exactly in whole numbers). Calls that differ in the values of
+tensors alone count once. *Refused* calls are told when the model is converted, with the reasons below. *No model* counts calls that Keras makes no inference model of, and [what is not counted](#not-counted) those
+without dense numbers.
+"""
+STATED = re.compile(r"^\* (\w+): frontend `(\w+)`, operators `(\w+)`, Keras ([\w.]+)$", re.MULTILINE)
+
+
+@dataclass
+class Row:
+    """One layer or operation: its calls, those that are refused and no models, and those that are right by backend."""
+
+    calls: int = 0
+    refused: int = 0
+    none: int = 0
+    right: Counter[str] = field(default_factory=Counter)
+
+
+def state() -> tuple[str, str, str]:
+    """What results depend on."""
+    return digest(FRONTEND.rglob("*.py")), digest(OPERATORS.glob("*.py")), keras.__version__
+
+
+def stated() -> dict[str, tuple[str, ...]]:
+    """The state at which each column of the page was computed."""
+    return {backend: tuple(rest) for backend, *rest in STATED.findall(PAGE.read_text("utf-8"))} if PAGE.exists() else {}
+
+
+def name_of(kind: str, name: str) -> str:
+    return name if kind == "layer" else f"ops.{name}"
+
+
+def share(rows: Mapping[str, Row], backend: str, *, layers: bool) -> tuple[int, int]:
+    """How many calls are right, of those that are models."""
+    chosen = [row for name, row in rows.items() if name.startswith("ops.") != layers]
+    return sum(row.right[backend] for row in chosen), sum(row.calls - row.none for row in chosen)
+
+
+def write_page(rows: Mapping[str, Row], refused: Sequence[Refused], left: Iterable[Left], backends: Sequence[str]) -> None:
+    frontend, operators, version = state()
+    shown = [backend for backend in BACKENDS if backend in backends]
+    lines = [HEAD, "Computed at:\n"]
+    lines += [f"* {backend}: frontend `{frontend}`, operators `{operators}`, Keras {version}" for backend in shown]
+    lines += ["", f"| | {' | '.join(shown)} |", f"|---|{'---|' * len(shown)}"]
+    for title, layers in (("layers", True), ("operations", False)):
+        shares = [share(rows, backend, layers=layers) for backend in shown]
+        lines.append(f"| {title} | {' | '.join(f'{right} of {total} ({100 * right / max(total, 1):.1f} %)' for right, total in shares)} |")
+    lines += ["", f"| call of | calls | no model | refused | {' | '.join(f'right on {backend}' for backend in shown)} |"]
+    lines.append(f"|---|---|---|---|{'---|' * len(shown)}")
+    for name in sorted(rows, key=lambda name: (name.startswith("ops."), name.lower())):
+        row = rows[name]
+        cells = " | ".join(str(row.right[backend]) for backend in shown)
+        lines.append(f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |")
+    for title, kind in (("Refused", "refused"), ("No model", "not a model")):
+        reasons = Counter((name_of(item.call.kind, item.call.name), outline(item.reason)) for item in refused if item.kind == kind)
+        lines += [f"\n## {title}\n", "| call of | reason | calls |", "|---|---|---|"]
+        lines += [f"| `{name}` | {reason.replace('|', '/')} | {count} |" for (name, reason), count in sorted(reasons.items())]
+    lines += ["\n## Not counted\n", "| call of | reason | calls |", "|---|---|---|"]
+    totals = Counter({(name, reason): count for part in left for name, reasons in part.items() for reason, count in reasons.items()})
+    lines += [f"| `{name}` | {reason} | {count} |" for (name, reason), count in sorted(totals.items())]
+    Path(PAGE).write_text("\n".join(lines) + "\n", "utf-8")
