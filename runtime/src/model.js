@@ -49,17 +49,20 @@ export class Model {
   #enqueue(start, signal) {
     if (this.#lost) return Promise.reject(this.#lost);
     if (signal?.aborted) return Promise.reject(abortedError('the run'));
+    /** @type {(event?: any) => void} */
+    let abort = () => {};
     return new Promise((resolve, reject) => {
       const job = { start, resolve, reject };
       this.#queue.push(job);
-      signal?.addEventListener('abort', () => {
+      abort = () => {
         const place = this.#queue.indexOf(job);
         if (place < 0) return;
         this.#queue.splice(place, 1);
         reject(abortedError('the run'));
-      }, { once: true });
+      };
+      signal?.addEventListener('abort', abort);
       this.#work();
-    });
+    }).finally(() => signal?.removeEventListener('abort', abort));
   }
 
   async #work() {

@@ -48,8 +48,11 @@ function checkVariant({ manifest }, order, variant) {
  * @returns {Record<string, string>}
  */
 function locate({ urls }, { baseURL, transformURL = url => url }) {
-  const root = baseURL === undefined ? null : new URL(String(baseURL).replace(/\/*$/, '/'), documentURL());
-  return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, transformURL(root ? new URL(file, root).href : url, file)]));
+  const here = documentURL();
+  const root = baseURL === undefined ? null : new URL(String(baseURL).replace(/\/*$/, '/'), here);
+  // A Worker would take a relative URL to start from its own script.
+  const whole = (/** @type {string} */ url) => new URL(url, here).href;
+  return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, whole(transformURL(root ? new URL(file, root).href : url, file))]));
 }
 
 /** @param {LoadOptions} options */
