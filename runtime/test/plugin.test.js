@@ -22,6 +22,10 @@ test('recipes are named, paths are those of the importing module, and the projec
   assert.deepEqual(read('./a.onnx?webkiln&plugin=./one.py&plugin=./two.py&dim=n%3D2').options, [['dim', 'n=2'], ['plugin', '/project/src/one.py'], ['plugin', '/project/src/two.py']]);
 });
 
+test('a value may have question marks', () => {
+  assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [['backend', 'js'], ['parameter', 'a=b?c']]);
+});
+
 test('options that do not exist, or stand twice, are errors', () => {
   assert.throws(() => read('webkiln:digits?output=x'), /webkiln:digits\?output=x: there is no option output; the options are backend/);
   assert.throws(() => read('webkiln:digits?backend=js&backend=wasm'), /backend is given 2 times, expected once/);

@@ -20,7 +20,7 @@ from webkiln.backends.server import Server
 from webkiln.build import backends
 from webkiln.commands import build
 from webkiln.commands.init import plugin
-from webkiln.commands.project import with_package, with_plugin, with_script
+from webkiln.commands.project import find_project, with_package, with_plugin, with_script
 from webkiln.commands.starter import answer
 
 VITE_PACKAGE = """{
@@ -222,6 +222,47 @@ def test_next_builds_the_bundle_before_it_runs(folder: Folder) -> None:
     assert folder.text("src/webkiln/.gitignore") == "*\n!.gitignore\n"
 
 
+def test_the_configuration_that_vite_reads_is_changed(folder: Folder) -> None:
+    folder.fill({**PROJECTS["react-ts"], "vite.config.js": config("react", "react")})
+    folder.init()
+    assert "unplugin-webkiln" in folder.text("vite.config.js")
+    assert folder.text("vite.config.ts") == config("react", "react")
+
+
+def test_ends_of_lines_stay(folder: Folder) -> None:
+    folder.fill(PROJECTS["vue"])
+    names = ("package.json", "index.html", "vite.config.js")
+    for name in names:
+        (folder.root / name).write_bytes(folder.text(name).replace("\n", "\r\n").encode())
+    folder.init()
+    before = folder.files()
+    for name in names:
+        assert before[name].count(b"\n") == before[name].count(b"\r\n") > 0, name
+        assert b"webkiln" in before[name] or name == "index.html"
+    folder.init()
+    assert folder.files() == before
+
+
+@pytest.mark.parametrize(("file", "text"), [("pnpm-workspace.yaml", ""), ("package.json", '{"workspaces": ["app"]}'), ("other", "")])
+def test_what_installs_the_packages_of_a_workspace(file: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "package.json").write_text(VITE_PACKAGE)
+    (tmp_path / file).write_text(text)
+    (tmp_path / "pnpm-lock.yaml").write_text("")
+    assert find_project(tmp_path / "app").manager == ("npm" if file == "other" else "pnpm")
+
+
+def test_a_newer_plugin_takes_the_place_of_that_of_an_earlier_init(folder: Folder) -> None:
+    old, mine = '"unplugin-webkiln": "file:vendor/unplugin-webkiln-0.0.9.tgz"', '"unplugin-webkiln": "^0.0.9"'
+    for entry, changed in ((old, True), (mine, False)):
+        folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"vite":', f'{entry}, "vite":')})
+        folder.init()
+        assert (entry not in folder.text("package.json")) == changed
+    folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"devDependencies"', f'"dependencies": {{ {mine} }},\n  "devDependencies"')})
+    folder.init()
+    assert folder.text("package.json").count("unplugin-webkiln") == 1
+
+
 def test_scripts_of_the_users_stay(folder: Folder) -> None:
     folder.fill({**PROJECTS["next-ts"], "package.json": NEXT["package.json"].replace('"dev"', '"predev": "mine",\n    "dev"')})
     before = folder.text("package.json")
@@ -290,7 +331,7 @@ def test_a_model_of_ones_own(place: str, beside: str, source: str, folder: Folde
 @pytest.mark.parametrize(
     ("files", "arguments", "message"),
     [
-        ({}, (), "there is no web project here; looked for vite or next in package.json, vite.config.ts,"),
+        ({}, (), "there is no web project here; looked for vite or next in package.json, vite.config.js,"),
         (
             {"package.json": '{"devDependencies": {"webpack": "5"}}'},
             (),
@@ -327,6 +368,9 @@ CONFIGS = {
     "export default { worker: { plugins: [a()] } }\n": None,
     "export default { plugins: common }\n": None,
     "export default { plugins }\n": None,
+    # What comes later in an object wins.
+    "export default { ...shared }\n": None,
+    "export default { 'plugins': [a()] }\n": None,
     "export default defineConfig(({ mode }) => ({ plugins: [] }))\n": None,
     "const config = { plugins: [] }\nexport default config\n": None,
     "module.exports = { plugins: [] }\n": None,
@@ -352,7 +396,8 @@ def test_pages_and_packages_keep_their_form() -> None:
     text = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"z": "1"\n\t}\n}'
     changed = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"a": "2",\n\t\t"z": "1"\n\t}\n}'
     assert with_package(text, {"devDependencies": {"a": "2"}}) == changed
-    assert with_package(text, {"devDependencies": {"z": "2"}}) == text
+    assert with_package(text, {"devDependencies": {"z": "1"}}) == text
+    assert with_package(text, {"devDependencies": {"z": "2"}}) == text.replace('"1"', '"2"')
 
 
 def test_the_module_runs_whatever_inputs_are_called() -> None:

@@ -233,7 +233,7 @@ def bundle_place(project: Project, name: str) -> Path:
 
 def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, str]], what: str) -> Amendment:
     lacking = {
-        table: {name: value for name, value in entries.items() if name not in project.package.get(table, {})}
+        table: {name: value for name, value in entries.items() if _lacks(project.package, table, name)}
         for table, entries in additions.items()
     }
     taken = [
@@ -244,6 +244,14 @@ def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, st
     ]
     advice = f"{', '.join(taken)} among its {what}"
     return Amendment(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
+
+
+def _lacks(package: Mapping[str, Any], table: str, name: str) -> bool:
+    """Whether an entry is to be written: where there is none, and where an earlier init wrote that of its version."""
+    if table == "scripts":
+        return name not in package.get(table, {})
+    found = [entries[name] for key in ("dependencies", "devDependencies") if name in (entries := package.get(key, {}))]
+    return not found or (name in package.get(table, {}) and str(found[-1]).startswith(f"file:vendor/{name}-"))
 
 
 WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
@@ -261,12 +269,14 @@ def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
             return f"  kept       {name}, which differs from what init writes; --force overwrites it"
         data, verb = change.data, "wrote" if there is None else "overwrote"
     else:
-        text = change.edit((there or b"").decode())
+        before = (there or b"").decode()
+        ends = "\r\n" if "\r\n" in before else "\n"
+        text = change.edit(before.replace("\r\n", "\n"))
         if text is None:
             return f"  left       {name}; add by hand: {change.advice}"
-        if text.encode() == there:
+        if text == before.replace("\r\n", "\n"):
             return f"  as it was  {name}"
-        data, verb, name = text.encode(), "changed", f"{name}: {change.what}"
+        data, verb, name = text.replace("\n", ends).encode(), "changed", f"{name}: {change.what}"
     if dry:
         return f"  would {WOULD[verb]} {name}"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 from webkiln.errors import SourceError
 
-VITE_CONFIGS = tuple(f"vite.config.{end}" for end in ("ts", "mts", "js", "mjs", "cjs", "cts"))
+VITE_CONFIGS = tuple(f"vite.config.{end}" for end in ("js", "mjs", "ts", "cjs", "mts", "cts"))
+"""In the order in which Vite looks for them."""
 OTHER_BUNDLERS = {
     "@rspack/core": "rspack",
     "webpack": "webpack",
@@ -18,7 +19,7 @@ OTHER_BUNDLERS = {
     "esbuild": "esbuild",
     "@farmfe/core": "farm",
 }
-LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
+LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun", "package-lock.json": "npm"}
 
 
 @dataclass(frozen=True)
@@ -47,12 +48,22 @@ class Project:
 
     @property
     def manager(self) -> str:
-        """What installs packages here."""
-        return next((name for lock, name in LOCKS.items() if (self.root / lock).is_file()), "npm")
+        """What installs packages here, or in the workspace that this is a package of."""
+        folders = [self.root, *(folder for folder in self.root.parents if _is_workspace(folder))]
+        return next((name for folder in folders for lock, name in LOCKS.items() if (folder / lock).is_file()), "npm")
 
     def __str__(self) -> str:
         names = {"vite": "a project with Vite", "next": "a project with Next", "html": "plain HTML"}
         return names[self.kind] + (" and TypeScript" if self.typescript else "")
+
+
+def _is_workspace(folder: Path) -> bool:
+    if (folder / "pnpm-workspace.yaml").is_file():
+        return True
+    try:
+        return "workspaces" in json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
 
 
 def find_project(root: Path) -> Project:
@@ -83,13 +94,12 @@ def find_project(root: Path) -> Project:
 
 
 def with_package(text: str, additions: Mapping[str, Mapping[str, str]]) -> str:
-    """A package.json with entries that it lacks, as npm would write it."""
+    """A package.json with these entries, as npm would write it."""
     package = json.loads(text)
     before = json.dumps(package)
     for table, entries in additions.items():
-        package[table] = (
-            {**entries, **package.get(table, {})} if table == "scripts" else dict(sorted({**entries, **package.get(table, {})}.items()))
-        )
+        merged = {**entries, **package.get(table, {}), **entries}
+        package[table] = merged if table == "scripts" else dict(sorted(merged.items()))
     if json.dumps(package) == before:
         return text
     indent = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
@@ -108,7 +118,7 @@ def with_plugin(text: str, call: str) -> str | None:
     line = f"import webkiln from {quote}unplugin-webkiln/vite{quote}{semicolon}\n"
     call = call.replace("'", quote)
     if plugins is None:
-        if re.search(r"\bplugins\b", bare):
+        if re.search(r"\bplugins\b|\.\.\.", bare) or re.search(r"""['"]plugins['"]\s*:""", text):
             return None
         at, inserted = found.end(), f"\n  plugins: [{call}],"
     else:

@@ -2,8 +2,9 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 const WINDOWS = process.platform === 'win32';
 
@@ -18,7 +19,7 @@ const WINDOWS = process.platform === 'win32';
 function runs(path) {
   try {
     accessSync(path, constants.X_OK);
-    return true;
+    return statSync(path).isFile();
   } catch {
     return false;
   }
@@ -68,17 +69,19 @@ export class Builder {
   }
 
   /**
-   * Builds what a request asks for; what is up to date is only looked at.
+   * Builds what a request asks for; what is up to date is only looked at. A build that runs already serves, unless something has `changed`, which
+   * that one may have read before.
    * @param {import('./request.js').Request} request
+   * @param {boolean} [changed]
    * @returns {Promise<Bundle>}
    */
-  build(request) {
+  build(request, changed = false) {
     const flags = request.options.map(([name, value]) => `--${name}=${value}`);
     const digest = createHash('sha256').update(JSON.stringify([request.source, flags])).digest('hex').slice(0, 8);
     const stem = basename(request.source).replace(/\.[^.]*$/, '').replace(/[^\w-]/g, '_');
     const folder = join(this.#home(), `${stem}-${digest}`);
     const before = this.#running.get(folder);
-    if (before) return before;
+    if (before) return changed ? before.catch(() => {}).then(() => this.build(request)) : before;
     const running = this.#run([request.source, ...flags], folder).finally(() => this.#running.delete(folder));
     this.#running.set(folder, running);
     return running;
@@ -102,21 +105,17 @@ export class Builder {
     const child = spawn(program, [...first, 'build', ...words, '--output', folder, '--depfile', depfile], { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] });
     /** @type {string[]} */
     const told = [];
-    let rest = '';
-    const hear = (/** @type {string} */ text) => {
-      const lines = (rest + text).split(/\r\n|[\r\n]/);
-      rest = lines.pop() ?? '';
-      for (const line of lines.filter(Boolean)) {
-        told.push(line);
+    const hear = (/** @type {import('node:stream').Readable} */ stream) => {
+      createInterface({ input: stream, crlfDelay: Infinity }).on('line', line => {
+        if (line) told.push(line);
         if (/^\[\d+\/\d+\]/.test(line)) this.say(line);
-      }
+      });
     };
-    child.stdout.setEncoding('utf8').on('data', hear);
-    child.stderr.setEncoding('utf8').on('data', hear);
+    hear(child.stdout);
+    hear(child.stderr);
     return new Promise((resolve, reject) => {
       child.on('error', error => reject(new Error(`${program} could not be started (${error.message})`)));
       child.on('close', status => {
-        hear('\n');
         if (status === 0) return resolve({ folder, entry: join(folder, 'index.js'), files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean) });
         const start = told.findIndex(line => line.startsWith('error: '));
         const message = told.slice(start < 0 ? -20 : start).join('\n').replace(/^error: /, '');

@@ -7,7 +7,7 @@ const OPTIONS = new Map(Object.entries({
 }));
 
 /** Options whose values are paths, which are relative to the module that imports. */
-const PATHS = new Set(['plugin', 'operators', 'reads']);
+export const PATHS = new Set(['plugin', 'operators', 'reads']);
 
 /**
  * @typedef {object} Request
@@ -15,6 +15,16 @@ const PATHS = new Set(['plugin', 'operators', 'reads']);
  * @property {boolean} recipe
  * @property {[option: string, value: string][]} options in the order of OPTIONS
  */
+
+/**
+ * An import's path, and what follows its first question mark.
+ * @param {string} id
+ * @returns {[path: string, query: string]}
+ */
+export function divided(id) {
+  const mark = id.indexOf('?');
+  return mark < 0 ? [id, ''] : [id.slice(0, mark), id.slice(mark + 1)];
+}
 
 /** @param {string} id */
 export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=|$)/.test(id);
@@ -28,7 +38,7 @@ export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=
  */
 export function readRequest(id, resolve, defaults) {
   const recipe = id.startsWith('webkiln:');
-  const [path = '', query = ''] = (recipe ? id.slice('webkiln:'.length) : id).split('?', 2);
+  const [path, query] = divided(recipe ? id.slice('webkiln:'.length) : id);
   const asked = [...new URLSearchParams(query)].filter(([name]) => name !== 'webkiln');
   const unknown = asked.map(([name]) => name).filter(name => !OPTIONS.has(name));
   if (unknown.length > 0) throw new Error(`${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`);
