@@ -3,15 +3,15 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-const HEAD = '/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
+const HEAD = '/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
 
-/** Of what was not built yet. TypeScript takes the first of patterns that fit, so that it stands last. */
-const REST = `declare module '*?webkiln' {
+/** Of what was not built yet. TypeScript takes the first of patterns that fit equally well, so that they stand last. */
+const REST = ['webkiln:*', '*?webkiln'].map(pattern => `declare module '${pattern}' {
   export const load: (options?: any) => Promise<any>;
   export const top: (scores: ArrayLike<number>, k?: number) => { index: number; label: string; score: number }[];
   export const manifest: any;
 }
-`;
+`).join('');
 
 /** Types are written for as many imports as were seen, and kept for those of earlier runs. */
 export class Types {
