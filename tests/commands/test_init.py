@@ -58,6 +58,16 @@ TSCONFIG = """{
 """
 
 
+DOUBLED = """import keras
+
+
+@keras.saving.register_keras_serializable(name="Doubled")
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return x * 2
+"""
+
+
 def config(name: str, imported: str) -> str:
     return (
         f"import {imported} from '@vitejs/plugin-{name}'\nimport {{ defineConfig }} from 'vite'\n\n"
@@ -76,6 +86,7 @@ PROJECTS: dict[str, dict[str, str]] = {
     "vue": {**VITE, "vite.config.js": config("vue", "vue")},
     "next-ts": {**NEXT, "tsconfig.json": "{}", "src/app/page.tsx": ""},
     "next-pages": {**NEXT, "pages/index.jsx": ""},
+    "webpack-ts": {"package.json": '{\n  "devDependencies": {\n    "webpack": "5"\n  }\n}\n', "src/main.ts": "", "tsconfig.json": TSCONFIG},
     "html": {"index.html": "<!doctype html>\n<title>Mine</title>\n"},
 }
 MODEL = {"models/digits/recipe.toml", "models/digits/digits.keras"}
@@ -87,6 +98,7 @@ WRITTEN: dict[str, set[str]] = {
     "vue": MODEL | PLUGIN | {"src/model.js"},
     "next-ts": MODEL | {"src/app/model/page.tsx", "src/webkiln/.gitignore"},
     "next-pages": MODEL | {"pages/model.jsx", "webkiln/.gitignore"},
+    "webpack-ts": MODEL | PLUGIN | {"src/webkiln-env.d.ts"},
     "html": MODEL | {"dodo.py", "model.html", "model.js"},
 }
 CHANGED = {
@@ -96,6 +108,7 @@ CHANGED = {
     "vue": {"package.json", "index.html", "vite.config.js"},
     "next-ts": {"package.json"},
     "next-pages": {"package.json"},
+    "webpack-ts": {"package.json"},
     "html": set[str](),
 }
 
@@ -195,7 +208,7 @@ def test_the_types_are_those_that_the_plugin_writes(folder: Folder) -> None:
         script = f"{types} ({adds}).add('webkiln:digits', 'bundle');"
         subprocess.run(["node", "--input-type=module", "--eval", script], cwd=folder.root, timeout=60, check=True)
     assert folder.text("src/webkiln-env.d.ts") == before, "the plugin leaves them as they are"
-    assert folder.text("other.d.ts").startswith(before)
+    assert folder.text("other.d.ts") == before
 
 
 def test_the_packed_plugin_is_what_npm_would_pack(tmp_path: Path) -> None:
@@ -324,19 +337,81 @@ def test_a_model_of_ones_own(place: str, beside: str, source: str, folder: Folde
     folder.init(str(path))
     assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
     assert (folder.root / "models" / "net" / source).resolve().read_bytes() == path.read_bytes()
-    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618) % 1)," in folder.text("model.js")
+    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618 + 0.5) % 1)," in folder.text("model.js")
     assert "Array.from(outputs.y.slice(0, 5), Number)" in folder.text("model.js")
+
+
+def test_a_path_that_leads_out_of_the_project_is_copied(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
+    monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
+    folder.fill(PROJECTS["html"])
+    net(folder.root.parent / "elsewhere" / "net.onnx")
+    folder.init("../elsewhere/net.onnx")
+    assert folder.text("models/net/recipe.toml") == 'source = "net.onnx"\n'
+
+
+def test_a_second_model_is_typed_and_its_import_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
+    folder.fill(PROJECTS["vanilla-ts"])
+    folder.init()
+    net(folder.root / "net.onnx")
+    told = folder.init("net.onnx")
+    assert "changed    src/webkiln-env.d.ts: types" in told
+    assert "import { load } from 'webkiln:net' in your code" in told
+    types = folder.text("src/webkiln-env.d.ts")
+    assert (
+        types.index('declare module "webkiln:digits"')
+        < types.index('declare module "webkiln:net"')
+        < types.index("declare module 'webkiln:*'")
+    )
+
+
+def test_another_bundler_gets_the_plugin_and_is_told_its_line(folder: Folder) -> None:
+    folder.fill(PROJECTS["webpack-ts"])
+    told = folder.init()
+    assert "import webkiln from 'unplugin-webkiln/webpack', and webkiln({ types: 'src/webkiln-env.d.ts' }) among the plugins" in told
+    assert "import { load } from 'webkiln:digits' in your code" in told
+    archive = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"].removeprefix("file:")
+    assert (folder.root / archive).read_bytes() == plugin()
+    assert 'declare module "webkiln:digits"' in folder.text("src/webkiln-env.d.ts")
+
+
+def test_the_plugin_of_a_copied_example_is_found_again(folder: Folder) -> None:
+    folder.fill({path.name: path.read_text() for path in (ROOT / "examples" / "webpack").glob("*.js*")})
+    folder.init()
+    named = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"]
+    assert (folder.root / named.removeprefix("file:")).is_file()
+    before = folder.text("package.json")
+    folder.init()
+    assert folder.text("package.json") == before
+
+
+def test_what_a_model_needs_goes_into_its_recipe(folder: Folder) -> None:
+    import keras
+
+    from tests.commands.models import Doubled
+
+    folder.fill({**PROJECTS["html"], "layers.py": DOUBLED})
+    x = keras.Input((4,), name="x")
+    doubled = keras.layers.Lambda(lambda value: value * 2, output_shape=(4,), name="code")(Doubled(name="own")(x))
+    keras.Model(x, doubled).save(folder.root / "code.keras")
+    assert "--trust-source" in folder.init("code.keras", status=2)
+    folder.init("code.keras", "--trust-source", "--plugin", "layers.py")
+    assert folder.text("models/code/recipe.toml") == 'source = "../../code.keras"\nplugins = ["../../layers.py"]\ntrust_source = true\n'
+
+
+def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
+    folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
+    told = folder.init()
+    assert (
+        told.index("left       vite.config.js") < told.index("Next:") < told.index("add by hand what was left") < told.index("npm install")
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "arguments", "message"),
     [
-        ({}, (), "there is no web project here; looked for vite or next in package.json, vite.config.js,"),
-        (
-            {"package.json": '{"devDependencies": {"webpack": "5"}}'},
-            (),
-            "import webkiln from 'unplugin-webkiln/webpack', and webkiln() among its plugins",
-        ),
+        ({}, (), "there is no web project here; looked for vite, next or another bundler in package.json, vite.config.js,"),
         ({"package.json": "{"}, (), "package.json is no JSON"),
         (PROJECTS["html"], ("digit",), "digit: no such file; give the path of a model file, such as my.keras,"),
         (PROJECTS["html"], ("index.html",), "index.html"),

@@ -24,11 +24,12 @@ LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a web project: `vite`, `next` or `html`."""
+    """A folder with a web project: `vite`, `next`, `bundler` (another that the plugin takes) or `html`."""
 
     root: Path
     kind: str
     package: Mapping[str, Any] = field(default_factory=dict)
+    bundler: str = ""
 
     @property
     def typescript(self) -> bool:
@@ -47,13 +48,23 @@ class Project:
         return Path(there or f"vite.config.{ending}")
 
     @property
+    def types(self) -> Path:
+        """The file that gets the types of imports: among those that templates have tsconfig.json include."""
+        return self.source / "webkiln-env.d.ts"
+
+    @property
     def manager(self) -> str:
         """What installs packages here, or in the workspace that this is a package of."""
         folders = [self.root, *(folder for folder in self.root.parents if _is_workspace(folder))]
         return next((name for folder in folders for lock, name in LOCKS.items() if (folder / lock).is_file()), "npm")
 
     def __str__(self) -> str:
-        names = {"vite": "a project with Vite", "next": "a project with Next", "html": "plain HTML"}
+        names = {
+            "vite": "a project with Vite",
+            "next": "a project with Next",
+            "bundler": f"a project with {self.bundler}",
+            "html": "plain HTML",
+        }
         return names[self.kind] + (" and TypeScript" if self.typescript else "")
 
 
@@ -81,14 +92,11 @@ def find_project(root: Path) -> Project:
     if "vite" in needs or any((root / name).is_file() for name in VITE_CONFIGS):
         return Project(root, "vite", package)
     if other := next((name for name in OTHER_BUNDLERS if name in needs), None):
-        raise SourceError(
-            f"{root}: a project with {other}, which init does not set up; add the plugin to its configuration by hand: "
-            f"import webkiln from 'unplugin-webkiln/{OTHER_BUNDLERS[other]}', and webkiln() among its plugins"
-        )
+        return Project(root, "bundler", package, OTHER_BUNDLERS[other])
     if (root / "index.html").is_file():
         return Project(root, "html", package)
     raise SourceError(
-        f"{root}: there is no web project here; looked for vite or next in package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; "
+        f"{root}: there is no web project here; looked for vite, next or another bundler in package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; "
         "make one with `npm create vite@latest`, or go to its folder"
     )
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { FLAGS } from './request.js';
 
 const WINDOWS = process.platform === 'win32';
 
@@ -61,11 +62,13 @@ export class Builder {
    * @param {string} root
    * @param {string | string[] | undefined} command
    * @param {(line: string) => void} say gets the lines of progress
+   * @param {(text: string) => void} warn gets what a bundle lacks that was built nevertheless
    */
-  constructor(root, command, say) {
+  constructor(root, command, say, warn = say) {
     this.root = root;
     this.command = command;
     this.say = say;
+    this.warn = warn;
   }
 
   /**
@@ -76,7 +79,7 @@ export class Builder {
    * @returns {Promise<Bundle>}
    */
   build(request, changed = false) {
-    const flags = request.options.map(([name, value]) => `--${name}=${value}`);
+    const flags = request.options.map(([name, value]) => FLAGS.has(name) ? `--${name}` : `--${name}=${value}`);
     const digest = createHash('sha256').update(JSON.stringify([request.source, flags])).digest('hex').slice(0, 8);
     const stem = basename(request.source).replace(/\.[^.]*$/, '').replace(/[^\w-]/g, '_');
     const folder = join(this.#home(), `${stem}-${digest}`);
@@ -89,8 +92,12 @@ export class Builder {
 
   #home() {
     const home = join(this.root, '.webkiln');
-    mkdirSync(join(home, 'bundles'), { recursive: true });
-    if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
+    try {
+      mkdirSync(join(home, 'bundles'), { recursive: true });
+      if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
+    } catch (error) {
+      throw new Error(`bundles cannot be written to ${home} (${/** @type {Error} */ (error).message}); let that folder be written, or give the option \`root\` one that can be`, { cause: error });
+    }
     return join(home, 'bundles');
   }
 
@@ -116,6 +123,8 @@ export class Builder {
     return new Promise((resolve, reject) => {
       child.on('error', error => reject(new Error(`${program} could not be started (${error.message})`)));
       child.on('close', status => {
+        const lacking = /^built without .*(?:\n  .*)*/m.exec(told.join('\n'));
+        if (status === 0 && lacking) this.warn(lacking[0]);
         if (status === 0) return resolve({ folder, entry: join(folder, 'index.js'), files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean) });
         const start = told.findIndex(line => line.startsWith('error: '));
         const message = told.slice(start < 0 ? -20 : start).join('\n').replace(/^error: /, '');

@@ -42,12 +42,12 @@ async function announce(server, entry, mended) {
 /** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, false>} */
 export const factory = (options = {}, { framework }) => {
   const root = resolve(options.root ?? process.cwd());
-  const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`));
+  const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`), text => console.warn(`webkiln: ${text}`));
   const types = options.types === false ? null : new Types(resolve(root, options.types ?? 'webkiln-env.d.ts'));
   const defaults = { backend: options.backend === undefined ? undefined : [options.backend].flat().join(','), encoding: options.encoding };
   /** What was asked for, by the entry that it became, with its manifest. @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>} */
   const entries = new Map();
-  /** What could not be built. @type {Map<string, import('./request.js').Request>} */
+  /** What could not be built, and why. @type {Map<string, { request: import('./request.js').Request, error: Error }>} */
   const broken = new Map();
   /** What the bundles are made of. @type {Set<string>} */
   const made = new Set();
@@ -75,7 +75,7 @@ export const factory = (options = {}, { framework }) => {
   async function build(id, request, changed) {
     const begun = Date.now();
     const bundle = await builder.build(request, changed).catch(error => {
-      broken.set(id, request);
+      broken.set(id, { request, error });
       if (watching) keep(readBy(request), begun);
       throw error;
     });
@@ -138,12 +138,19 @@ export const factory = (options = {}, { framework }) => {
     watching = false;
   }
 
+  /**
+   * Shows an error in the overlay of open pages.
+   * @param {string} id
+   * @param {Error} error
+   */
+  const tell = (id, error) => server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+
   async function rebuild() {
-    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...broken]);
+    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...[...broken].map(([id, { request }]) => /** @type {const} */ ([id, request]))]);
     for (const [id, request] of asked) {
       await build(id, request, true).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
-        server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+        tell(id, error);
       });
     }
   }
@@ -203,6 +210,10 @@ export const factory = (options = {}, { framework }) => {
       renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
       configureServer(made) {
         server = made;
+        // A page that is loaded again gets the last bundle that was built, and would say nothing of it.
+        made.ws.on('connection', () => {
+          for (const [id, { error }] of broken) tell(id, error);
+        });
       },
       closeBundle() {
         if (server && Object.values(server.environments).includes(/** @type {any} */ (this).environment)) end();

@@ -4,15 +4,15 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, isAbsolute, join } from 'node:path';
 import { divided } from './request.js';
 
-const HEAD = '/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
+const HEAD = '/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n';
 
 const ANY = `  export const load: (options?: any) => Promise<any>;
   export const top: (scores: ArrayLike<number>, k?: number) => { index: number; label: string; score: number }[];
   export const manifest: any;
 `;
 
-/** Of what was not built yet. TypeScript takes the first of patterns that fit, so that it stands last. */
-const REST = `declare module '*?webkiln' {\n${ANY}}\n`;
+/** Of what was not built yet. TypeScript takes the first of patterns that fit equally well, so that they stand last. */
+const REST = ['webkiln:*', '*?webkiln'].map(pattern => `declare module '${pattern}' {\n${ANY}}\n`).join('');
 
 /**
  * What TypeScript calls an import: a pattern of its end, because modules in several folders write it differently.
