@@ -151,7 +151,7 @@ test('models of the same name in two folders have types of their own, or none', 
   assert.match(declared('*/b/model.keras?webkiln'), /'two'/);
   assert.match(declared('*/model.keras?webkiln'), /'one'/);
   const order = [...readFileSync(file, 'utf8').matchAll(/declare module ["']([^"']*)/g)].map(([, name]) => name);
-  assert.deepEqual(order, ['*/a/model.keras?webkiln', '*/b/model.keras?webkiln', '*/model.keras?webkiln', '*?webkiln']);
+  assert.deepEqual(order, ['*/a/model.keras?webkiln', '*/b/model.keras?webkiln', '*/model.keras?webkiln', 'webkiln:*', '*?webkiln']);
   types.add('./model.keras?webkiln', two);
   assert.match(declared('*/model.keras?webkiln'), /load: \(options\?: any\)/);
 });
