@@ -15,7 +15,7 @@ function withSignal(promise, signal) {
   return new Promise((resolve, reject) => {
     const abort = () => reject(abortedError('the load'));
     if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
+    signal.addEventListener('abort', abort);
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }
@@ -70,8 +70,11 @@ export class Local {
 
 /**
  * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers', argument?: any }} Call
- * @typedef {{ ready: true } | { progress: Progress } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
+ * @typedef {{ progress: Progress } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
  */
+
+/** The call that a Worker answers by itself, once it takes others. */
+const READY = -1;
 
 /**
  * Serves one model to the thread that made this Worker.
@@ -96,7 +99,7 @@ export function serve(modules) {
   };
   if (port.on) port.on('message', answer);
   else port.onmessage = (/** @type {MessageEvent} */ event) => answer(event.data);
-  port.postMessage({ ready: true });
+  port.postMessage({ id: READY });
 }
 
 /** A model in a Worker. @implements {Host} */
@@ -113,18 +116,10 @@ export class Remote {
   /** @param {any} worker */
   constructor(worker) {
     this.worker = worker;
-    /** @type {(value?: any) => void} */
-    let started = () => {};
     /** @type {Promise<void>} */
-    this.ready = new Promise((resolve, reject) => {
-      started = resolve;
-      this.calls.set(-1, { resolve, reject });
-    });
+    this.ready = new Promise((resolve, reject) => this.calls.set(READY, { resolve, reject }));
     const receive = (/** @type {any} */ message) => {
-      if (message.ready) {
-        this.calls.delete(-1);
-        started();
-      } else if (message.progress) this.onProgress(message.progress);
+      if (message.progress) this.onProgress(message.progress);
       else this.settle(message);
     };
     const fail = (/** @type {any} */ event) => this.fail(messageOf(event?.error ?? event?.message ?? event));

@@ -46,18 +46,25 @@ export class Model {
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>}
    */
-  #enqueue(start, signal) {
-    if (this.#lost) return Promise.reject(this.#lost);
-    if (signal?.aborted) return Promise.reject(abortedError('the run'));
+  async #enqueue(start, signal) {
+    if (this.#lost) throw this.#lost;
+    if (signal?.aborted) throw abortedError('the run');
     return new Promise((resolve, reject) => {
-      const job = { start, resolve, reject };
-      this.#queue.push(job);
-      signal?.addEventListener('abort', () => {
-        const place = this.#queue.indexOf(job);
-        if (place < 0) return;
-        this.#queue.splice(place, 1);
+      const abort = () => {
+        this.#queue = this.#queue.filter(other => other !== job);
         reject(abortedError('the run'));
-      }, { once: true });
+      };
+      /** @type {Job} */
+      const job = {
+        start: () => {
+          signal?.removeEventListener('abort', abort);
+          return start();
+        },
+        resolve,
+        reject,
+      };
+      this.#queue.push(job);
+      signal?.addEventListener('abort', abort);
       this.#work();
     });
   }

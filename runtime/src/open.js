@@ -48,8 +48,10 @@ function checkVariant({ manifest }, order, variant) {
  * @returns {Record<string, string>}
  */
 function locate({ urls }, { baseURL, transformURL = url => url }) {
-  const root = baseURL === undefined ? null : new URL(String(baseURL).replace(/\/*$/, '/'), documentURL());
-  return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, transformURL(root ? new URL(file, root).href : url, file)]));
+  // Whole, because a Worker would take a relative URL to start from its own script.
+  const whole = (/** @type {string} */ url, base = documentURL()) => new URL(url, base).href;
+  const root = baseURL === undefined ? baseURL : whole(String(baseURL).replace(/\/*$/, '/'));
+  return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, whole(transformURL(root ? whole(file, root) : url, file))]));
 }
 
 /** @param {LoadOptions} options */

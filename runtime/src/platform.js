@@ -12,6 +12,6 @@ export const nodeModule = name => root.process.getBuiltinModule(`node:${name}`);
 
 /** @returns {string} the URL against which a caller's relative URLs are resolved */
 export function documentURL() {
-  if (isNode) return `file://${root.process.cwd()}/`;
-  return root.document?.baseURI ?? root.location.href;
+  if (isNode) return nodeModule('url').pathToFileURL(`${root.process.cwd()}/`).href;
+  return root.document?.baseURI ?? root.location?.href;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { WebkilnError } from '../src/errors.js';
 import { Model } from '../src/model.js';
@@ -60,4 +61,11 @@ test('dispose rejects what has not ended, once', async () => {
   await tick();
   assert.equal(log.filter(line => line === 'dispose').length, 1);
   await assert.rejects(model.run({ x: [1] }), { code: 'Disposed', message: /load it again/ });
+});
+
+test('a signal of many runs keeps none of them', async () => {
+  const { model } = make();
+  const { signal } = new AbortController();
+  for (const x of [1, 2, 3]) await model.run({ x: [x] }, { signal });
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
 });

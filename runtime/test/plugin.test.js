@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { Builder } from '../unplugin/src/builder.js';
 import { placeFrom, withURLs } from '../unplugin/src/references.js';
 import { isRequest, readRequest } from '../unplugin/src/request.js';
 
@@ -22,6 +26,10 @@ test('recipes are named, paths are those of the importing module, and the projec
   assert.deepEqual(read('./a.onnx?webkiln&plugin=./one.py&plugin=./two.py&dim=n%3D2').options, [['dim', 'n=2'], ['plugin', '/project/src/one.py'], ['plugin', '/project/src/two.py']]);
 });
 
+test('a value may have question marks', () => {
+  assert.deepEqual(read('webkiln:digits?parameter=a=b?c&backend=js').options, [['backend', 'js'], ['parameter', 'a=b?c']]);
+});
+
 test('options that do not exist, or stand twice, are errors', () => {
   assert.throws(() => read('webkiln:digits?output=x'), /webkiln:digits\?output=x: there is no option output; the options are backend/);
   assert.throws(() => read('webkiln:digits?backend=js&backend=wasm'), /backend is given 2 times, expected once/);
@@ -35,4 +43,30 @@ test('references are replaced, whatever quotes they have', () => {
 test('the folder of bundles is found from files in folders', () => {
   assert.equal(placeFrom('main.js', ''), './webkiln/');
   assert.equal(placeFrom('assets/deep/main.js', ''), '../../webkiln/');
+});
+
+test('what a bundle lacks that was built nevertheless is told, and options without a value stand alone', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'webkiln-'));
+  const script = `
+    import { writeFileSync } from 'node:fs';
+    writeFileSync(process.argv.at(-1), 'a.keras');
+    console.error('[1/1] bundle:a\\nbuilt without wasm:\\n  emcc is needed and was not found\\n[1/1] bundle:a');
+    console.log(process.argv[5] + ': written\\n  backends  js');`;
+  writeFileSync(join(root, 'fake.mjs'), script);
+  const [said, warned] = [[], []];
+  const builder = new Builder(root, [process.execPath, join(root, 'fake.mjs')], line => said.push(line), text => warned.push(text));
+  await builder.build(read('./a.keras?webkiln&trust-source'));
+  assert.deepEqual(warned, ['built without wasm:\n  emcc is needed and was not found']);
+  assert.deepEqual(said, ['[1/1] bundle:a', '[1/1] bundle:a']);
+});
+
+test('options without a value take none', () => {
+  assert.deepEqual(read('./a.keras?webkiln&trust-source').options, [['trust-source', '']]);
+  assert.throws(() => read('./a.keras?webkiln&trust-source=no'), /trust-source takes no value/);
+});
+
+test('a folder for bundles that cannot be made is named', () => {
+  const root = mkdtempSync(join(tmpdir(), 'webkiln-'));
+  writeFileSync(join(root, '.webkiln'), '');
+  assert.throws(() => new Builder(root, 'webkiln', () => {}).build(read('./a.keras?webkiln')), /bundles cannot be written to .*\.webkiln.*option `root`/);
 });

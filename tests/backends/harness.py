@@ -1,5 +1,6 @@
 """Run many small graphs on a backend in one go, in Node or a browser, through the real lowering, printers, compiler and linker."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tests.backends import shaders
-from webkiln.backends import frame, pages, toolchain
+from tests.backends.modules import build
+from webkiln.backends import frame, pages
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl
 from webkiln.codegen.program import write_code
@@ -96,18 +98,24 @@ def run_programs(
     """Print, compile and run programs in one page of a browser; where none is named, in one Node process, or in Chromium what needs a GPU."""
     for number, item in enumerate(prepared):
         write_code(item.program, TEMPLATES, folder / str(number) / "code")
+    modules: dict[int, str] = {}
     if backend == "wasm":
-        _compile([item.program for item in prepared], folder, variant)
+        modules, broken = build({number: item.program for number, item in enumerate(prepared)}, folder, variant)
+        assert not broken, broken
     if backend == "webgl":
         made = {name: kernels.from_json(data) for item in prepared for name, data in item.program["kernels"].items()}
         shaders.validate({name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()}, folder / "shaders")
     frames = [frame.encode(_given(item)) for item in prepared]
     if browser or backend in PAGES:
         folders = {"/repository/": ROOT, "/programs/": folder}
-        request = {"script": "/repository/tests/backends/run_page.mjs", "backend": backend, "count": len(frames)}
+        request = {
+            "script": "/repository/tests/backends/run_page.mjs",
+            "backend": backend,
+            "modules": [modules.get(number) for number, _ in enumerate(frames)],
+        }
         answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280, browser or "chromium")
     else:
-        answers = _run_in_node(frames, backend, folder)
+        answers = _run_in_node(frames, backend, folder, modules)
     return [frame.decode(answer).outputs for answer in answers]
 
 
@@ -120,12 +128,13 @@ def _given(item: Prepared) -> dict[str, Array]:
     return {"placeholders": sizes, **inputs, **shards}
 
 
-def _run_in_node(frames: Sequence[bytes], backend: str, folder: Path) -> list[bytes]:
+def _run_in_node(frames: Sequence[bytes], backend: str, folder: Path, modules: Mapping[int, str]) -> list[bytes]:
     for number, data in enumerate(frames):
         (folder / str(number) / "in").write_bytes(data)
     (folder / "package.json").write_text('{"type":"module"}')
     shutil.copyfile(HARNESS, folder / "harness.js")
-    command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder), backend, str(len(frames))]
+    (folder / "modules.json").write_text(json.dumps([modules.get(number) for number, _ in enumerate(frames)]))
+    command = ["node", "--experimental-wasm-relaxed-simd", str(RUNNER), str(folder), backend]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     return [(folder / str(number) / "out").read_bytes() for number in range(len(frames))]
@@ -169,23 +178,6 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         "kernels": {name: kernels.to_json(kernel) for name, kernel in made.items()},
         "procedures": {}, "written": {}, "late": [],
     }  # fmt: skip
-
-
-def _compile(programs: Sequence[dict[str, Any]], folder: Path, variant: str) -> None:
-    objects: dict[str, Path] = {}
-    sources: list[Path] = []
-    for number in range(len(programs)):
-        code = folder / str(number) / "code"
-        for source in sorted((code / "kernels").glob("*.c")):
-            if source.stem not in objects:
-                objects[source.stem] = folder / f"{source.stem}.o"
-                sources.append(source)
-    mains = [folder / str(number) / "code" / "main.c" for number in range(len(programs))]
-    made = [*objects.values(), *(path.with_suffix(".o") for path in mains)]
-    toolchain.compile_objects([*sources, *mains], made, variant)
-    for number, (program_, main) in enumerate(zip(programs, mains, strict=True)):
-        needed = [objects[name] for name in sorted({**program_["kernels"], **program_["procedures"], **program_["written"]})]
-        toolchain.link([*needed, main.with_suffix(".o")], folder / str(number) / "model.wasm", program_["loaded"])
 
 
 def error(got: Array, reference: Array) -> float:

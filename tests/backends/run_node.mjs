@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runProgram } from './run_program.mjs';
 
-const [folder, backend, count] = process.argv.slice(2);
+const [folder, backend] = process.argv.slice(2);
 const { decode, encode } = await import(pathToFileURL(join(folder, 'harness.js')).href);
+const compiled = new Map();
 
-for (let number = 0; number < Number(count); number++) {
+for (const [number, name] of JSON.parse(readFileSync(join(folder, 'modules.json'), 'utf8')).entries()) {
   const home = join(folder, String(number));
+  if (name && !compiled.has(name)) compiled.set(name, new WebAssembly.Module(readFileSync(join(folder, name))));
   const module = await import(pathToFileURL(join(home, 'code', `${backend}.js`)).href);
-  const compiled = backend === 'wasm' ? new WebAssembly.Module(readFileSync(join(home, 'model.wasm'))) : undefined;
   const bytes = readFileSync(join(home, 'in'));
   const given = decode(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
-  writeFileSync(join(home, 'out'), encode(...await runProgram(module, compiled, given)));
+  writeFileSync(join(home, 'out'), encode(...await runProgram(module, compiled.get(name), given)));
 }

@@ -2,12 +2,13 @@ import { decode, encode } from '/harness/harness.js';
 import { runProgram } from './run_program.mjs';
 
 /** What harness_page.js runs: one program a set. */
-export async function runSets({ backend, count }, get, put) {
-  for (let number = 0; number < count; number++) {
+export async function runSets({ backend, modules }, get, put) {
+  const compiled = new Map();
+  for (const [number, name] of modules.entries()) {
     try {
+      if (name && !compiled.has(name)) compiled.set(name, await WebAssembly.compileStreaming(fetch(`/programs/${name}`)));
       const module = await import(`/programs/${number}/code/${backend}.js`);
-      const compiled = backend === 'wasm' ? await WebAssembly.compileStreaming(fetch(`/programs/${number}/model.wasm`)) : undefined;
-      await put(number, encode(...await runProgram(module, compiled, decode(await get(number)))));
+      await put(number, encode(...await runProgram(module, compiled.get(name), decode(await get(number)))));
     } catch (error) {
       throw Object.assign(new Error(`program ${number}: ${error.message}`), { code: error.code });
     }

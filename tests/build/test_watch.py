@@ -172,6 +172,32 @@ def test_a_file_that_is_still_written_is_waited_for(tmp_path: Path, monkeypatch:
     assert builds[1] > 8, "no build while it grows, and one when it has rested"
 
 
+def test_what_changes_during_the_first_build_is_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "models" / "net").mkdir(parents=True)
+    recipe, source = (tmp_path / "models" / "net" / name for name in ("recipe.toml", "net.json"))
+    recipe.write_text("")
+    source.write_text("first")
+    watcher = Watcher(tmp_path / "models", lambda: Engine(tmp_path / ".webkiln", cache=tmp_path / "cache"), lambda _: [], lambda _: None)
+    read: list[str] = []
+
+    def build() -> None:
+        read.append(source.read_text())
+        source.write_text("second")
+        monkeypatch.setattr(watcher, "files", lambda: frozenset({recipe, source}))
+
+    monkeypatch.setattr(watcher, "build", build)
+    monkeypatch.setattr(watcher, "files", lambda: frozenset({recipe}))
+    turns = iter(range(10))
+
+    def sleep(_: float) -> None:
+        if next(turns) == 9:
+            raise Stop
+
+    with pytest.raises(Stop):
+        watcher.run(sleep)
+    assert read[-1] == "second"
+
+
 def test_what_is_watched_is_what_depfiles_list(toy: Tree) -> None:
     toy.build()
     recipes = read_recipes(toy.root / "models")

@@ -96,6 +96,16 @@ def test_an_unwritable_folder(unwritable: Path, webkiln: Command, sources: Path)
     assert not (unwritable / "model").exists()
 
 
+def test_an_unwritable_cache_names_its_variable(unwritable: Path, webkiln: Command, sources: Path, tmp_path: Path) -> None:
+    done = webkiln(
+        "build", sources / "good.keras", "-o", tmp_path / "model", "--backend", "js", env={"WEBKILN_CACHE": str(unwritable / "cache")}
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {unwritable}/cache: the cache cannot be written here (")
+    assert "WEBKILN_CACHE" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path | None]:
     """A file system of 64 KB, or None where none can be mounted."""

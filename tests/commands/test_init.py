@@ -20,7 +20,7 @@ from webkiln.backends.server import Server
 from webkiln.build import backends
 from webkiln.commands import build
 from webkiln.commands.init import plugin
-from webkiln.commands.project import with_package, with_plugin, with_script
+from webkiln.commands.project import find_project, with_package, with_plugin, with_script
 from webkiln.commands.starter import answer
 
 VITE_PACKAGE = """{
@@ -58,6 +58,16 @@ TSCONFIG = """{
 """
 
 
+DOUBLED = """import keras
+
+
+@keras.saving.register_keras_serializable(name="Doubled")
+class Doubled(keras.layers.Layer):
+    def call(self, x):
+        return x * 2
+"""
+
+
 def config(name: str, imported: str) -> str:
     return (
         f"import {imported} from '@vitejs/plugin-{name}'\nimport {{ defineConfig }} from 'vite'\n\n"
@@ -76,6 +86,7 @@ PROJECTS: dict[str, dict[str, str]] = {
     "vue": {**VITE, "vite.config.js": config("vue", "vue")},
     "next-ts": {**NEXT, "tsconfig.json": "{}", "src/app/page.tsx": ""},
     "next-pages": {**NEXT, "pages/index.jsx": ""},
+    "webpack-ts": {"package.json": '{\n  "devDependencies": {\n    "webpack": "5"\n  }\n}\n', "src/main.ts": "", "tsconfig.json": TSCONFIG},
     "html": {"index.html": "<!doctype html>\n<title>Mine</title>\n"},
 }
 MODEL = {"models/digits/recipe.toml", "models/digits/digits.keras"}
@@ -87,6 +98,7 @@ WRITTEN: dict[str, set[str]] = {
     "vue": MODEL | PLUGIN | {"src/model.js"},
     "next-ts": MODEL | {"src/app/model/page.tsx", "src/webkiln/.gitignore"},
     "next-pages": MODEL | {"pages/model.jsx", "webkiln/.gitignore"},
+    "webpack-ts": MODEL | PLUGIN | {"src/webkiln-env.d.ts"},
     "html": MODEL | {"dodo.py", "model.html", "model.js"},
 }
 CHANGED = {
@@ -96,6 +108,7 @@ CHANGED = {
     "vue": {"package.json", "index.html", "vite.config.js"},
     "next-ts": {"package.json"},
     "next-pages": {"package.json"},
+    "webpack-ts": {"package.json"},
     "html": set[str](),
 }
 
@@ -195,7 +208,7 @@ def test_the_types_are_those_that_the_plugin_writes(folder: Folder) -> None:
         script = f"{types} ({adds}).add('webkiln:digits', 'bundle');"
         subprocess.run(["node", "--input-type=module", "--eval", script], cwd=folder.root, timeout=60, check=True)
     assert folder.text("src/webkiln-env.d.ts") == before, "the plugin leaves them as they are"
-    assert folder.text("other.d.ts").startswith(before)
+    assert folder.text("other.d.ts") == before
 
 
 def test_the_packed_plugin_is_what_npm_would_pack(tmp_path: Path) -> None:
@@ -220,6 +233,47 @@ def test_next_builds_the_bundle_before_it_runs(folder: Folder) -> None:
     (line,) = (line for line in page.splitlines() if "load, top" in line)
     assert (folder.root / "src/app/model" / line.split("'")[1]).is_file()
     assert folder.text("src/webkiln/.gitignore") == "*\n!.gitignore\n"
+
+
+def test_the_configuration_that_vite_reads_is_changed(folder: Folder) -> None:
+    folder.fill({**PROJECTS["react-ts"], "vite.config.js": config("react", "react")})
+    folder.init()
+    assert "unplugin-webkiln" in folder.text("vite.config.js")
+    assert folder.text("vite.config.ts") == config("react", "react")
+
+
+def test_ends_of_lines_stay(folder: Folder) -> None:
+    folder.fill(PROJECTS["vue"])
+    names = ("package.json", "index.html", "vite.config.js")
+    for name in names:
+        (folder.root / name).write_bytes(folder.text(name).replace("\n", "\r\n").encode())
+    folder.init()
+    before = folder.files()
+    for name in names:
+        assert before[name].count(b"\n") == before[name].count(b"\r\n") > 0, name
+        assert b"webkiln" in before[name] or name == "index.html"
+    folder.init()
+    assert folder.files() == before
+
+
+@pytest.mark.parametrize(("file", "text"), [("pnpm-workspace.yaml", ""), ("package.json", '{"workspaces": ["app"]}'), ("other", "")])
+def test_what_installs_the_packages_of_a_workspace(file: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "package.json").write_text(VITE_PACKAGE)
+    (tmp_path / file).write_text(text)
+    (tmp_path / "pnpm-lock.yaml").write_text("")
+    assert find_project(tmp_path / "app").manager == ("npm" if file == "other" else "pnpm")
+
+
+def test_a_newer_plugin_takes_the_place_of_that_of_an_earlier_init(folder: Folder) -> None:
+    old, mine = '"unplugin-webkiln": "file:vendor/unplugin-webkiln-0.0.9.tgz"', '"unplugin-webkiln": "^0.0.9"'
+    for entry, changed in ((old, True), (mine, False)):
+        folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"vite":', f'{entry}, "vite":')})
+        folder.init()
+        assert (entry not in folder.text("package.json")) == changed
+    folder.fill({**VITE, "package.json": VITE_PACKAGE.replace('"devDependencies"', f'"dependencies": {{ {mine} }},\n  "devDependencies"')})
+    folder.init()
+    assert folder.text("package.json").count("unplugin-webkiln") == 1
 
 
 def test_scripts_of_the_users_stay(folder: Folder) -> None:
@@ -283,19 +337,81 @@ def test_a_model_of_ones_own(place: str, beside: str, source: str, folder: Folde
     folder.init(str(path))
     assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
     assert (folder.root / "models" / "net" / source).resolve().read_bytes() == path.read_bytes()
-    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618) % 1)," in folder.text("model.js")
+    assert "x: Float32Array.from({ length: 3 }, (_, at) => (at * 0.618 + 0.5) % 1)," in folder.text("model.js")
     assert "Array.from(outputs.y.slice(0, 5), Number)" in folder.text("model.js")
+
+
+def test_a_path_that_leads_out_of_the_project_is_copied(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
+    monkeypatch.setattr(build, "missing_compilers", lambda: ["no emcc"])
+    folder.fill(PROJECTS["html"])
+    net(folder.root.parent / "elsewhere" / "net.onnx")
+    folder.init("../elsewhere/net.onnx")
+    assert folder.text("models/net/recipe.toml") == 'source = "net.onnx"\n'
+
+
+def test_a_second_model_is_typed_and_its_import_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "missing_compilers", lambda: ["no emcc"])
+    folder.fill(PROJECTS["vanilla-ts"])
+    folder.init()
+    net(folder.root / "net.onnx")
+    told = folder.init("net.onnx")
+    assert "changed    src/webkiln-env.d.ts: types" in told
+    assert "import { load } from 'webkiln:net' in your code" in told
+    types = folder.text("src/webkiln-env.d.ts")
+    assert (
+        types.index('declare module "webkiln:digits"')
+        < types.index('declare module "webkiln:net"')
+        < types.index("declare module 'webkiln:*'")
+    )
+
+
+def test_another_bundler_gets_the_plugin_and_is_told_its_line(folder: Folder) -> None:
+    folder.fill(PROJECTS["webpack-ts"])
+    told = folder.init()
+    assert "import webkiln from 'unplugin-webkiln/webpack', and webkiln({ types: 'src/webkiln-env.d.ts' }) among the plugins" in told
+    assert "import { load } from 'webkiln:digits' in your code" in told
+    archive = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"].removeprefix("file:")
+    assert (folder.root / archive).read_bytes() == plugin()
+    assert 'declare module "webkiln:digits"' in folder.text("src/webkiln-env.d.ts")
+
+
+def test_the_plugin_of_a_copied_example_is_found_again(folder: Folder) -> None:
+    folder.fill({path.name: path.read_text() for path in (ROOT / "examples" / "webpack").glob("*.js*")})
+    folder.init()
+    named = json.loads(folder.text("package.json"))["devDependencies"]["unplugin-webkiln"]
+    assert (folder.root / named.removeprefix("file:")).is_file()
+    before = folder.text("package.json")
+    folder.init()
+    assert folder.text("package.json") == before
+
+
+def test_what_a_model_needs_goes_into_its_recipe(folder: Folder) -> None:
+    import keras
+
+    from tests.commands.models import Doubled
+
+    folder.fill({**PROJECTS["html"], "layers.py": DOUBLED})
+    x = keras.Input((4,), name="x")
+    doubled = keras.layers.Lambda(lambda value: value * 2, output_shape=(4,), name="code")(Doubled(name="own")(x))
+    keras.Model(x, doubled).save(folder.root / "code.keras")
+    assert "--trust-source" in folder.init("code.keras", status=2)
+    folder.init("code.keras", "--trust-source", "--plugin", "layers.py")
+    assert folder.text("models/code/recipe.toml") == 'source = "../../code.keras"\nplugins = ["../../layers.py"]\ntrust_source = true\n'
+
+
+def test_what_was_left_comes_first_in_what_is_to_do(folder: Folder) -> None:
+    folder.fill({**PROJECTS["vue"], "vite.config.js": "export default () => ({ plugins: [] })\n"})
+    told = folder.init()
+    assert (
+        told.index("left       vite.config.js") < told.index("Next:") < told.index("add by hand what was left") < told.index("npm install")
+    )
 
 
 @pytest.mark.parametrize(
     ("files", "arguments", "message"),
     [
-        ({}, (), "there is no web project here; looked for vite or next in package.json, vite.config.ts,"),
-        (
-            {"package.json": '{"devDependencies": {"webpack": "5"}}'},
-            (),
-            "import webkiln from 'unplugin-webkiln/webpack', and webkiln() among its plugins",
-        ),
+        ({}, (), "there is no web project here; looked for vite, next or another bundler in package.json, vite.config.js,"),
         ({"package.json": "{"}, (), "package.json is no JSON"),
         (PROJECTS["html"], ("digit",), "digit: no such file; give the path of a model file, such as my.keras,"),
         (PROJECTS["html"], ("index.html",), "index.html"),
@@ -327,6 +443,9 @@ CONFIGS = {
     "export default { worker: { plugins: [a()] } }\n": None,
     "export default { plugins: common }\n": None,
     "export default { plugins }\n": None,
+    # What comes later in an object wins.
+    "export default { ...shared }\n": None,
+    "export default { 'plugins': [a()] }\n": None,
     "export default defineConfig(({ mode }) => ({ plugins: [] }))\n": None,
     "const config = { plugins: [] }\nexport default config\n": None,
     "module.exports = { plugins: [] }\n": None,
@@ -352,7 +471,8 @@ def test_pages_and_packages_keep_their_form() -> None:
     text = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"z": "1"\n\t}\n}'
     changed = '{\n\t"name": "\N{LATIN SMALL LETTER E WITH ACUTE}",\n\t"devDependencies": {\n\t\t"a": "2",\n\t\t"z": "1"\n\t}\n}'
     assert with_package(text, {"devDependencies": {"a": "2"}}) == changed
-    assert with_package(text, {"devDependencies": {"z": "2"}}) == text
+    assert with_package(text, {"devDependencies": {"z": "1"}}) == text
+    assert with_package(text, {"devDependencies": {"z": "2"}}) == text.replace('"1"', '"2"')
 
 
 def test_the_module_runs_whatever_inputs_are_called() -> None:

@@ -119,6 +119,8 @@ def test_a_broken_model_is_told_in_the_page_until_it_is_mended(served: Path, mod
     said = pages.until(overlay, 60)
     assert NAME in said, said
     assert "webkiln" in said
+    pages.browser().refresh()
+    assert NAME in (pages.until(overlay, 60) or ""), "a page that is loaded again shows the last good model, and says so"
     (served / "src" / NAME).write_bytes(good)
     assert pages.until(lambda: not overlay() and answer(), 60)
     assert answers(model)

@@ -13,6 +13,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Response
 
+from tests.hosts import every_page
 from tests.web import pages, project
 from tests.web.rows import BASE, STRICT
 
@@ -36,8 +37,9 @@ def flask_url(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     thread.join()
 
 
-def test_flask(flask_url: str) -> None:
-    seen = pages.look(flask_url)
+@every_page
+def test_flask(browser: str, flask_url: str) -> None:
+    seen = pages.look(flask_url, name=browser)
     pages.check(seen)
     assert seen.isolated
 

@@ -1,5 +1,6 @@
 """The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss; failures are not cached."""
 
+import errno
 import os
 import time
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from webkiln.build.files import write_atomic
 from webkiln.build.scratch import sweep
 from webkiln.build.state import live_blobs
 from webkiln.build.store import LocalStore
+from webkiln.errors import OutputError
 
 SCHEMA = "webkiln.action/1"
 GRACE_SECONDS = 3600.0
@@ -35,6 +37,17 @@ class ActionCache:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.store = LocalStore(root / "blobs")
+
+    def check(self) -> None:
+        """OutputError where results cannot be kept."""
+        try:
+            self.sandboxes.mkdir(parents=True, exist_ok=True)
+            if not os.access(self.sandboxes, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        except OSError as error:
+            raise OutputError(
+                f"{self.root}: the cache cannot be written here ({error.strerror}); name another folder in the environment variable WEBKILN_CACHE"
+            ) from error
 
     @property
     def sandboxes(self) -> Path:

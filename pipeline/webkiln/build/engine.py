@@ -48,6 +48,7 @@ class Engine:
         self.share = shared or share()
         self.state = TreeState(state.absolute())
         self.cache = ActionCache(cache or cache_folder())
+        self.cache.check()
         self.progress = progress or Silent()
         self._executor = executor
         self._owns_executor = executor is None

@@ -42,9 +42,10 @@ class Watcher:
 
     def run(self, sleep: Callable[[float], None] = time.sleep) -> None:
         """Build, then look and build until the process is interrupted."""
-        self.build()
+        # As they were before the build, which reads what it finds out itself at some time: for such files another build follows.
         built = stamps(self.files())
-        self._say(f"watching {len(built)} files; Ctrl-C ends it")
+        self.build()
+        self._say(f"watching {len(self.files())} files; Ctrl-C ends it")
         while True:
             sleep(LOOK_SECONDS)
             now = stamps(self.files())
@@ -53,8 +54,8 @@ class Watcher:
             sleep(LOOK_SECONDS)
             if stamps(self.files()) != now:
                 continue
+            built = now
             self.build()
-            built = {**stamps(self.files()), **{path: state for path, state in now.items() if path in self.files()}}
 
     def files(self) -> frozenset[Path]:
         """The recipes and what the bundles were made of; where something failed, whose files may not be known, also what lies beside the recipes."""

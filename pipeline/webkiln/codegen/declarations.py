@@ -36,7 +36,8 @@ def index_types(manifest: dict[str, Any]) -> str:
     variant = " | ".join(map(text_of, variants)) or "never"
     public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
     arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
-    return f"""/** A class that not every environment declares. */
+    return f"""/* eslint-disable */
+/** A class that not every environment declares. */
 type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
 {drawable}export interface Inputs {{
 {inputs}}}

@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         backends = recipe.backends
         if options.backend is None and (possible := buildable(engine, graph, Selection(backends, encodings[0])).backends) != backends:
             backends = possible
-            print("\n".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
+            print("\n  ".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
         places = {output_of(options.output, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
             engine.check_folder(output, bundle_files(recipe.name, backends, recipe.form), force=options.force)

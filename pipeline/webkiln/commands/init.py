@@ -11,7 +11,7 @@ import shutil
 import sys
 import tarfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import shared_root
 from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
-from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, types_of
+from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
 from webkiln.errors import SourceError
 from webkiln.foreign import refuse_foreign
 from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe, similar
@@ -87,13 +87,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a model file, or a function that returns a model (module:function); default: {FIRST}, which comes with webkiln",
     )
     parser.add_argument("--name", help="the model's name; default: that of the file")
+    parser.add_argument(
+        "--plugin", action="append", default=[], type=Path, help="a Python file that the model's layers need; goes into the recipe"
+    )
+    parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries; goes into the recipe")
     parser.add_argument("--force", action="store_true", help="overwrite files that are there and differ from what init writes")
     parser.add_argument("--dry-run", action="store_true", help="build the model and say what would be written, and write nothing")
 
 
 def run(options: argparse.Namespace) -> int:
     project = find_project(Path.cwd())
-    given = given_model(project.root, options.model, options.name, force=options.force)
+    given = given_model(project.root, options)
     manifest, types = built(given.recipe, project.root)
     changes = [*given.files, *CHANGES[project.kind](project, manifest, types, given.samples or {})]
     print(f"{project.root}: {project}")
@@ -101,16 +105,16 @@ def run(options: argparse.Namespace) -> int:
     print("\n".join(told))
     if not options.dry_run:
         name = given.recipe.name
-        if project.kind != "vite":
+        if project.kind in ("next", "html"):
             build_into(name, bundle_place(project, name))
-        print("\n".join(["", "Next:", *(f"  {line}" for line in next_steps(project))]))
+        print("\n".join(["", "Next:", *(f"  {line}" for line in (*by_hand(project, manifest, told), *next_steps(project)))]))
     return 0
 
 
-def given_model(root: Path, model: str | None, name: str | None, *, force: bool) -> Given:
+def given_model(root: Path, options: argparse.Namespace) -> Given:
     """The model that is asked for, with the files that it takes in the project."""
-    wanted, shared = model or FIRST, build.shipped()
-    name = name or re.sub(r"[^A-Za-z0-9_-]", "_", wanted.rpartition(":")[2] if MODULE.fullmatch(wanted) else Path(wanted).stem)
+    wanted, shared, force = options.model or FIRST, build.shipped(), options.force
+    name = options.name or re.sub(r"[^A-Za-z0-9_-]", "_", wanted.rpartition(":")[2] if MODULE.fullmatch(wanted) else Path(wanted).stem)
     if not Path(wanted).is_file() and wanted in shared:
         source = shared[wanted].source
         if not isinstance(source, PathSource):
@@ -121,16 +125,23 @@ def given_model(root: Path, model: str | None, name: str | None, *, force: bool)
         labels = "".join(f"{output} = {json.dumps(list(names))}\n" for output, names in known.items()) if isinstance(known, Mapping) else ""
         return _given(root, name, source.path, f"\n[labels]\n{labels}" if labels else "", samples, copied=True, force=force)
     if not Path(wanted).is_file() and MODULE.fullmatch(wanted):
-        text = f"source = {json.dumps(wanted)}\n"
+        text = f"source = {json.dumps(wanted)}\n{_keys(root, name, options)}"
         return Given(_recipe(root, name, text, force=force), (Addition(Path("models") / name / "recipe.toml", text.encode()),))
     if not Path(wanted).is_file():
         raise SourceError(
             f"{wanted}: no such file; give the path of a model file, such as my.keras, a function as module:function, "
             f"or nothing for {FIRST}, which comes with webkiln{similar(wanted, shared)}"
         )
-    source_file = Path(wanted).absolute()
+    source_file = Path(wanted).parent.resolve() / Path(wanted).name
     refuse_foreign(source_file, as_onnx=source_file.suffix == ".onnx")
-    return _given(root, name, source_file, "", {}, copied=not source_file.is_relative_to(root) and _copyable(source_file), force=force)
+    copied = not source_file.is_relative_to(root) and _copyable(source_file)
+    return _given(root, name, source_file, _keys(root, name, options), {}, copied=copied, force=force)
+
+
+def _keys(root: Path, name: str, options: argparse.Namespace) -> str:
+    """What the recipe says besides the source."""
+    plugins = [Path(os.path.relpath(path.absolute(), root / "models" / name)).as_posix() for path in options.plugin]
+    return f"{f'plugins = {json.dumps(plugins, ensure_ascii=False)}{chr(10)}' if plugins else ''}{'trust_source = true' + chr(10) if options.trust_source else ''}"
 
 
 def _copyable(source: Path) -> bool:
@@ -154,7 +165,11 @@ def _given(root: Path, name: str, source: Path, more: str, samples: Samples, *, 
 def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
     """The recipe that the project has, or the one of this text."""
     place = root / "models" / name / "recipe.toml"
-    return read_recipe(place) if place.is_file() and not force else parse_recipe(name, tomllib.loads(text), place)
+    if place.is_file() and not force:
+        return read_recipe(place)
+    recipe = parse_recipe(name, tomllib.loads(text), place)
+    # Read before the folder is there that the paths lead out of.
+    return replace(recipe, plugins=tuple(Path(os.path.normpath(path)) for path in recipe.plugins))
 
 
 def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
@@ -170,11 +185,8 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
 
 def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
     ending, module = "ts" if project.typescript else "js", f"webkiln:{manifest['name']}"
-    call = "webkiln({ types: 'src/webkiln-env.d.ts' })" if project.typescript else "webkiln()"
-    archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
-    yield Addition(archive, plugin())
-    needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
-    yield _package_amendment(project, needed, "devDependencies")
+    call = plugin_call(project)
+    yield from _plugin_packed(project)
     config = project.vite_config
     if (project.root / config).is_file():
         advice = f"import webkiln from 'unplugin-webkiln/vite', and {call} among its plugins"
@@ -184,8 +196,7 @@ def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str
             config,
             f"import {{ defineConfig }} from 'vite';\nimport webkiln from 'unplugin-webkiln/vite';\n\nexport default defineConfig({{\n  plugins: [{call}],\n}});\n".encode(),
         )
-    if project.typescript:
-        yield Addition(Path("src/webkiln-env.d.ts"), types_of(module, types).encode())
+    yield from _types_added(project, module, types)
     page = f"src/model.{ending}"
     yield Addition(Path(page), shown_in_page(answer(manifest, module, samples, typescript=project.typescript)).encode())
     line = f'<script type="module" src="/{page}"></script>'
@@ -196,6 +207,31 @@ def _additions_of_vite(project: Project, manifest: Mapping[str, Any], types: str
             f"loads {page}",
             f"{line} before its end",
         )
+
+
+def plugin_call(project: Project) -> str:
+    """The plugin as it stands in a configuration."""
+    return f"webkiln({{ types: '{project.types}' }})" if project.typescript else "webkiln()"
+
+
+def _plugin_packed(project: Project) -> Iterator[Change]:
+    """The plugin's package, which package.json names; a file of the same name that is not there is of the project that this one was copied from."""
+    archive = Path("vendor") / f"unplugin-webkiln-{plugin_version()}.tgz"
+    yield Addition(archive, plugin())
+    said = str(project.package.get("devDependencies", {}).get("unplugin-webkiln", ""))
+    gone = said.startswith("file:") and not (project.root / said.removeprefix("file:")).exists()
+    needed = {"devDependencies": {"unplugin-webkiln": f"file:{archive.as_posix()}"}}
+    yield _package_amendment(replace(project, package={}) if gone else project, needed, "devDependencies")
+
+
+def _types_added(project: Project, module: str, types: str) -> Iterator[Change]:
+    if project.typescript:
+        yield Amendment(project.types, lambda text: with_types(text, module, types), "types", "")
+
+
+def _additions_of_bundler(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
+    yield from _plugin_packed(project)
+    yield from _types_added(project, f"webkiln:{manifest['name']}", types)
 
 
 def _additions_of_next(project: Project, manifest: Mapping[str, Any], types: str, samples: Samples) -> Iterator[Change]:
@@ -222,6 +258,7 @@ def _additions_of_html(project: Project, manifest: Mapping[str, Any], types: str
 CHANGES: dict[str, Callable[[Project, Mapping[str, Any], str, Samples], Iterator[Change]]] = {
     "vite": _additions_of_vite,
     "next": _additions_of_next,
+    "bundler": _additions_of_bundler,
     "html": _additions_of_html,
 }
 
@@ -233,7 +270,7 @@ def bundle_place(project: Project, name: str) -> Path:
 
 def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, str]], what: str) -> Amendment:
     lacking = {
-        table: {name: value for name, value in entries.items() if name not in project.package.get(table, {})}
+        table: {name: value for name, value in entries.items() if _lacks(project.package, table, name)}
         for table, entries in additions.items()
     }
     taken = [
@@ -244,6 +281,14 @@ def _package_amendment(project: Project, additions: Mapping[str, Mapping[str, st
     ]
     advice = f"{', '.join(taken)} among its {what}"
     return Amendment(Path("package.json"), lambda text: None if taken else with_package(text, lacking), what, advice)
+
+
+def _lacks(package: Mapping[str, Any], table: str, name: str) -> bool:
+    """Whether an entry is to be written: where there is none, and where an earlier init wrote that of its version."""
+    if table == "scripts":
+        return name not in package.get(table, {})
+    found = [entries[name] for key in ("dependencies", "devDependencies") if name in (entries := package.get(key, {}))]
+    return not found or (name in package.get(table, {}) and str(found[-1]).startswith(f"file:vendor/{name}-"))
 
 
 WOULD = {"wrote": "write", "overwrote": "overwrite", "changed": "change"}
@@ -261,12 +306,14 @@ def apply(root: Path, change: Change, *, force: bool, dry: bool) -> str:
             return f"  kept       {name}, which differs from what init writes; --force overwrites it"
         data, verb = change.data, "wrote" if there is None else "overwrote"
     else:
-        text = change.edit((there or b"").decode())
+        before = (there or b"").decode()
+        ends = "\r\n" if "\r\n" in before else "\n"
+        text = change.edit(before.replace("\r\n", "\n"))
         if text is None:
             return f"  left       {name}; add by hand: {change.advice}"
-        if text.encode() == there:
+        if text == before.replace("\r\n", "\n"):
             return f"  as it was  {name}"
-        data, verb, name = text.encode(), "changed", f"{name}: {change.what}"
+        data, verb, name = text.replace("\n", ends).encode(), *(("wrote", name) if there is None else ("changed", f"{name}: {change.what}"))
     if dry:
         return f"  would {WOULD[verb]} {name}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -281,12 +328,27 @@ def build_into(name: str, folder: Path) -> None:
     build.run(parser.parse_args([name, "--output", str(folder)]))
 
 
+def by_hand(project: Project, manifest: Mapping[str, Any], told: Sequence[str]) -> Iterator[str]:
+    """What is left to the user before the first run."""
+    if any(line.startswith("  left ") for line in told):
+        yield "add by hand what was left, above"
+    if project.kind == "bundler":
+        yield f"import webkiln from 'unplugin-webkiln/{project.bundler}', and {plugin_call(project)} among the plugins of the configuration of {project.bundler}"
+    if project.kind == "bundler" or (
+        project.kind == "vite" and any(line.startswith("  kept ") and f"{project.source}/model." in line for line in told)
+    ):
+        yield f"import {{ load }} from 'webkiln:{manifest['name']}' in your code"
+
+
 def next_steps(project: Project) -> Iterator[str]:
     if not shutil.which("webkiln") and not (project.root / ".venv" / "bin" / "webkiln").is_file():
         yield f"export PATH={Path(sys.argv[0]).absolute().parent}:$PATH   (webkiln is not on PATH, where the build looks for it)"
     if project.kind == "html":
         yield "python3 -m http.server    and open http://localhost:8000/model.html"
         yield "doit watch                builds again what changes"
+        return
+    if project.kind == "bundler":
+        yield f"{project.manager} install"
         return
     place = "/model" if project.kind == "next" else "/"
     install = "" if (project.kind == "next" and (project.root / "node_modules").is_dir()) else f"{project.manager} install && "

@@ -9,7 +9,8 @@ from typing import Any
 
 from webkiln.errors import SourceError
 
-VITE_CONFIGS = tuple(f"vite.config.{end}" for end in ("ts", "mts", "js", "mjs", "cjs", "cts"))
+VITE_CONFIGS = tuple(f"vite.config.{end}" for end in ("js", "mjs", "ts", "cjs", "mts", "cts"))
+"""In the order in which Vite looks for them."""
 OTHER_BUNDLERS = {
     "@rspack/core": "rspack",
     "webpack": "webpack",
@@ -18,16 +19,17 @@ OTHER_BUNDLERS = {
     "esbuild": "esbuild",
     "@farmfe/core": "farm",
 }
-LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
+LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun", "package-lock.json": "npm"}
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a web project: `vite`, `next` or `html`."""
+    """A folder with a web project: `vite`, `next`, `bundler` (another that the plugin takes) or `html`."""
 
     root: Path
     kind: str
     package: Mapping[str, Any] = field(default_factory=dict)
+    bundler: str = ""
 
     @property
     def typescript(self) -> bool:
@@ -46,13 +48,33 @@ class Project:
         return Path(there or f"vite.config.{ending}")
 
     @property
+    def types(self) -> Path:
+        """The file that gets the types of imports: among those that templates have tsconfig.json include."""
+        return self.source / "webkiln-env.d.ts"
+
+    @property
     def manager(self) -> str:
-        """What installs packages here."""
-        return next((name for lock, name in LOCKS.items() if (self.root / lock).is_file()), "npm")
+        """What installs packages here, or in the workspace that this is a package of."""
+        folders = [self.root, *(folder for folder in self.root.parents if _is_workspace(folder))]
+        return next((name for folder in folders for lock, name in LOCKS.items() if (folder / lock).is_file()), "npm")
 
     def __str__(self) -> str:
-        names = {"vite": "a project with Vite", "next": "a project with Next", "html": "plain HTML"}
+        names = {
+            "vite": "a project with Vite",
+            "next": "a project with Next",
+            "bundler": f"a project with {self.bundler}",
+            "html": "plain HTML",
+        }
         return names[self.kind] + (" and TypeScript" if self.typescript else "")
+
+
+def _is_workspace(folder: Path) -> bool:
+    if (folder / "pnpm-workspace.yaml").is_file():
+        return True
+    try:
+        return "workspaces" in json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
 
 
 def find_project(root: Path) -> Project:
@@ -70,26 +92,22 @@ def find_project(root: Path) -> Project:
     if "vite" in needs or any((root / name).is_file() for name in VITE_CONFIGS):
         return Project(root, "vite", package)
     if other := next((name for name in OTHER_BUNDLERS if name in needs), None):
-        raise SourceError(
-            f"{root}: a project with {other}, which init does not set up; add the plugin to its configuration by hand: "
-            f"import webkiln from 'unplugin-webkiln/{OTHER_BUNDLERS[other]}', and webkiln() among its plugins"
-        )
+        return Project(root, "bundler", package, OTHER_BUNDLERS[other])
     if (root / "index.html").is_file():
         return Project(root, "html", package)
     raise SourceError(
-        f"{root}: there is no web project here; looked for vite or next in package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; "
+        f"{root}: there is no web project here; looked for vite, next or another bundler in package.json, {', '.join(VITE_CONFIGS[:4])}, and index.html; "
         "make one with `npm create vite@latest`, or go to its folder"
     )
 
 
 def with_package(text: str, additions: Mapping[str, Mapping[str, str]]) -> str:
-    """A package.json with entries that it lacks, as npm would write it."""
+    """A package.json with these entries, as npm would write it."""
     package = json.loads(text)
     before = json.dumps(package)
     for table, entries in additions.items():
-        package[table] = (
-            {**entries, **package.get(table, {})} if table == "scripts" else dict(sorted({**entries, **package.get(table, {})}.items()))
-        )
+        merged = {**entries, **package.get(table, {}), **entries}
+        package[table] = merged if table == "scripts" else dict(sorted(merged.items()))
     if json.dumps(package) == before:
         return text
     indent = re.search(r"^([ \t]+)\"", text, re.MULTILINE)
@@ -108,7 +126,7 @@ def with_plugin(text: str, call: str) -> str | None:
     line = f"import webkiln from {quote}unplugin-webkiln/vite{quote}{semicolon}\n"
     call = call.replace("'", quote)
     if plugins is None:
-        if re.search(r"\bplugins\b", bare):
+        if re.search(r"\bplugins\b|\.\.\.", bare) or re.search(r"""['"]plugins['"]\s*:""", text):
             return None
         at, inserted = found.end(), f"\n  plugins: [{call}],"
     else:

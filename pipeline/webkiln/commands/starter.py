@@ -10,13 +10,22 @@ import numpy as np
 from webkiln.codegen.declarations import ARRAYS
 
 NUMBERS = {
-    "float": "(at * 0.618) % 1", "bool": "at % 2", "int64": "BigInt(at % 8)", "uint64": "BigInt(at % 8)", "int": "at % 8", "uint": "at % 8",
+    "float": "(at * 0.618 + 0.5) % 1", "bool": "at % 2", "int64": "BigInt(at % 8)", "uint64": "BigInt(at % 8)", "int": "at % 8", "uint": "at % 8",
 }  # fmt: skip
 """A sample's numbers, by the beginnings of dtypes."""
 IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 OPEN_SIZE = 16
 WIDTH = 100
 INTRODUCTION = "/* Runs the model on a sample. A start: `load` and `run` are what your own code needs. */\n"
+
+DECLARED = re.compile(r'^declare module ("(?:[^"\\]|\\.)*") \{\n.*?^\}\n', re.MULTILINE | re.DOTALL)
+TYPES_HEAD = "/* eslint-disable */\n/* Written by unplugin-webkiln: the types of the models that this project imports. */\n"
+UNBUILT = """  export const load: (options?: any) => Promise<any>;
+  export const top: (scores: ArrayLike<number>, k?: number) => { index: number; label: string; score: number }[];
+  export const manifest: any;
+"""
+TYPES_REST = "".join(f"declare module '{pattern}' {{\n{UNBUILT}}}\n" for pattern in ("webkiln:*", "*?webkiln"))
+"""Of what was not built yet."""
 
 Samples = Mapping[str, np.ndarray]
 
@@ -60,11 +69,12 @@ def shown_in_react(code: str) -> str:
     )
 
 
-def types_of(module: str, declarations: str) -> str:
-    """The declaration of an import, as the plugin writes it."""
+def with_types(text: str, module: str, declarations: str) -> str:
+    """The file of types with the declaration of one more import, as the plugin writes it."""
     inside = re.sub(r"^(?=.)", "  ", declarations.replace("export declare ", "export ").rstrip(), flags=re.MULTILINE)
-    head = "/* Written by unplugin-webkiln: the types of the models that this project imports. */\n"
-    return f"{head}\ndeclare module {json.dumps(module)} {{\n{inside}\n}}\n"
+    blocks = {json.loads(match[1]): match[0] for match in DECLARED.finditer(text)}
+    blocks[module] = f"declare module {json.dumps(module)} {{\n{inside}\n}}\n"
+    return "\n".join([TYPES_HEAD, *(block for _, block in sorted(blocks.items())), TYPES_REST])
 
 
 def _sample(tensor: Mapping[str, Any], sample: np.ndarray | None) -> str:

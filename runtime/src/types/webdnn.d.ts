@@ -1,3 +1,4 @@
+/* eslint-disable */
 export declare class WebkilnError extends Error {
   readonly code: string;
 }

@@ -2,8 +2,10 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { FLAGS } from './request.js';
 
 const WINDOWS = process.platform === 'win32';
 
@@ -18,7 +20,7 @@ const WINDOWS = process.platform === 'win32';
 function runs(path) {
   try {
     accessSync(path, constants.X_OK);
-    return true;
+    return statSync(path).isFile();
   } catch {
     return false;
   }
@@ -60,25 +62,29 @@ export class Builder {
    * @param {string} root
    * @param {string | string[] | undefined} command
    * @param {(line: string) => void} say gets the lines of progress
+   * @param {(text: string) => void} warn gets what a bundle lacks that was built nevertheless
    */
-  constructor(root, command, say) {
+  constructor(root, command, say, warn = say) {
     this.root = root;
     this.command = command;
     this.say = say;
+    this.warn = warn;
   }
 
   /**
-   * Builds what a request asks for; what is up to date is only looked at.
+   * Builds what a request asks for; what is up to date is only looked at. A build that runs already serves, unless something has `changed`, which
+   * that one may have read before.
    * @param {import('./request.js').Request} request
+   * @param {boolean} [changed]
    * @returns {Promise<Bundle>}
    */
-  build(request) {
-    const flags = request.options.map(([name, value]) => `--${name}=${value}`);
+  build(request, changed = false) {
+    const flags = request.options.map(([name, value]) => FLAGS.has(name) ? `--${name}` : `--${name}=${value}`);
     const digest = createHash('sha256').update(JSON.stringify([request.source, flags])).digest('hex').slice(0, 8);
     const stem = basename(request.source).replace(/\.[^.]*$/, '').replace(/[^\w-]/g, '_');
     const folder = join(this.#home(), `${stem}-${digest}`);
     const before = this.#running.get(folder);
-    if (before) return before;
+    if (before) return changed ? before.catch(() => {}).then(() => this.build(request)) : before;
     const running = this.#run([request.source, ...flags], folder).finally(() => this.#running.delete(folder));
     this.#running.set(folder, running);
     return running;
@@ -86,8 +92,12 @@ export class Builder {
 
   #home() {
     const home = join(this.root, '.webkiln');
-    mkdirSync(join(home, 'bundles'), { recursive: true });
-    if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
+    try {
+      mkdirSync(join(home, 'bundles'), { recursive: true });
+      if (!existsSync(join(home, '.gitignore'))) writeFileSync(join(home, '.gitignore'), '*\n');
+    } catch (error) {
+      throw new Error(`bundles cannot be written to ${home} (${/** @type {Error} */ (error).message}); let that folder be written, or give the option \`root\` one that can be`, { cause: error });
+    }
     return join(home, 'bundles');
   }
 
@@ -102,21 +112,19 @@ export class Builder {
     const child = spawn(program, [...first, 'build', ...words, '--output', folder, '--depfile', depfile], { cwd: this.root, stdio: ['ignore', 'pipe', 'pipe'] });
     /** @type {string[]} */
     const told = [];
-    let rest = '';
-    const hear = (/** @type {string} */ text) => {
-      const lines = (rest + text).split(/\r\n|[\r\n]/);
-      rest = lines.pop() ?? '';
-      for (const line of lines.filter(Boolean)) {
-        told.push(line);
+    const hear = (/** @type {import('node:stream').Readable} */ stream) => {
+      createInterface({ input: stream, crlfDelay: Infinity }).on('line', line => {
+        if (line) told.push(line);
         if (/^\[\d+\/\d+\]/.test(line)) this.say(line);
-      }
+      });
     };
-    child.stdout.setEncoding('utf8').on('data', hear);
-    child.stderr.setEncoding('utf8').on('data', hear);
+    hear(child.stdout);
+    hear(child.stderr);
     return new Promise((resolve, reject) => {
       child.on('error', error => reject(new Error(`${program} could not be started (${error.message})`)));
       child.on('close', status => {
-        hear('\n');
+        const lacking = /^built without .*(?:\n  .*)*/m.exec(told.join('\n'));
+        if (status === 0 && lacking) this.warn(lacking[0]);
         if (status === 0) return resolve({ folder, entry: join(folder, 'index.js'), files: readFileSync(depfile, 'utf8').split('\n').filter(Boolean) });
         const start = told.findIndex(line => line.startsWith('error: '));
         const message = told.slice(start < 0 ? -20 : start).join('\n').replace(/^error: /, '');

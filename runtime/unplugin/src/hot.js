@@ -19,7 +19,7 @@ const build = shared.builds + 1;
 Object.assign(shared, { load: loadNow, face, builds: build });
 import.meta.hot.data.shared = shared;
 export async function load(options) {
-  const held = { model: null, options, last: null };
+  const held = { model: null, options, ended: null };
   for (let seen; seen !== shared.builds;) {
     seen = shared.builds;
     held.model?.dispose();
@@ -30,7 +30,12 @@ export async function load(options) {
     get({ model }, key) {
       if (key === 'dispose') shared.live.delete(held);
       const value = Reflect.get(model, key, model);
-      return typeof value === 'function' ? (...given) => held.last = value.apply(model, given) : value;
+      if (typeof value !== 'function') return value;
+      return (...given) => {
+        const result = value.apply(model, given);
+        held.ended = Promise.allSettled([held.ended, result]).then(() => {});
+        return result;
+      };
     },
   });
 }
@@ -38,12 +43,12 @@ import.meta.hot.accept();
 if (changed) import.meta.hot.invalidate();
 else {
   for (const held of shared.live) {
-    loadNow(held.options).then(model => {
+    // The signal was that of the first load, and may have told of its end since.
+    loadNow({ ...held.options, signal: undefined }).then(model => {
       if (build !== shared.builds || !shared.live.has(held)) return model.dispose();
       const before = held.model;
       held.model = model;
-      // Calls end in the order in which they began.
-      Promise.resolve(held.last).catch(() => {}).then(() => before.dispose());
+      Promise.resolve(held.ended).then(() => before.dispose());
     }).catch(() => import.meta.hot.invalidate());
   }
 }

@@ -1,13 +1,13 @@
 /** The plugin: builds the models that a project imports, and carries their files where a bundler does not do so by itself. */
 
-import { existsSync, readFileSync, readdirSync, watch } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync, watch } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createUnplugin } from 'unplugin';
 import { Builder } from './builder.js';
 import { carryWith } from './esbuild_output.js';
 import { withUpdates } from './hot.js';
 import { PLACE, isServed, placeFrom, withURLs } from './references.js';
-import { isRequest, readRequest } from './request.js';
+import { PATHS, divided, isRequest, readRequest } from './request.js';
 import { Types } from './types.js';
 
 /** Bundlers that leave `new URL(..., import.meta.url)` as it is, but emit files. */
@@ -42,17 +42,19 @@ async function announce(server, entry, mended) {
 /** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, false>} */
 export const factory = (options = {}, { framework }) => {
   const root = resolve(options.root ?? process.cwd());
-  const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`));
+  const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`), text => console.warn(`webkiln: ${text}`));
   const types = options.types === false ? null : new Types(resolve(root, options.types ?? 'webkiln-env.d.ts'));
   const defaults = { backend: options.backend === undefined ? undefined : [options.backend].flat().join(','), encoding: options.encoding };
   /** What was asked for, by the entry that it became, with its manifest. @type {Map<string, { id: string, request: import('./request.js').Request, stamp: string }>} */
   const entries = new Map();
-  /** What could not be built. @type {Map<string, import('./request.js').Request>} */
+  /** What could not be built, and why. @type {Map<string, { request: import('./request.js').Request, error: Error }>} */
   const broken = new Map();
   /** What the bundles are made of. @type {Set<string>} */
   const made = new Set();
   /** @type {Map<string, import('node:fs').FSWatcher>} */
   const watched = new Map();
+  /** @type {NodeJS.Timeout | undefined} */
+  let waiting;
   let watching = false;
   /** Vite's server of development. @type {import('vite').ViteDevServer | null} */
   let server = null;
@@ -68,11 +70,13 @@ export const factory = (options = {}, { framework }) => {
   /**
    * @param {string} id
    * @param {import('./request.js').Request} request
+   * @param {boolean} [changed]
    */
-  async function build(id, request) {
-    const bundle = await builder.build(request).catch(error => {
-      broken.set(id, request);
-      if (watching) keep(request.recipe ? [] : [request.source]);
+  async function build(id, request, changed) {
+    const begun = Date.now();
+    const bundle = await builder.build(request, changed).catch(error => {
+      broken.set(id, { request, error });
+      if (watching) keep(readBy(request), begun);
       throw error;
     });
     const entry = posix(bundle.entry);
@@ -82,36 +86,71 @@ export const factory = (options = {}, { framework }) => {
     const mended = broken.delete(id);
     if (server && (mended || (before !== undefined && before !== stamp))) await announce(server, entry, mended);
     types?.add(id, bundle.folder);
-    if (watching) keep(bundle.files);
+    if (watching) keep(bundle.files, begun);
     return bundle;
   }
 
   /**
-   * Builds again when one of these files changes. Other bundlers than Vite watch the bundle, whose files then change.
-   * @param {string[]} files
+   * What a build that fails has read, as far as its request tells.
+   * @param {import('./request.js').Request} request
    */
-  function keep(files) {
-    for (const file of files) made.add(file);
+  const readBy = ({ source, recipe, options }) => [
+    ...(recipe ? [join(root, 'models', source, 'recipe.toml'), join(root, source, 'recipe.toml')] : [source]),
+    ...options.filter(([name]) => PATHS.has(name)).map(([, path]) => path),
+  ];
+
+  /**
+   * Builds again when one of these files changes, or has changed since a build began to read them. Other bundlers than Vite watch the bundle, whose
+   * files then change.
+   * @param {string[]} files
+   * @param {number} begun
+   */
+  function keep(files, begun) {
+    const late = (/** @type {string} */ file) => {
+      const { mtimeMs = 0 } = statSync(file, { throwIfNoEntry: false }) ?? {};
+      return mtimeMs > begun && mtimeMs <= Date.now();
+    };
+    const fresh = files.filter(file => !made.has(file));
+    for (const file of fresh) made.add(file);
     for (const folder of new Set(files.map(dirname))) {
       if (watched.has(folder) || !existsSync(folder)) continue;
-      /** @type {NodeJS.Timeout | undefined} */
-      let waiting;
       const watcher = watch(folder, (_, name) => {
-        if (name !== null && !made.has(join(folder, name))) return;
-        clearTimeout(waiting);
-        waiting = setTimeout(rebuild, 100);
+        if (name === null || made.has(join(folder, name))) soon();
       });
+      // A folder that goes is no reason to end the server.
+      watcher.on('error', () => watched.delete(folder));
       watcher.unref();
       watched.set(folder, watcher);
     }
+    if (fresh.some(late)) soon();
   }
 
+  function soon() {
+    clearTimeout(waiting);
+    waiting = setTimeout(rebuild, 100);
+  }
+
+  /** A server that starts again has a plugin of its own. */
+  function end() {
+    clearTimeout(waiting);
+    for (const watcher of watched.values()) watcher.close();
+    watched.clear();
+    watching = false;
+  }
+
+  /**
+   * Shows an error in the overlay of open pages.
+   * @param {string} id
+   * @param {Error} error
+   */
+  const tell = (id, error) => server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+
   async function rebuild() {
-    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...broken]);
+    const asked = new Map([...[...entries.values()].map(({ id, request }) => /** @type {const} */ ([id, request])), ...[...broken].map(([id, { request }]) => /** @type {const} */ ([id, request]))]);
     for (const [id, request] of asked) {
-      await build(id, request).catch(error => {
+      await build(id, request, true).catch(error => {
         console.error(`webkiln: ${id}: ${error.message}`);
-        server?.environments.client.hot.send({ type: 'error', err: { message: error.message, stack: '', id, plugin: 'webkiln' } });
+        tell(id, error);
       });
     }
   }
@@ -124,7 +163,7 @@ export const factory = (options = {}, { framework }) => {
       async handler(asked, importer) {
         const id = asked.startsWith(UNSCHEMED) ? asked.slice(2) : asked;
         if (!isRequest(id)) return null;
-        const from = importer ? dirname(importer.split('?')[0] ?? '') : root;
+        const from = importer ? dirname(divided(importer)[0]) : root;
         const request = readRequest(id, path => locate(path, from), defaults);
         if (!request.recipe) this.addWatchFile(request.source);
         const { entry, files } = await build(id, request);
@@ -140,7 +179,7 @@ export const factory = (options = {}, { framework }) => {
         const serverSide = /** @type {any} */ (this).environment?.config.consumer === 'server';
         const placed = () => ({ code: withURLs(code, file => `${JSON.stringify(`${PLACE}${basename(folder)}/${file}`)}, import.meta.url`), map: null });
         if (framework === 'esbuild') return placed();
-        if (server) return serverSide ? null : { code: withUpdates(code), map: null };
+        if (server) return serverSide || server.config.server.hmr === false ? null : { code: withUpdates(code), map: null };
         if (!EMITS.has(framework) && !serverSide) return null;
         const stem = `webkiln/${basename(folder)}`;
         const emit = (/** @type {string} */ file) => /** @type {any} */ (this).emitFile({ type: 'asset', fileName: `${stem}/${file}`, source: readFileSync(join(folder, file)) });
@@ -166,10 +205,18 @@ export const factory = (options = {}, { framework }) => {
       }),
       configResolved(config) {
         watching = config.command === 'serve' || Boolean(config.build.watch);
+        config.server.fs.allow.push(join(root, '.webkiln', 'bundles'));
       },
       renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
       configureServer(made) {
         server = made;
+        // A page that is loaded again gets the last bundle that was built, and would say nothing of it.
+        made.ws.on('connection', () => {
+          for (const [id, { error }] of broken) tell(id, error);
+        });
+      },
+      closeBundle() {
+        if (server && Object.values(server.environments).includes(/** @type {any} */ (this).environment)) end();
       },
     },
     rollup: {

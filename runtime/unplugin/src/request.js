@@ -3,11 +3,11 @@
 /** The options of `webkiln build` that an import may give, and whether they may be given more than once. */
 const OPTIONS = new Map(Object.entries({
   backend: false, encoding: false, name: false, 'batch-size': false, 'input-shape': true, dim: true, value: true, parameter: true,
-  plugin: true, operators: true, reads: true,
+  plugin: true, operators: true, reads: true, 'trust-source': false,
 }));
 
 /** Options whose values are paths, which are relative to the module that imports. */
-const PATHS = new Set(['plugin', 'operators', 'reads']);
+export const PATHS = new Set(['plugin', 'operators', 'reads']);
 
 /**
  * @typedef {object} Request
@@ -15,6 +15,19 @@ const PATHS = new Set(['plugin', 'operators', 'reads']);
  * @property {boolean} recipe
  * @property {[option: string, value: string][]} options in the order of OPTIONS
  */
+
+/** Options that have no value. */
+export const FLAGS = new Set(['trust-source']);
+
+/**
+ * An import's path, and what follows its first question mark.
+ * @param {string} id
+ * @returns {[path: string, query: string]}
+ */
+export function divided(id) {
+  const mark = id.indexOf('?');
+  return mark < 0 ? [id, ''] : [id.slice(0, mark), id.slice(mark + 1)];
+}
 
 /** @param {string} id */
 export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=|$)/.test(id);
@@ -28,7 +41,7 @@ export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=
  */
 export function readRequest(id, resolve, defaults) {
   const recipe = id.startsWith('webkiln:');
-  const [path = '', query = ''] = (recipe ? id.slice('webkiln:'.length) : id).split('?', 2);
+  const [path, query] = divided(recipe ? id.slice('webkiln:'.length) : id);
   const asked = [...new URLSearchParams(query)].filter(([name]) => name !== 'webkiln');
   const unknown = asked.map(([name]) => name).filter(name => !OPTIONS.has(name));
   if (unknown.length > 0) throw new Error(`${id}: there is no option ${unknown.join(', ')}; the options are ${[...OPTIONS.keys()].join(', ')}`);
@@ -36,6 +49,7 @@ export function readRequest(id, resolve, defaults) {
   const options = [];
   for (const [name, many] of OPTIONS) {
     const values = asked.filter(([given]) => given === name).map(([, value]) => PATHS.has(name) ? resolve(value) : value);
+    if (FLAGS.has(name) && values.some(value => value !== '')) throw new Error(`${id}: ${name} takes no value; leave it out where it is not meant`);
     if (values.length > 1 && !many) throw new Error(`${id}: ${name} is given ${values.length} times, expected once`);
     const otherwise = defaults[name];
     if (values.length === 0 && otherwise !== undefined) values.push(otherwise);

@@ -1,0 +1,103 @@
+"""Programs of the wasm backend compiled together: kernels once each and a hundred to a file, programs a hundred to a module."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from platformdirs import user_cache_path
+
+from webkiln.backends import toolchain
+from webkiln.errors import ToolError
+
+INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module);"
+RENAMED = """const { exports: all } = await WebAssembly.instantiate(module);
+  const exports = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
+"""How the code of a program finds its own functions among those of a module."""
+TOGETHER = 100
+"""Programs of one module, and kernels of one file."""
+OBJECTS = user_cache_path("webkiln") / "tests"
+"""What was compiled before."""
+
+
+def build(programs: Mapping[int, Mapping[str, Any]], folder: Path, variant: str) -> tuple[dict[int, str], dict[int, str]]:
+    """Compile and link programs, whose code lies in `folder/<number>/code`; the name of each one's module in `folder`, and of those that do not
+    compile the reason."""
+    modules: dict[int, str] = {}
+    broken: dict[int, str] = {}
+    numbers = list(programs)
+    for start in range(0, len(numbers), TOGETHER):
+        part, name = numbers[start : start + TOGETHER], f"{numbers[start]}.wasm"
+        broken |= dict(_module({number: programs[number] for number in part}, folder, name, variant))
+        modules |= dict.fromkeys((number for number in part if number not in broken), name)
+    return modules, broken
+
+
+def _module(programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, variant: str) -> Iterator[tuple[int, str]]:
+    """Write one module; those that do not compile, with the reason."""
+    kernels: dict[str, str] = {}
+    for number in programs:
+        for path in sorted((folder / str(number) / "code" / "kernels").glob("*.c")):
+            kernels.setdefault(path.stem, path.read_text())
+    names = list(kernels)
+    parts = [names[start : start + TOGETHER] for start in range(0, len(names), TOGETHER)]
+    try:
+        objects, broken = _objects([joined([kernels[item] for item in part]) for part in parts], variant), {}
+    except ToolError:
+        objects, broken = _one_by_one(kernels, variant)
+    wanted = {number: {*made["kernels"], *made["procedures"], *made["written"]} for number, made in programs.items()}
+    sound = [number for number in programs if not broken.keys() & wanted[number]]
+    mains = [_numbered((folder / str(number) / "code" / "main.c").read_text(), number) for number in sound]
+    for number in sound:
+        path = folder / str(number) / "code" / "wasm.js"
+        text = path.read_text()
+        assert text.count(INSTANTIATED) == 1
+        path.write_text(text.replace(INSTANTIATED, RENAMED.replace("NUMBER", str(number))))
+    loaded = max((programs[number]["loaded"] for number in sound), default=0)
+    toolchain.link([*objects, *_objects([joined(mains)], variant)], folder / name, loaded)
+    for number in programs:
+        if number not in sound:
+            yield number, next(broken[kernel] for kernel in wanted[number] if kernel in broken)
+
+
+def _one_by_one(kernels: Mapping[str, str], variant: str) -> tuple[list[Path], dict[str, str]]:
+    objects, broken = [], {}
+    for name, text in kernels.items():
+        try:
+            objects += _objects([text], variant)
+        except ToolError as error:
+            broken[name] = str(error)
+    return objects, broken
+
+
+def _objects(sources: Sequence[str], variant: str) -> list[Path]:
+    """The objects of these C files; what was compiled before is kept."""
+    OBJECTS.mkdir(parents=True, exist_ok=True)
+    digests = [hashlib.sha256("\0".join([*toolchain.FLAGS, variant, text]).encode()).hexdigest() for text in sources]
+    missing = {digest: text for digest, text in zip(digests, sources, strict=True) if not (OBJECTS / f"{digest}.o").exists()}
+    with TemporaryDirectory(dir=OBJECTS) as folder:
+        paths = [Path(folder) / f"{digest}.c" for digest in missing]
+        for path, text in zip(paths, missing.values(), strict=True):
+            path.write_text(text)
+        made = [path.with_suffix(".o") for path in paths]
+        toolchain.compile_objects(paths, made, variant)
+        for path in made:
+            path.replace(OBJECTS / path.name)
+    return [OBJECTS / f"{digest}.o" for digest in digests]
+
+
+def joined(files: Sequence[str]) -> str:
+    """C files as one: equal paragraphs stand once, and arrays that are read outside of operands belong to one function each."""
+    paragraphs: dict[str, None] = {}
+    for number, text in enumerate(files):
+        *helpers, last = text.strip().split("\n\n")
+        paragraphs |= dict.fromkeys(helpers)
+        paragraphs[re.sub(r"\boutside_\w+", lambda found, number=number: f"{found.group()}_{number}", last)] = None
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _numbered(main: str, number: int) -> str:
+    """A program's functions under names of its own."""
+    return re.sub(r"\b(?:(base|init|run|late)(?=\(|\"\))|(found)\b)", rf"\1\2_{number}", main)

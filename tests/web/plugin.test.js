@@ -1,0 +1,165 @@
+/** What the plugin does while files change under it, with a command that is quick and slow enough. */
+
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after, beforeEach, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createServer } from '../../examples/node_modules/vite/dist/node/index.js';
+import { Builder, findCommand } from '../../runtime/unplugin/src/builder.js';
+import { Types } from '../../runtime/unplugin/src/types.js';
+import webkiln from '../../runtime/unplugin/src/vite.js';
+
+const command = [process.execPath, fileURLToPath(new URL('./fake_webkiln.js', import.meta.url))];
+const folders = [];
+let root = '';
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'webkiln ä '));
+  folders.push(root);
+});
+after(() => folders.forEach(folder => rmSync(folder, { recursive: true })));
+
+const wait = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+const put = (path, text) => {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+  return join(root, path);
+};
+const builds = () => existsSync(join(root, 'builds.txt')) ? readFileSync(join(root, 'builds.txt'), 'utf8').trim().split('\n') : [];
+const serve = (options = {}, server = {}, folder = root) => createServer({
+  root: folder, configFile: false, logLevel: 'silent', plugins: [webkiln({ command, root, types: false, ...options })], server: { ws: false, ...server },
+});
+const resolved = (server, id) => server.environments.client.pluginContainer.resolveId(id, join(root, 'main.js'));
+
+async function until(found) {
+  for (let turn = 0; turn < 100; turn++) {
+    if (found()) return;
+    await wait(50);
+  }
+  assert.ok(found(), JSON.stringify(builds()));
+}
+
+test('a build that something has changed under is not taken for one that knows it', async () => {
+  const source = put('a.keras', 'one');
+  const builder = new Builder(root, command, () => {});
+  const request = { source, recipe: false, options: [] };
+  const first = builder.build(request);
+  const same = builder.build(request);
+  await until(() => builds().length === 1);
+  put('a.keras', 'two');
+  const { folder } = await builder.build(request, true);
+  assert.equal(JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')), 'two');
+  assert.equal(await first, await same);
+  assert.deepEqual(builds(), ['one', 'two']);
+});
+
+test('an error is found though other output has no end of line', async () => {
+  const source = put('a.keras', 'broken model');
+  await assert.rejects(new Builder(root, command, () => {}).build({ source, recipe: false, options: [] }), error => error.message.startsWith(`${source}: broken model`));
+});
+
+test('a folder on PATH that is called webkiln is not the command', () => {
+  const before = process.env.PATH;
+  mkdirSync(join(root, 'one', 'webkiln'), { recursive: true });
+  const own = put('two/webkiln', '#!/bin/sh\n');
+  chmodSync(own, 0o755);
+  process.env.PATH = `${join(root, 'one')}:${join(root, 'two')}`;
+  delete process.env.VIRTUAL_ENV;
+  try {
+    assert.deepEqual(findCommand(root, undefined), [own]);
+  } finally {
+    process.env.PATH = before;
+  }
+});
+
+test('a model that changes while it is built for the first time is built again', async () => {
+  const source = put('a.keras', 'one');
+  const server = await serve();
+  const first = resolved(server, `${source}?webkiln`);
+  await until(() => builds().length === 1);
+  put('a.keras', 'two');
+  await first;
+  await until(() => builds().at(-1) === 'two');
+  await server.close();
+});
+
+test('a model that changes twice is built as it is at last', async () => {
+  const source = put('a.keras', 'one');
+  const server = await serve();
+  await resolved(server, `${source}?webkiln`);
+  put('a.keras', 'two');
+  await until(() => builds().at(-1) === 'two');
+  put('a.keras', 'three');
+  await until(() => builds().at(-1) === 'three');
+  await server.close();
+});
+
+test('a recipe that is broken from the start is built when it is mended', async () => {
+  put('models/net/recipe.toml', 'broken recipe');
+  const server = await serve();
+  await assert.rejects(resolved(server, 'webkiln:net'), /broken recipe/);
+  put('models/net/recipe.toml', 'mended');
+  await until(() => builds().at(-1) === 'mended');
+  await server.close();
+});
+
+test('a server that has ended builds nothing', async () => {
+  const source = put('a.keras', 'one');
+  const server = await serve();
+  await resolved(server, `${source}?webkiln`);
+  await server.close();
+  put('a.keras', 'two');
+  await wait(500);
+  assert.deepEqual(builds(), ['one']);
+});
+
+test('without hot replacement a bundle is served as it is', async () => {
+  const source = put('a.keras', 'one');
+  for (const hmr of [true, false]) {
+    const server = await serve({}, { hmr });
+    const { id } = await resolved(server, `${source}?webkiln`);
+    const { code } = await server.environments.client.transformRequest(id);
+    assert.equal(code.includes('import.meta.hot.accept()'), hmr);
+    await server.close();
+  }
+});
+
+test('files of bundles are served, also from above the folder of the server', async () => {
+  const source = put('a.keras', 'one');
+  put('web/package.json', '{}');
+  const server = await serve({}, { port: 0, host: '127.0.0.1' }, join(root, 'web'));
+  await server.listen();
+  const { id } = await resolved(server, `${source}?webkiln`);
+  const { port } = server.httpServer.address();
+  const answer = await fetch(`http://127.0.0.1:${port}/@fs${encodeURI(dirname(id)).replaceAll('#', '%23')}/relaxed.wasm`);
+  assert.equal(answer.status, 200);
+  await server.close();
+});
+
+test('models of the same name in two folders have types of their own, or none', () => {
+  const file = join(root, 'env.d.ts');
+  const bundle = name => dirname(put(`${name}/index.d.ts`, `export declare const name: '${name}';\n`));
+  const [one, two] = [bundle('one'), bundle('two')];
+  new Types(file).add('../a/model.keras?webkiln', one);
+  new Types(file).add('./b/model.keras?webkiln', two);
+  const types = new Types(file);
+  types.add('./model.keras?webkiln', one);
+  const declared = name => readFileSync(file, 'utf8').split(`declare module "${name}" {`)[1]?.split('\n}')[0] ?? '';
+  assert.match(declared('*/a/model.keras?webkiln'), /'one'/);
+  assert.match(declared('*/b/model.keras?webkiln'), /'two'/);
+  assert.match(declared('*/model.keras?webkiln'), /'one'/);
+  const order = [...readFileSync(file, 'utf8').matchAll(/declare module ["']([^"']*)/g)].map(([, name]) => name);
+  assert.deepEqual(order, ['*/a/model.keras?webkiln', '*/b/model.keras?webkiln', '*/model.keras?webkiln', 'webkiln:*', '*?webkiln']);
+  types.add('./model.keras?webkiln', two);
+  assert.match(declared('*/model.keras?webkiln'), /load: \(options\?: any\)/);
+});
+
+test('types of builds at the same time are all kept', () => {
+  const file = join(root, 'env.d.ts');
+  const folder = dirname(put('one/index.d.ts', 'export declare const one: 1;\n'));
+  const builds = [new Types(file), new Types(file)];
+  builds.forEach((types, index) => types.add(`webkiln:model${index}`, folder));
+  assert.match(readFileSync(file, 'utf8'), /"webkiln:model0"[^]*"webkiln:model1"/);
+});
