@@ -12,11 +12,12 @@ from keras.src.models.functional import Functional, make_node_key
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
+from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
-from webkiln.frontends.keras.trace import trace_layer
+from webkiln.frontends.keras.trace import state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]
@@ -89,7 +90,10 @@ class Walker:
                 layers.append(LayerSpec(operation.name, "InputLayer", _config(operation), kind="input"))
                 continue
             arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
-            converted = [LayerCall(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
+            if takes_functions(operation):
+                converted = self.function_calls(operation, scope + operation.name, arguments, ref)
+            else:
+                converted = [LayerCall(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
             layers.append(self.layer(operation, scope + operation.name, converted, arguments))
         outputs = configs.named_refs(_structure(graph._outputs_struct, ref))
         inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
@@ -103,7 +107,7 @@ class Walker:
         policy = {} if kind == "operation" else _policy(layer, own=own)
         spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
-            return replace(spec, config=_config(layer))
+            return spec if takes_functions(layer) else replace(spec, config=_config(layer))
         if self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
             return replace(spec, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
@@ -115,6 +119,16 @@ class Walker:
             self.unsupported += error.items
             return spec
         return replace(spec, model=model, weights=weights, traced=True)
+
+    def function_calls(
+        self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]], ref: Callable[[Any], Ref]
+    ) -> list[LayerCall]:  # fmt: skip
+        """The calls of an operation that takes functions."""
+        try:
+            return [state_call(self, operation, path, args, kwargs, ref) for args, kwargs in arguments]
+        except UnsupportedError as error:
+            self.unsupported += error.items
+            return [LayerCall() for _ in arguments]
 
     def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerSpec]:
         """The layers that one of Keras's own is made of, called as it would call them."""

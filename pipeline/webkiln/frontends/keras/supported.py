@@ -6,7 +6,7 @@ from webkiln.errors import Item
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import parse_policy
 from webkiln.frontends.keras.registered import registered_handler
-from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
+from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
 
 Judge = Callable[[LayerSpec], bool]
 
@@ -73,6 +73,8 @@ UNTRACED: Mapping[str, str] = {
 SAYS_TRAINING = frozenset({"Resizing", *(name for name, reason in UNTRACED.items() if reason == PREPROCESSING)})
 """Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
+CALLS = "it takes functions of Python, which no file holds"
+CALLS_HINT = "Convert the model as it is in memory, or put the operation into the call of a layer of your own and pass --plugin FILE.py that defines it"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
@@ -96,6 +98,11 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
             )
         parts = tuple(layer.parts.values())
         yield from _find(ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
+        for call in layer.calls if layer.kind == "operation" and layer.class_name in CALLING else ():
+            if "functions" not in call.kwargs:
+                yield where, CALLS, CALLS_HINT
+            for function in functions(call):
+                yield from _find(function, is_handled, may_be_traced, f"{scope}{layer.name}/")
         if is_handled(layer):
             for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
                 activation = layer.config.get(argument)

@@ -9,7 +9,7 @@ from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Step = Callable[[GraphBuilder, list[Tensor]], list[Tensor]]
+Repetition = Callable[[GraphBuilder, list[Tensor]], list[Tensor]]
 
 EUCLID = {8: 13, 16: 24, 32: 47, 64: 92}
 """Steps after which Euclid's algorithm is done, by the bits of the numbers: those of neighbours in Fibonacci's sequence."""
@@ -26,7 +26,7 @@ def invert(b: GraphBuilder, x: Argument) -> Tensor:
     return b.op("BitNot", [tensor(b, x)])
 
 
-def repeated(b: GraphBuilder, states: Sequence[Tensor], steps: int, step: Step) -> list[Tensor]:
+def repeated(b: GraphBuilder, states: Sequence[Tensor], steps: int, step: Repetition) -> list[Tensor]:
     """The states after some steps, `step(builder, states)` each."""
     lasts, _ = b.scan(states, [numbers(b, steps, "int32")], lambda inner, current, _: (step(inner, current), []), axis=0)
     return lasts
@@ -93,20 +93,20 @@ def _next_power(b: GraphBuilder, y: Tensor, base: Tensor, bit: str) -> Tensor:
 
 def view(b: GraphBuilder, x: Argument, dtype: str | None = None) -> Tensor:
     """The same bytes as elements of another dtype, the lowest first; wider and narrower ones by shifts."""
-    x = tensor(b, x)
-    if dtype is None or dtype == x.dtype:
-        return x
-    old, new = 8 * itemsize(x.dtype), 8 * itemsize(dtype)
+    given = tensor(b, x)
+    if dtype is None or dtype == given.dtype:
+        return given
+    old, new = 8 * itemsize(given.dtype), 8 * itemsize(dtype)
     if old == new:
-        return b.op("BitCast", [x], {"dtype": dtype})
+        return b.op("BitCast", [given], {"dtype": dtype})
     wide, narrow, count = f"uint{max(old, new)}", f"uint{min(old, new)}", max(old, new) // min(old, new)
     shifts = numbers(b, count, wide) * min(old, new)
     if old > new:
-        bits = reshaped(b, b.op("BitCast", [x], {"dtype": wide}), (*x.shape, 1))
+        bits = reshaped(b, b.op("BitCast", [given], {"dtype": wide}), (*given.shape, 1))
         parts = b.op("ShiftRight", [bits, shifts])
         low = b.binary("BitAnd", parts, 2 ** min(old, new) - 1)
-        return b.op("BitCast", [reshaped(b, cast(b, low, narrow), (*x.shape[:-1], x.shape[-1] * count))], {"dtype": dtype})
-    bits = cast(b, b.op("BitCast", [x], {"dtype": narrow}), wide)
-    parts = b.op("ShiftLeft", [reshaped(b, bits, (*x.shape[:-1], x.shape[-1] // count, count)), shifts])
+        return b.op("BitCast", [reshaped(b, cast(b, low, narrow), (*given.shape[:-1], given.shape[-1] * count))], {"dtype": dtype})
+    bits = cast(b, b.op("BitCast", [given], {"dtype": narrow}), wide)
+    parts = b.op("ShiftLeft", [reshaped(b, bits, (*given.shape[:-1], given.shape[-1] // count, count)), shifts])
     whole = b.op("ReduceSum", [parts], {"axes": (parts.type.rank - 1,), "keepdims": False})
     return b.op("BitCast", [whole], {"dtype": dtype})

@@ -39,7 +39,7 @@ def linspace(
     axis: int = 0,
 ) -> Tensor | list[Tensor]:  # fmt: skip
     ends, asked = _ends(b, start, stop, dtype)
-    y = evenly_spaced(b, *ends, num, endpoint=endpoint)
+    y = evenly_spaced(b, ends[0], ends[1], num, endpoint=endpoint)
     y = y if is_float(asked) else b.op("Floor", [y])
     y = cast(b, _turned(b, y, axis), asked)
     return [y, b.op("Sub", [ends[1], ends[0]]) / float(max(num - endpoint, 1))] if retstep else y
@@ -59,7 +59,7 @@ def geomspace(
     """The logarithms of the magnitudes are evenly spaced; all have the sign of the first."""
     ends, asked = _ends(b, start, stop, dtype)
     logs = [b.op("Log", [b.op("Abs", [end])]) for end in ends]
-    y = _turned(b, b.op("Exp", [evenly_spaced(b, *logs, num, endpoint=endpoint)]), axis)
+    y = _turned(b, b.op("Exp", [evenly_spaced(b, logs[0], logs[1], num, endpoint=endpoint)]), axis)
     sign = b.op("Sign", [ends[0]])
     place = axis % y.type.rank
     sign = reshaped(b, sign, (*(1,) * (y.type.rank - 1 - sign.type.rank), *sign.shape))

@@ -18,8 +18,8 @@ from webkiln.frontends.keras.operations.arguments import (
     tensor,
     wide,
 )  # fmt: skip
+from webkiln.frontends.keras.operations.elementary import nan_to_num
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.frontends.keras.operations.functions import nan_to_num
 from webkiln.frontends.keras.operations.linear import WIDE, AxisArgument, variance
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -59,7 +59,7 @@ def nan_extreme(op: str) -> Operation:
 
     def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
         x = tensor(b, x)
-        y = reduction(op, skipped=least)(b, x, axis, keepdims)
+        y: Tensor = reduction(op, skipped=least)(b, x, axis, keepdims)
         if not is_float(x.dtype):
             return y
         lost = _all(b, b.op("IsNaN", [x]), axes_of(axis, x.type.rank), keepdims=keepdims)
@@ -131,7 +131,8 @@ def peak_to_peak(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdi
 def average(b: GraphBuilder, x: Argument, weights: Argument = None, axis: AxisArgument = None) -> Tensor:
     """Weighted by a tensor of the same shape, or by one for the axis."""
     if weights is None:
-        return reduction("ReduceMean", real=True)(b, x, axis)
+        mean: Tensor = reduction("ReduceMean", real=True)(b, x, axis)
+        return mean
     x, weights = operands(b, x, weights, floating=True)
     axes = axes_of(axis, x.type.rank)
     if weights.type.rank != x.type.rank:

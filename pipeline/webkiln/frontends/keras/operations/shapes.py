@@ -1,5 +1,6 @@
 """keras.ops operations that move data."""
 
+import re
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -102,23 +103,23 @@ def unstack(b: GraphBuilder, x: Argument, axis: int = 0, **_: Any) -> list[Tenso
 
 
 def pad(b: GraphBuilder, x: Argument, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
-    x = tensor(b, x)
-    pairs = np.broadcast_to(np.asarray(pad_width), (x.type.rank, 2)).tolist()
+    y = tensor(b, x)
+    pairs = np.broadcast_to(np.asarray(pad_width), (y.type.rank, 2)).tolist()
     low, high = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
     if mode == "constant":
         if isinstance(constant_values, Tensor):
             raise ShapeError(f"{b.layer}: padding by a tensor is not supported; pad by 0 and choose with keras.ops.where")
-        return b.op("Pad", [x], {"low": low, "high": high, "value": float(constant_values or 0)})
+        return b.op("Pad", [y], {"low": low, "high": high, "value": float(constant_values or 0)})
     if mode in PADDING:
-        return b.op("PadFrom", [x], {"low": low, "high": high, "mode": mode})
+        return b.op("PadFrom", [y], {"low": low, "high": high, "mode": mode})
     if mode != "symmetric":
         raise ShapeError(f"{b.layer}: padding by {mode!r} is not supported; there are constant, symmetric, {', '.join(PADDING)}")
     for axis, (before, after) in enumerate(pairs):
-        size = x.shape[axis]
-        first = [part(b, x, axis, before - 1, before, -1)] if before else []
-        last = [part(b, x, axis, size - 1, after, -1)] if after else []
-        x = b.op("Concat", [*first, x, *last], {"axis": axis}) if first or last else x
-    return x
+        size = y.shape[axis]
+        first = [part(b, y, axis, before - 1, before, -1)] if before else []
+        last = [part(b, y, axis, size - 1, after, -1)] if after else []
+        y = b.op("Concat", [*first, y, *last], {"axis": axis}) if first or last else y
+    return y
 
 
 def broadcast_to(b: GraphBuilder, x: Argument, shape: Sequence[int]) -> Tensor:
@@ -173,18 +174,18 @@ def rot90(b: GraphBuilder, array: Argument, k: int = 1, axes: Sequence[int] = (0
 
 def roll(b: GraphBuilder, x: Argument, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
     """Elements that leave an axis at its end come back at its start."""
-    x = tensor(b, x)
+    y = tensor(b, x)
     if isinstance(shift, Tensor):
         raise ShapeError(f"{b.layer}: it rolls by a tensor; write the shift as a number, or use keras.ops.take")
     if axis is None:
-        return reshaped(b, roll(b, ravel(b, x), shift, 0), x.shape)
+        return reshaped(b, roll(b, ravel(b, y), shift, 0), y.shape)
     axes = [axis] if isinstance(axis, int) else list(axis)
     for one, places in zip(axes, np.broadcast_to(np.asarray(shift), (len(axes),)).tolist(), strict=True):
-        d, size = one % x.type.rank, x.shape[one]
+        d, size = one % y.type.rank, y.shape[one]
         by = places % size if places else 0
         if by != 0:
-            x = b.op("Concat", [part(b, x, d, size - by, by), part(b, x, d, 0, size - by)], {"axis": d})
-    return x
+            y = b.op("Concat", [part(b, y, d, size - by, by), part(b, y, d, 0, size - by)], {"axis": d})
+    return y
 
 
 def append(b: GraphBuilder, x1: Argument, x2: Argument, axis: int | None = None) -> Tensor:
@@ -214,6 +215,21 @@ def meshgrid(b: GraphBuilder, *x: Argument, indexing: str = "xy") -> list[Tensor
     return [b.op("Broadcast", [row], {"shape": tuple(shape)}) for row in spread]
 
 
+def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) -> Tensor:
+    """einops: axes by name, those in parentheses as one."""
+    before, after = ([group.strip("()").split() for group in re.findall(r"\w+|\(.*?\)", side)] for side in pattern.split("->"))
+    x = operands(b, tensor)[0]
+    known = dict(sizes)
+    for group, size in zip(before, x.shape, strict=True):
+        missing = [name for name in group if name not in known]
+        if missing:
+            known[missing[0]] = size // prod(known[name] for name in group if name in known)
+    names = [name for group in before for name in group]
+    x = reshaped(b, x, [known[name] for name in names])
+    x = transpose(b, x, [names.index(name) for group in after for name in group])
+    return reshaped(b, x, [prod(known[name] for name in group) for group in after])
+
+
 def filled_with(b: GraphBuilder, fill_value: Argument, shape: Sequence[int], dtype: str | None = None) -> Tensor:
     return filled(b, fill_value, dtype or FLOAT, shape)
 
@@ -232,4 +248,5 @@ SHAPES: dict[str, Operation] = {
     "Dsplit": split_along(2), "ArraySplit": array_split, "Unstack": unstack, "Pad": pad, "BroadcastTo": broadcast_to, "Tile": tile,
     "Repeat": repeat, "Flip": flip, "Fliplr": flip_along(1), "Flipud": flip_along(0), "Rot90": rot90, "Roll": roll, "Append": append,
     "Vstack": vstack, "Hstack": hstack, "Dstack": dstack, "Meshgrid": meshgrid, "Full": filled_with, "Size": size_of, "Ndim": rank_of,
+    "Rearrange": rearrange,
 }  # fmt: skip

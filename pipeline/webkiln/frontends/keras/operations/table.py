@@ -5,6 +5,8 @@ from math import log
 
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import integers, linear
+from webkiln.frontends.keras.operations.control import CONTROL
+from webkiln.frontends.keras.operations.elementary import ELEMENTARY
 from webkiln.frontends.keras.operations.elementwise import (
     Operation,
     absolute,
@@ -32,7 +34,6 @@ from webkiln.frontends.keras.operations.elementwise import (
     unary,
     where,
 )  # fmt: skip
-from webkiln.frontends.keras.operations.functions import FUNCTIONS_OF_REALS
 from webkiln.frontends.keras.operations.indexing import INDEXING
 from webkiln.frontends.keras.operations.matrices import MATRICES
 from webkiln.frontends.keras.operations.ranges import RANGES
@@ -150,7 +151,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "BatchNorm": linear.batch_norm,
     "LayerNorm": linear.layer_norm,
     "RMSNorm": linear.rms_norm,
-    **FUNCTIONS_OF_REALS,
+    **CONTROL,
+    **ELEMENTARY,
     **INDEXING,
     **MATRICES,
     **RANGES,

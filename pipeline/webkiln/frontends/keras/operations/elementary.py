@@ -21,10 +21,10 @@ from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
 
-Formula = Callable[..., Tensor]
+RealFunction = Callable[..., Tensor]
 
 
-def real(formula: Formula, *, arity: int = 1, double: bool = False) -> Operation:
+def real(formula: RealFunction, *, arity: int = 1, double: bool = False) -> Operation:
     """A formula of floats: of what Keras promotes operands to with a float, or with `double` of float64 for int64. Halves are rounded at the end."""
 
     def apply(b: GraphBuilder, *xs: Argument, **named: Argument) -> Tensor:
@@ -41,7 +41,7 @@ def composed(name: str) -> Operation:
     return real(FUNCTIONS[name])
 
 
-def truth_of_floats(formula: Formula, *, otherwise: bool) -> Operation:
+def truth_of_floats(formula: RealFunction, *, otherwise: bool) -> Operation:
     """What is asked of floats, and is known of integers and bools."""
 
     def apply(b: GraphBuilder, x: Argument) -> Tensor:
@@ -139,7 +139,7 @@ def _hypotenuse(b: GraphBuilder, x: Tensor, y: Tensor) -> Tensor:
     return large * b.op("Sqrt", [b.op("Square", [ratio]) + 1.0])
 
 
-def log_add_exp(base: float) -> Formula:
+def log_add_exp(base: float) -> RealFunction:
     """log(base ** x + base ** y) without overflow."""
 
     def formula(b: GraphBuilder, x: Tensor, y: Tensor) -> Tensor:
@@ -195,13 +195,13 @@ def truncate(b: GraphBuilder, x: Argument) -> Tensor:
 
 
 def nan_to_num(b: GraphBuilder, x: Argument, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    x = tensor(b, x)
-    if not is_float(x.dtype):
-        return x
-    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(x.dtype, 1.7976931348623157e308)
-    x = _choose(b, b.op("IsNaN", [x]), nan, x)
-    x = _choose(b, b.op("IsInf", [x], {"positive": True, "negative": False}), largest if posinf is None else posinf, x)
-    return _choose(b, b.op("IsInf", [x], {"positive": False, "negative": True}), -largest if neginf is None else neginf, x)
+    y = tensor(b, x)
+    if not is_float(y.dtype):
+        return y
+    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38}.get(y.dtype, 1.7976931348623157e308)
+    y = _choose(b, b.op("IsNaN", [y]), nan, y)
+    y = _choose(b, b.op("IsInf", [y], {"positive": True, "negative": False}), largest if posinf is None else posinf, y)
+    return _choose(b, b.op("IsInf", [y], {"positive": False, "negative": True}), -largest if neginf is None else neginf, y)
 
 
 def is_close(b: GraphBuilder, x1: Argument, x2: Argument, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -231,7 +231,7 @@ def absolute_float(b: GraphBuilder, x: Argument) -> Tensor:
     return b.op("Abs", [floating(b, x)])
 
 
-FUNCTIONS_OF_REALS: dict[str, Operation] = {
+ELEMENTARY: dict[str, Operation] = {
     "Arccos": composed("Acos"), "Arccosh": composed("Acosh"), "Arcsin": composed("Asin"), "Arcsinh": composed("Asinh"),
     "Arctanh": composed("Atanh"), "Cosh": composed("Cosh"), "Sinh": composed("Sinh"), "Tan": composed("Tan"),
     "Arctan": real(lambda b, x: b.op("Atan", [x])), "Arctan2": real(_arctangent_2, arity=2), "Angle": real(_angle),
