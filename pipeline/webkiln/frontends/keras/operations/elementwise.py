@@ -75,12 +75,13 @@ def squareplus(b: GraphBuilder, /, x: Argument, **options: float) -> Tensor:
 
 
 def round_(b: GraphBuilder, x: Argument, decimals: int = 0) -> Tensor:
+    """To so many decimals; integers to tens and more."""
     given = tensor(b, x)
     if not is_float(given.dtype) and decimals >= 0:
         return given
     if decimals == 0:
         return b.op("Round", [given])
-    return b.op("Round", [given * 10.0**decimals]) / 10.0**decimals
+    return cast(b, b.op("Round", [floating(b, given) * 10.0**decimals]) / 10.0**decimals, given.dtype)
 
 
 def change_dtype(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: Any) -> Tensor:
