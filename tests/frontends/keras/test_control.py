@@ -37,9 +37,9 @@ IN_LAYERS = {
     "scan_of_nothing": lambda layer, x: ops.scan(lambda carry, _: (carry * 0.5, carry), x, length=3)[1],
     "associative_scan": lambda layer, x: ops.associative_scan(lambda a, b: a + b, x, axis=1),
     "associative_scan_backwards": lambda layer, x: ops.associative_scan(lambda a, b: a * b, x, axis=1, reverse=True),
-    "associative_scan_of_pairs": lambda layer, x: ops.associative_scan(
-        lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x + 1), axis=1
-    )[1],
+    "associative_scan_of_pairs": lambda layer, x: ops.associative_scan(lambda a, b: (a[0] * b[0], a[1] * b[0] + b[1]), (x, x + 1), axis=1)[
+        1
+    ],
     "map": lambda layer, x: ops.map(lambda row: ops.sum(row) * layer.scale, x),
     "vectorized_map": lambda layer, x: ops.vectorized_map(lambda row: ops.matmul(row, ops.transpose(row)), x),
     "switch": lambda layer, x: ops.switch(
@@ -106,7 +106,7 @@ def test_in_functional_models(name):
 
 def test_a_file_holds_no_functions(tmp_path):
     x = keras.Input((3, 4), batch_size=2, name="x")
-    keras.Model(x, IN_MODELS["fori_loop"](x)).save(tmp_path / "m.keras")
+    keras.Model(x, IN_MODELS["map"](x)).save(tmp_path / "m.keras")
     with pytest.raises(UnsupportedError, match="takes functions of Python, which no file holds"):
         KerasConverter().convert(tmp_path / "m.keras")
 

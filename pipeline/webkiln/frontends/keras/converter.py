@@ -339,7 +339,7 @@ class KerasConverter:
         arguments = layer.arguments
         args = [self._argument(arg) for arg in arguments.args]
         kwargs = {key: self._argument(value) for key, value in arguments.kwargs.items()}
-        options = {**kwargs, **layer.config}
+        options = {**kwargs, **{key: self._argument(value) for key, value in layer.config.items()}}
         if isinstance(options.get("dtype"), str):
             options["dtype"] = storable(options["dtype"])
         results = self.tables.operations[layer.class_name](self.builder, *args, **options)

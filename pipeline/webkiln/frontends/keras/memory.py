@@ -1,5 +1,6 @@
 """The spec of a Keras model in memory. Layers without a handler are traced on the way."""
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,6 +8,7 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras.src import backend
 from keras.src.models.functional import Functional, make_node_key
 
 from webkiln.errors import SourceError, UnsupportedError
@@ -17,7 +19,7 @@ from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
-from webkiln.frontends.keras.trace import state_call, trace_layer
+from webkiln.frontends.keras.trace import literal, state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]
@@ -107,7 +109,7 @@ class Walker:
         policy = {} if kind == "operation" else _policy(layer, own=own)
         spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
-            return spec if takes_functions(layer) else replace(spec, config=_config(layer))
+            return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
         if self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
             return replace(spec, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
@@ -119,6 +121,23 @@ class Walker:
             self.unsupported += error.items
             return spec
         return replace(spec, model=model, weights=weights, traced=True)
+
+    def settings(self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, Any]:
+        """What an operation of keras.ops was made with; arrays are literals."""
+        names = [
+            name
+            for name in inspect.signature(type(operation).__init__).parameters
+            if name not in {"self", "name"} and hasattr(operation, name)
+        ]
+        values = {name: getattr(operation, name) for name in names}
+        tensors = [name for name, value in values.items() if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value))]
+        kind = type(operation).__name__
+        if tensors:
+            what = f"its {tensors[0]} is a tensor, which is no operand of {kind} but one of its settings"
+            self.unsupported.append((f"{path} ({kind})", what, f"Give {tensors[0]} as numbers, or write the operation with others"))
+        config = _config(operation) | ({"given": arguments[0][0][0].dtype} if kind == "View" else {})
+        lost = {name: value for name, value in values.items() if name not in config and name not in tensors}
+        return config | {name: keras.tree.map_structure(_setting, value) for name, value in lost.items()}
 
     def function_calls(
         self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]], ref: Callable[[Any], Ref]
@@ -273,6 +292,13 @@ def _config(operation: Any) -> dict[str, Any]:
     return result
 
 
+def _setting(value: Any) -> Any:
+    """One value among what an operation was made with."""
+    if hasattr(value, "as_list"):
+        return value.as_list()
+    return value.item() if isinstance(value, np.generic) else literal(value)
+
+
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:
     if isinstance(value, keras.KerasTensor):
         return ref(value)
@@ -280,7 +306,7 @@ def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:
         return [_map(item, ref) for item in value]
     if isinstance(value, dict):
         return {key: _map(item, ref) for key, item in value.items()}
-    return value
+    return literal(keras.ops.convert_to_numpy(value)) if isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value) else value
 
 
 def _structure(value: Any, ref: Callable[[Any], Ref]) -> Any:

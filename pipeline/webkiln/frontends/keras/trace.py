@@ -121,7 +121,7 @@ def state_call(
             call = called(operation, args, kwargs)
             functions = {name: tracer.function(name, *given)[0] for name, given in call.functions.items()}
         tracer.check_alone(functions)
-        operands = [ref(value) if isinstance(value, keras.KerasTensor) else tracer.literal(value) for value in call.operands]
+        operands = [ref(value) if isinstance(value, keras.KerasTensor) else literal(value) for value in call.operands]
     except Exception as error:
         raise UnsupportedError(path, [(where, f"its functions cannot be traced: {first_sentence(error)}", HINT)]) from error
     return LayerCall(tuple(operands), {"functions": functions, **call.options})
@@ -130,6 +130,26 @@ def state_call(
 def _number(value: Any) -> Any:
     """A number that a function gives, as the tensor that Keras makes of it."""
     return np.array(value, {bool: "bool", int: "int32", float: "float32"}[type(value)]) if isinstance(value, bool | int | float) else value
+
+
+def literal(value: Any) -> Any:
+    """A value of Python or numpy as a spec states it; numbers of numpy keep their dtype."""
+    if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
+        return value
+    if isinstance(value, np.generic):
+        return Literal(str(value.dtype), (), (value.item(),))
+    concrete = backend.is_tensor(value)
+    if not concrete and not isinstance(value, np.ndarray):
+        raise Refused(f"an operation takes a {type(value).__name__}")
+    array = keras.ops.convert_to_numpy(value)
+    if array.dtype.name == "bfloat16":
+        array = array.astype("float32")
+    if concrete and array.dtype.kind == "f":
+        raise Refused(
+            f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
+            "or write it as a numpy array"
+        )
+    return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
 
 
 class Tracer:
@@ -369,7 +389,7 @@ class Tracer:
             return [self._argument(item, time) for item in value]
         if isinstance(value, dict):
             return {name: self._argument(item, time) for name, item in value.items()}
-        return self.literal(value)
+        return literal(value)
 
     def _read(self, variable: Any) -> WeightRef:
         return WeightRef(self._use(variable).slot)
@@ -380,21 +400,3 @@ class Tracer:
             raise Refused(f"variable {variable.name!r} is not a weight of the layer; make it with add_weight")
         self.weights[weight.slot] = weight
         return weight
-
-    def literal(self, value: Any) -> Any:
-        if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
-            return value
-        if isinstance(value, np.generic):
-            return value.item()
-        concrete = backend.is_tensor(value)
-        if not concrete and not isinstance(value, np.ndarray):
-            raise Refused(f"an operation takes a {type(value).__name__}")
-        array = keras.ops.convert_to_numpy(value)
-        if array.dtype.name == "bfloat16":
-            array = array.astype("float32")
-        if concrete and array.dtype.kind == "f":
-            raise Refused(
-                f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
-                "or write it as a numpy array"
-            )
-        return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))

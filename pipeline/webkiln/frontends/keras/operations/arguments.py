@@ -46,7 +46,7 @@ def kind_of(value: Argument) -> str:
         return str(value.dtype)
     if isinstance(value, list | tuple):
         return str(literal(value).dtype)
-    return "bool" if isinstance(value, bool) else WEAK_INT if isinstance(value, int) else WEAK_FLOAT
+    return "bool" if isinstance(value, bool) else {int: WEAK_INT, float: WEAK_FLOAT}[type(value)]
 
 
 def literal(value: Argument) -> Any:

@@ -211,7 +211,7 @@ def is_close(b: GraphBuilder, x1: Argument, x2: Argument, rtol: float = 1e-5, at
 
 def _near(b: GraphBuilder, x1: Tensor, x2: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
     x1, x2 = wide(b, x1), wide(b, x2)
-    near = b.op("LessEqual", [b.op("Abs", [b.op("Sub", [x1, x2])]), b.op("Abs", [x2]) * rtol + atol])
+    near = b.op("LessEqual", [b.op("Abs", [b.op("Sub", [x1, x2])]), b.op("Abs", [x2]) * float(rtol) + float(atol)])
     return b.op("Or", [near, b.op("And", [b.op("IsNaN", [x1]), b.op("IsNaN", [x2])])]) if equal_nan else near
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, countable, filled, floating, operands, tensor
 from webkiln.ir.types import is_float, is_integer
@@ -102,7 +103,9 @@ def clip(b: GraphBuilder, x: Argument, x_min: Argument, x_max: Argument) -> Tens
     return x if x_max is None else b.op("Min", [x, as_dtype(b, x_max, x.dtype)])
 
 
-def where(b: GraphBuilder, condition: Argument, x1: Argument, x2: Argument) -> Tensor:
+def where(b: GraphBuilder, condition: Argument, x1: Argument = None, x2: Argument = None) -> Tensor:
+    if x1 is None or x2 is None:
+        raise ShapeError(f"{b.layer}: where needs what it chooses among; for the indices of what is true use keras.ops.nonzero")
     return b.op("Where", [cast(b, tensor(b, condition), "bool"), *operands(b, x1, x2)])
 
 

@@ -18,7 +18,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
     """x[key] for integers, slices, None and Ellipsis."""
     x = tensor(b, x)
-    keys = list(key) if isinstance(key, list | tuple) else [key]
+    keys = [int(k) if isinstance(k, np.ndarray) and k.ndim == 0 else k for k in (key if isinstance(key, list | tuple) else [key])]
     if any(isinstance(k, Tensor | np.ndarray | list) for k in keys):
         raise ShapeError(f"{b.layer}: indexing with a tensor is not supported; use keras.ops.take")
     taken = sum(1 for k in keys if k is not None and k is not Ellipsis)

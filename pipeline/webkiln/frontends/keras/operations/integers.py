@@ -91,7 +91,7 @@ def _next_power(b: GraphBuilder, y: Tensor, base: Tensor, bit: str) -> Tensor:
     return b.op("Mul", [square, base]) if bit == "1" else square
 
 
-def view(b: GraphBuilder, x: Argument, dtype: str | None = None) -> Tensor:
+def view(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: str) -> Tensor:
     """The same bytes as elements of another dtype, the lowest first; wider and narrower ones by shifts."""
     given = tensor(b, x)
     if dtype is None or dtype == given.dtype:

@@ -58,11 +58,12 @@ def contraction(b: GraphBuilder, inputs: Sequence[Tensor], equation: str, result
 def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
     """Of int8 alone in int32."""
     inputs = operands(b, *xs)
+    narrow = {tensor(b, x).dtype for x in xs} == {"int8"}
     if "->" not in subscripts:
         letters = [letter for letter in sorted(subscripts) if letter.isalpha() and subscripts.count(letter) == 1]
         subscripts += "->" + "..." * ("..." in subscripts) + "".join(letters)
     equation = spelled_out(subscripts.replace(" ", ""), [x.type.rank for x in inputs])
-    return contraction(b, inputs, equation, "int32" if inputs[0].dtype == "int8" else None)
+    return contraction(b, inputs, equation, "int32" if narrow else None)
 
 
 def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int = 2, epsilon: float | None = None) -> Tensor:

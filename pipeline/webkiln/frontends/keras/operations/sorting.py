@@ -44,8 +44,20 @@ def argsort(b: GraphBuilder, x: Argument, axis: int | None = -1) -> Tensor:
 
 
 def argpartition(b: GraphBuilder, x: Argument, kth: int, axis: int | None = -1) -> Tensor:
-    """A whole order is one of the orders that it may give."""
-    return argsort(b, x, axis)
+    """Up to the kth in order, the others from the largest down."""
+    values, order = sorted_along(b, x, axis)
+    along = (axis or 0) % values.type.rank
+    size = values.shape[along]
+    first = min(max(kth, 0), size - 1) + 1
+    ranks = argsort(b, order, along)
+    given = reshaped(b, tensor(b, x), values.shape)
+    least = b.op("Broadcast", [part(b, values, along, 0, 1)], {"shape": values.shape})
+    rest = b.op("Where", [b.binary("Less", ranks, first), least, given])
+    late = b.op("Where", [b.binary("Less", ranks, first), b.constant(1, "int32"), b.constant(0, "int32")])
+    falling = sorted_along(b, rest, along, descending=True)[1]
+    last = sorted_along(b, b.op("GatherElements", [late, falling], {"axis": along}), along)[1]
+    others = b.op("GatherElements", [falling, part(b, last, along, 0, size - first)], {"axis": along})
+    return b.op("Concat", [part(b, order, along, 0, first), others], {"axis": along})
 
 
 def search(b: GraphBuilder, sorted_sequence: Argument, values: Argument, side: str = "left") -> Tensor:
@@ -72,12 +84,6 @@ def is_in(b: GraphBuilder, x1: Argument, x2: Argument, assume_unique: bool = Fal
     return b.op("Not", [found]) if invert else found
 
 
-def bincount(b: GraphBuilder, x: Argument, **_: Any) -> Tensor:
-    raise ShapeError(
-        f"{b.layer}: how many counts bincount gives depends on the largest element; sum keras.ops.one_hot(x, size) over the elements instead"
-    )
-
-
 def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -> list[Tensor]:  # noqa: A002
     """How many elements lie in each of the bins, and their edges, in the dtype of the elements."""
     x = tensor(b, x)
@@ -100,7 +106,9 @@ def unique(
     """The different elements, or slices of an axis, with what is `wanted` of them. Without a size how many there are is known when it runs."""
     x = tensor(b, x)
     axis = None if axis is None else axis % x.type.rank
-    values, first, inverse, counts = b.ops("Unique", [x], {"axis": axis, "sorted": sorted, "count": b.late()})
+    values, first, inverse, counts = b.ops(
+        "Unique", [x], {"axis": axis, "sorted": sorted, "equal_nan": axis is not None, "count": b.late()}
+    )
     inverse = reshaped(b, inverse, x.shape) if axis is None else inverse
     found = {"return_index": (first, 1), "return_inverse": (inverse, None), "return_counts": (counts, 0)}
     results = [_sized(b, values, axis or 0, size, 0 if fill_value is None else fill_value)]
@@ -123,18 +131,22 @@ def quantile_of(*, percent: bool = False, skip_nan: bool = False) -> Operation:
     """quantile, percentile, and what leaves NaN out of account."""
 
     def apply(b: GraphBuilder, x: Argument, q: Argument = 0.5, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Tensor:
-        x = floating(b, x)
-        axes, rank, dtype = axes_of(axis, x.type.rank), x.type.rank, x.dtype
+        given = floating(b, x)
+        if skip_nan and axis is not None and not isinstance(axis, int) and not axis:
+            return given
+        axes, rank, dtype = axes_of(axis, given.type.rank), given.type.rank, given.dtype
         kept = [d for d in range(rank) if d not in axes]
         q = cast(b, as_dtype(b, q, FLOAT) if not isinstance(q, Tensor) or percent else q, FLOAT if percent else tensor(b, q).dtype)
         shape = q.shape
         q = cast(b, reshaped(b, q / 100.0 if percent else q, (q.type.size,)), "float64")
-        lanes = b.op("Transpose", [x], {"perm": (*kept, *axes)})
-        outer, size = [x.shape[d] for d in kept], prod(x.shape[d] for d in axes)
+        lanes = b.op("Transpose", [given], {"perm": (*kept, *axes)})
+        outer, size = [given.shape[d] for d in kept], prod(given.shape[d] for d in axes)
         lanes = reshaped(b, lanes, (*outer, size))
         y = _quantiles(b, lanes, q, method, skip_nan=skip_nan)
         y = b.op("Transpose", [y], {"perm": (len(kept), *range(len(kept)))})
-        return cast(b, reshaped(b, y, (*shape, *([1 if d in axes else n for d, n in enumerate(x.shape)] if keepdims else outer))), dtype)
+        return cast(
+            b, reshaped(b, y, (*shape, *([1 if d in axes else n for d, n in enumerate(given.shape)] if keepdims else outer))), dtype
+        )
 
     return apply
 
@@ -178,7 +190,7 @@ ROUNDED = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}
 
 SORTING: dict[str, Operation] = {
     "Sort": sort, "Argsort": argsort, "Argpartition": argpartition, "SearchSorted": search, "Digitize": digitize, "IsIn": is_in,
-    "Bincount": bincount, "Histogram": histogram, "Unique": unique, "Median": quantile_of(), "Nanmedian": quantile_of(skip_nan=True),
+    "Histogram": histogram, "Unique": unique, "Median": quantile_of(), "Nanmedian": quantile_of(skip_nan=True),
     "Quantile": quantile_of(), "Percentile": quantile_of(percent=True), "Nanquantile": quantile_of(skip_nan=True),
     "Nanpercentile": quantile_of(percent=True, skip_nan=True),
 }  # fmt: skip
