@@ -118,6 +118,7 @@ MORE: Mapping[str, Callable[[Any, Any], Any]] = {
     "roll_all": lambda x, y: ops.roll(x, 5),
     "scatter_add": lambda x, y: ops.scatter_update(x, np.array([[0, 2], [0, 2]]), y[:, 0], reduction="add"),
     "take_tensor": lambda x, y: ops.take(x, ops.argsort(y[0, :, 0]) - 1, axis=1),
+    "unique_of_any_count": lambda x, y: ops.unique(whole(x, 1)),
     "unique_inverse": lambda x, y: ops.unique(whole(x, 1), size=4, return_inverse=True)[1],
     "unique_rows": lambda x, y: ops.unique(whole(x, 0.5), axis=2, size=3)[..., :2],
     "vander_increasing": lambda x, y: ops.vander(whole(x[0, 0]), increasing=True),

@@ -15,11 +15,12 @@ from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
+from webkiln.frontends.keras.literals import literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
-from webkiln.frontends.keras.trace import literal, state_call, trace_layer
+from webkiln.frontends.keras.trace import state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]
@@ -296,7 +297,8 @@ def _setting(value: Any) -> Any:
     """One value among what an operation was made with."""
     if hasattr(value, "as_list"):
         return value.as_list()
-    return value.item() if isinstance(value, np.generic) else literal(value)
+    array = isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value)
+    return keras.ops.convert_to_numpy(value).tolist() if array else literal(value)
 
 
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:

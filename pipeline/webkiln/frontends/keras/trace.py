@@ -7,8 +7,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import keras
-import numpy as np
-from keras.src import backend, tree
+from keras.src import tree
 from keras.src.ops.node import Node
 
 from webkiln.canonical import key
@@ -16,6 +15,7 @@ from webkiln.errors import UnsupportedError
 from webkiln.frontends.arrays import Literal, Weight
 from webkiln.frontends.keras.callables import Called, called, stated
 from webkiln.frontends.keras.framework import first_sentence
+from webkiln.frontends.keras.literals import Refused, literal, number
 from webkiln.frontends.keras.noise import replaced
 from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.inputs import DISTRIBUTIONS
@@ -26,10 +26,6 @@ HINT = "Write the call with keras.ops and the layer's own weights, or write a ha
 BOOKKEEPING = frozenset({
     "_trainable_variables", "_non_trainable_variables", "_tracker", "_layers", "_metrics", "_inbound_nodes", "_outbound_nodes",
 })  # fmt: skip
-
-
-class Refused(Exception):
-    """Something in a call that cannot be part of a graph."""
 
 
 class Walk(Protocol):
@@ -127,31 +123,6 @@ def state_call(
     return LayerCall(tuple(operands), {"functions": functions, **call.options})
 
 
-def _number(value: Any) -> Any:
-    """A number that a function gives, as the tensor that Keras makes of it."""
-    return np.array(value, {bool: "bool", int: "int32", float: "float32"}[type(value)]) if isinstance(value, bool | int | float) else value
-
-
-def literal(value: Any) -> Any:
-    """A value of Python or numpy as a spec states it; numbers of numpy keep their dtype."""
-    if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
-        return value
-    if isinstance(value, np.generic):
-        return Literal(str(value.dtype), (), (value.item(),))
-    concrete = backend.is_tensor(value)
-    if not concrete and not isinstance(value, np.ndarray):
-        raise Refused(f"an operation takes a {type(value).__name__}")
-    array = keras.ops.convert_to_numpy(value)
-    if array.dtype.name == "bfloat16":
-        array = array.astype("float32")
-    if concrete and array.dtype.kind == "f":
-        raise Refused(
-            f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
-            "or write it as a numpy array"
-        )
-    return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
-
-
 class Tracer:
     """One run of a call. `nodes` are the operations in the order in which they were called; `assigned` says which value a weight has
     from which node on. With an `outer` one, the run of a function inside it, whose tensors it may capture."""
@@ -216,7 +187,7 @@ class Tracer:
             given = function(*specs)
         finally:
             self.root.active = before
-        given = tree.map_structure(_number, given)
+        given = tree.map_structure(number, given)
         results = [value for value in tree.flatten(given) if value is not None]
         layers = inner._layers(inner._needed(results))
         outputs = tuple((f"output_{number}", inner._output(layers, value, len(inner.nodes))) for number, value in enumerate(results))

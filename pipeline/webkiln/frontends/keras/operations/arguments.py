@@ -87,6 +87,14 @@ def operands(b: GraphBuilder, *values: Argument, floating: bool = False) -> list
     return [as_dtype(b, value, dtype) for value in values]
 
 
+OF_BOOLS = {"Add": "Or", "Mul": "And", "Max": "Or", "Min": "And"}
+
+
+def combined(b: GraphBuilder, op: str, x1: Tensor, x2: Tensor) -> Tensor:
+    """An operator of two operands of one dtype; of bools what it is of 0 and 1."""
+    return b.op(OF_BOOLS.get(op, op) if x1.dtype == "bool" else op, [x1, x2])
+
+
 def floating(b: GraphBuilder, x: Argument) -> Tensor:
     """The operand in floats; integers and bools as float32."""
     x = tensor(b, x)

@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, countable, filled, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, combined, countable, filled, floating, operands, tensor
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -25,7 +25,7 @@ def unary(op: str, *, real: bool = False, **attrs: Any) -> Operation:
 
 def binary(op: str, *, real: bool = False) -> Operation:
     def apply(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-        return b.op(op, operands(b, x1, x2, floating=real))
+        return combined(b, op, *operands(b, x1, x2, floating=real))
 
     return apply
 
@@ -82,7 +82,10 @@ def round_(b: GraphBuilder, x: Argument, decimals: int = 0) -> Tensor:
         return given
     if decimals == 0:
         return b.op("Round", [given])
-    return cast(b, b.op("Round", [floating(b, given) * 10.0**decimals]) / 10.0**decimals, given.dtype)
+    scale, wide = 10.0 ** abs(decimals), floating(b, given)
+    if decimals < 0:
+        return cast(b, b.op("Round", [wide / scale]) * scale, given.dtype)
+    return cast(b, b.op("Round", [wide * scale]) / scale, given.dtype)
 
 
 def change_dtype(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: Any) -> Tensor:

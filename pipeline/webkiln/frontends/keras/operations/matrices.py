@@ -8,6 +8,7 @@ from webkiln.frontends.keras.operations.arguments import (
     FLOAT,
     Argument,
     cast,
+    combined,
     countable,
     doubled,
     filled,
@@ -72,14 +73,14 @@ def trace(b: GraphBuilder, x: Argument, offset: int = 0, axis1: int = 0, axis2: 
 
 def outer(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2)
-    return b.op("Mul", [reshaped(b, x1, (x1.type.size, 1)), reshaped(b, x2, (1, x2.type.size))])
+    return combined(b, "Mul", reshaped(b, x1, (x1.type.size, 1)), reshaped(b, x2, (1, x2.type.size)))
 
 
 def kron(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     rank = max(x1.type.rank, x2.type.rank)
     first, second = ((*(1,) * (rank - x.type.rank), *x.shape) for x in (x1, x2))
-    blocks = b.op("Mul", [_between(b, x1, first, behind=True), _between(b, x2, second, behind=False)])
+    blocks = combined(b, "Mul", _between(b, x1, first, behind=True), _between(b, x2, second, behind=False))
     return reshaped(b, blocks, [n * m for n, m in zip(first, second, strict=True)])
 
 
@@ -104,7 +105,7 @@ def tensordot(b: GraphBuilder, x1: Argument, x2: Argument, axes: Any = 2) -> Ten
 def inner(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     if x1.type.rank == 0 or x2.type.rank == 0:
-        return b.op("Mul", [x1, x2])
+        return combined(b, "Mul", x1, x2)
     return tensordot(b, x1, x2, [[x1.type.rank - 1], [x2.type.rank - 1]])
 
 
@@ -116,7 +117,7 @@ def vdot(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
 def dot(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2)
     if x1.type.rank == 0 or x2.type.rank == 0:
-        return b.op("Mul", [x1, x2])
+        return combined(b, "Mul", x1, x2)
     return tensordot(b, x1, x2, [[x1.type.rank - 1], [max(x2.type.rank - 2, 0)]])
 
 
@@ -148,19 +149,21 @@ def cross(
 
 def vander(b: GraphBuilder, x: Argument, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
     """Powers of each element, by products."""
-    x = countable(b, tensor(b, x))
+    given = tensor(b, x)
+    x = countable(b, given)
     size = x.shape[0] if N is None else N
     wide = b.op("Broadcast", [reshaped(b, x, (*x.shape, 1))], {"shape": (*x.shape, size)})
-    y = b.op("CumProd", [wide], {"axis": x.type.rank, "exclusive": True})
+    y = cast(b, b.op("CumProd", [wide], {"axis": x.type.rank, "exclusive": True}), given.dtype)
     return y if increasing else flip(b, y, -1)
 
 
 def corrcoef(b: GraphBuilder, x: Argument) -> Tensor:
-    x = tensor(b, x)
-    x = cast(b, x, doubled(x.dtype))
-    last, dtype = x.type.rank - 1, x.dtype
-    x = cast(b, x, FLOAT) if dtype == "float16" else x
+    """Of int64, as Keras on TensorFlow, from means that are cut to whole numbers."""
+    given = tensor(b, x)
+    last, dtype = given.type.rank - 1, doubled(given.dtype)
+    x = given if given.dtype == "int64" else cast(b, given, FLOAT if dtype == "float16" else dtype)
     centred = b.op("Sub", [x, b.op("ReduceMean", [x], {"axes": (last,), "keepdims": True})])
+    centred = cast(b, centred, dtype) if given.dtype == "int64" else centred
     turned = moveaxis(b, centred, -1, -2) if x.type.rank > 1 else centred
     products = b.op("MatMul", [centred, turned])
     deviation = b.op("Sqrt", [diagonal(b, products, 0, -2, -1)])
