@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
@@ -49,10 +49,12 @@ def _steps(
     """The steps of nodes, whose operands are seen as `views`; a reshape becomes a view of its operand."""
 
     def inline(body: Graph, inputs: Sequence[View], depth: int) -> tuple[list[Step], list[View]]:
-        return _inlined(body, inputs, literals, f"{scope}{node.name}/", depth)
+        number = next(bodies)
+        return _inlined(body, inputs, literals, f"{scope}{node.name}:{number}/" if number else f"{scope}{node.name}/", depth)
 
     steps: list[Step] = []
     for node in nodes:
+        bodies = count()
         if node.op in VIEWS:
             views[node.outputs[0]] = views[node.inputs[0]].reshaped(graph.type(node.outputs[0]).shape)
             continue
@@ -67,7 +69,7 @@ def _steps(
 def _inlined(
     body: Graph, inputs: Sequence[View], literals: dict[str, float], scope: str, depth: int
 ) -> tuple[list[Step], list[View]]:  # fmt: skip
-    """The steps of a graph inside a node; its Variables are named after that node, and its scalars join `literals`."""
+    """The steps of a graph inside a node; its Variables are named after that node and its number there, and its scalars join `literals`."""
     own = _literals(body)
     if wide := sorted(set(body.constants) - set(own)):
         raise InternalError(f"graph {body.name}: constants {', '.join(wide)} of several elements stand inside a node")

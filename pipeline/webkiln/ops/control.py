@@ -80,6 +80,12 @@ def _if_cases() -> Iterable[Case]:
     mul = _graph("mul", {"a": ROW}, [Node("Mul", ("a", "a"), ("p",)), Node("Neg", ("p",), ("n",))], {"p": ROW, "n": ROW}, ["n", "p"])
     for flag in (True, False):
         yield Case((np.array(flag), x, y, y), {"then": add, "otherwise": mul}, name=str(flag))
+    long, many = Type("float32", (400,)), np.linspace(-1, 1, 400, dtype=np.float32)
+    wide = _graph("wide", {"a": long}, [Node("Neg", ("a",), ("t",)), Node("Exp", ("t",), ("e",))], {"t": long, "e": long}, ["e"])
+    found = [Node("ReduceMax", ("a",), ("e",), {"axes": (0,), "keepdims": False}), Node("Mul", ("a", "e"), ("t",))]
+    narrow = _graph("narrow", {"a": long}, found, {"e": Type("float32", ()), "t": long}, ["t"])
+    for flag in (True, False):
+        yield Case((np.array(flag), many, many), {"then": wide, "otherwise": narrow}, name=f"names alike, {flag}")
 
 
 IF = define(Operator("If", _if_types, _if_reference, _lower_if, {"then": REQUIRED, "otherwise": REQUIRED}, (1, 1 << 16), _if_cases))

@@ -124,7 +124,8 @@ def _unique_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
 
 def _unique_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
     axis = attrs["axis"]
-    values, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    wanted = {"return_index": True, "return_inverse": True, "return_counts": True, "equal_nan": attrs["equal_nan"]}
+    values, first, inverse, counts = np.unique(x, axis=axis, **wanted)
     inverse = inverse.reshape(-1)
     if not attrs["sorted"]:
         order = np.argsort(first)
@@ -143,7 +144,7 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
     first = len(w.inputs)
 
     def compared(a: Expr, b: Expr, op: str) -> Expr:
-        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in which they differ. NaNs are equal."""
+        """Whether slice a is less than (lt) or other than (ne) slice b, by the first element in which they differ."""
         found, going = w.variable(FALSE), w.variable(TRUE)
         place = w.variable(ZERO)
         with w.while_(apply("and", going, apply("lt", place, outer * inner))):
@@ -151,7 +152,10 @@ def _lower_unique(low: Lowering, attrs: Attributes) -> None:
             lane = place - block * inner
             one, other = (w.variable(w.load(0, (block * size + item) * inner + lane)) for item in (a, b))
             less = w.variable(_precedes(one, other, descending=False))
-            with w.when(apply("or", less, _precedes(other, one, descending=False))):
+            differs = apply("or", less, _precedes(other, one, descending=False))
+            if op == "ne" and not attrs["equal_nan"] and one.type in REAL:
+                differs = apply("or", differs, apply("isnan", one))
+            with w.when(differs):
                 w.set(found, less if op == "lt" else TRUE)
                 w.set(going, FALSE)
             w.set(place, place + 1)
@@ -203,11 +207,13 @@ def _unique_cases() -> Iterable[Case]:
         for in_order in (True, False):
             yield Case((np.concatenate([x, x[1:]]),), {"axis": axis, "sorted": in_order, "count": "u3"})
     yield Case((rng.integers(-9, 9, 30),), {"axis": None, "count": "u0"}, name="int64")
-    yield Case((np.array([np.nan, 1, np.nan, -np.inf, 1], np.float32),), {"axis": None, "count": "u0"}, name="NaN")
+    nans = np.array([np.nan, 1, np.nan, -np.inf, 1], np.float32)
+    for equal in (True, False):
+        yield Case((nans,), {"axis": None, "equal_nan": equal, "count": "u0"}, name=f"NaN, equal {equal}")
 
 
 UNIQUE = define(Operator(
-    "Unique", _unique_types, _unique_reference, _lower_unique, {"axis": None, "sorted": True, "count": REQUIRED}, cases=_unique_cases,
+    "Unique", _unique_types, _unique_reference, _lower_unique, {"axis": None, "sorted": True, "equal_nan": True, "count": REQUIRED}, cases=_unique_cases,
 ))  # fmt: skip
 """The different elements (with `axis`: slices), where each stands first, which one every element is, and how often each occurs (int64), in
-order or, unless `sorted`, as they first occur; `count` names the late size."""
+order or, unless `sorted`, as they first occur; NaNs are one element where they are `equal_nan`; `count` names the late size."""

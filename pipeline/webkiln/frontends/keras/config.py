@@ -75,6 +75,11 @@ def read_calls(nodes: list[Any]) -> tuple[LayerCall, ...]:
     return tuple(_read_call(node) for node in nodes)
 
 
+def declared_dtype(nodes: list[Any]) -> str:
+    """The dtype that Keras 3 says the first operand of a layer's first call has."""
+    return str(nodes[0]["args"][0]["config"]["dtype"])
+
+
 def _read_call(node: Any) -> LayerCall:
     if isinstance(node, Mapping):
         return LayerCall(tuple(_argument(arg) for arg in node["args"]), {key: _argument(value) for key, value in node["kwargs"].items()})

@@ -26,13 +26,13 @@ from webkiln.frontends.keras.policies import (
 )
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
-from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
+from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
-from webkiln.ops.builder import GraphBuilder, StepFunction, Tensor
+from webkiln.ops.builder import Block, GraphBuilder, StepFunction, Tensor
 from webkiln.ops.table import RULES
 from webkiln.plugins import failed_plugin
 
@@ -339,7 +339,7 @@ class KerasConverter:
         arguments = layer.arguments
         args = [self._argument(arg) for arg in arguments.args]
         kwargs = {key: self._argument(value) for key, value in arguments.kwargs.items()}
-        options = {**kwargs, **layer.config}
+        options = {**kwargs, **{key: self._argument(value) for key, value in layer.config.items()}}
         if isinstance(options.get("dtype"), str):
             options["dtype"] = storable(options["dtype"])
         results = self.tables.operations[layer.class_name](self.builder, *args, **options)
@@ -358,7 +358,21 @@ class KerasConverter:
             return [self._argument(item) for item in value]
         if isinstance(value, dict):
             return {key: self._argument(item) for key, item in value.items()}
-        return value
+        return self._function(value) if isinstance(value, FunctionSpec) else value
+
+    def _function(self, function: FunctionSpec) -> Block:
+        """Writes what a function computes into the builder that it is given."""
+        captured: list[Tensor] = [self._argument(value) for value in function.captured]
+        owner = self._frames[-1].owner
+
+        def write(builder: GraphBuilder, given: Sequence[Tensor]) -> list[Tensor]:
+            outer, self.builder = self.builder, builder
+            try:
+                return self._run(function.model, f"{function.model.name}/", [builder.inside(x) for x in (*given, *captured)], owner)[0]
+            finally:
+                self.builder = outer
+
+        return write
 
 
 def _input_dtype(spec: LayerSpec) -> str:

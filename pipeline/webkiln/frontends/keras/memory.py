@@ -1,5 +1,6 @@
 """The spec of a Keras model in memory. Layers without a handler are traced on the way."""
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,16 +8,19 @@ from typing import Any
 
 import keras
 import numpy as np
+from keras.src import backend
 from keras.src.models.functional import Functional, make_node_key
 
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
+from webkiln.frontends.keras.callables import takes_functions
+from webkiln.frontends.keras.literals import literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
-from webkiln.frontends.keras.trace import trace_layer
+from webkiln.frontends.keras.trace import state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]
@@ -89,7 +93,10 @@ class Walker:
                 layers.append(LayerSpec(operation.name, "InputLayer", _config(operation), kind="input"))
                 continue
             arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
-            converted = [LayerCall(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
+            if takes_functions(operation):
+                converted = self.function_calls(operation, scope + operation.name, arguments, ref)
+            else:
+                converted = [LayerCall(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
             layers.append(self.layer(operation, scope + operation.name, converted, arguments))
         outputs = configs.named_refs(_structure(graph._outputs_struct, ref))
         inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
@@ -103,7 +110,7 @@ class Walker:
         policy = {} if kind == "operation" else _policy(layer, own=own)
         spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
-            return replace(spec, config=_config(layer))
+            return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
         if self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
             return replace(spec, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
@@ -115,6 +122,33 @@ class Walker:
             self.unsupported += error.items
             return spec
         return replace(spec, model=model, weights=weights, traced=True)
+
+    def settings(self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, Any]:
+        """What an operation of keras.ops was made with; arrays are literals."""
+        names = [
+            name
+            for name in inspect.signature(type(operation).__init__).parameters
+            if name not in {"self", "name"} and hasattr(operation, name)
+        ]
+        values = {name: getattr(operation, name) for name in names}
+        tensors = [name for name, value in values.items() if any(isinstance(item, keras.KerasTensor) for item in keras.tree.flatten(value))]
+        kind = type(operation).__name__
+        if tensors:
+            what = f"its {tensors[0]} is a tensor, which is no operand of {kind} but one of its settings"
+            self.unsupported.append((f"{path} ({kind})", what, f"Give {tensors[0]} as numbers, or write the operation with others"))
+        config = _config(operation) | ({"given": arguments[0][0][0].dtype} if kind == "View" else {})
+        lost = {name: value for name, value in values.items() if name not in config and name not in tensors}
+        return config | {name: keras.tree.map_structure(_setting, value) for name, value in lost.items()}
+
+    def function_calls(
+        self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]], ref: Callable[[Any], Ref]
+    ) -> list[LayerCall]:  # fmt: skip
+        """The calls of an operation that takes functions."""
+        try:
+            return [state_call(self, operation, path, args, kwargs, ref) for args, kwargs in arguments]
+        except UnsupportedError as error:
+            self.unsupported += error.items
+            return [LayerCall() for _ in arguments]
 
     def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerSpec]:
         """The layers that one of Keras's own is made of, called as it would call them."""
@@ -259,6 +293,14 @@ def _config(operation: Any) -> dict[str, Any]:
     return result
 
 
+def _setting(value: Any) -> Any:
+    """One value among what an operation was made with."""
+    if hasattr(value, "as_list"):
+        return value.as_list()
+    array = isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value)
+    return keras.ops.convert_to_numpy(value).tolist() if array else literal(value)
+
+
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:
     if isinstance(value, keras.KerasTensor):
         return ref(value)
@@ -266,7 +308,7 @@ def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:
         return [_map(item, ref) for item in value]
     if isinstance(value, dict):
         return {key: _map(item, ref) for key, item in value.items()}
-    return value
+    return literal(keras.ops.convert_to_numpy(value)) if isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value) else value
 
 
 def _structure(value: Any, ref: Callable[[Any], Ref]) -> Any:

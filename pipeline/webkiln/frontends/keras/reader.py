@@ -146,6 +146,8 @@ class _Reader:
             own=own,
             calls=configs.read_calls(entry.get("inbound_nodes", [])),
         )
+        if spec.kind == "operation" and class_name == "View":
+            spec = replace(spec, config={**spec.config, "given": configs.declared_dtype(entry["inbound_nodes"])})
         if group is None or spec.kind != "layer":
             return spec
         inside = self._container_group(*group)

@@ -13,6 +13,8 @@ from webkiln.errors import InternalError
 from webkiln.frontends.arrays import Literal, Weight
 
 SCHEMA = "webkiln.keras/1"
+CALLING = frozenset({"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"})
+"""Operations of keras.ops that take functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,16 @@ class WeightRef:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """A function that an operation takes: the model of its operations, whose inputs are its arguments and then what it captures."""
+
+    model: "ModelSpec"
+    captured: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LayerCall:
-    """The arguments of one call: plain values, Ref, WeightRef, Literal, slice, Ellipsis, lists and dicts of these."""
+    """The arguments of one call: plain values, Ref, WeightRef, Literal, FunctionSpec, slice, Ellipsis, lists and dicts of these."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -98,6 +108,8 @@ def encode(value: Any) -> Any:
             return {"$weight": name}
         case Literal(dtype, shape, values):
             return {"$literal": [dtype, list(shape), [encode(v) for v in values]]}
+        case FunctionSpec(model, captured):
+            return {"$function": [_model(model), encode(captured)]}
         case slice():
             return {"$slice": [encode(value.start), encode(value.stop), encode(value.step)]}
         case float() if not isfinite(value):
@@ -122,6 +134,8 @@ def decode(value: Any) -> Any:
             return WeightRef(name)
         case {"$literal": [dtype, shape, values]}:
             return Literal(dtype, tuple(shape), tuple(decode(v) for v in values))
+        case {"$function": [model, captured]}:
+            return FunctionSpec(_read_model(model), tuple(decode(captured)))
         case {"$slice": [start, stop, step]}:
             return slice(decode(start), decode(stop), decode(step))
         case {"$float": text}:
@@ -134,12 +148,19 @@ def decode(value: Any) -> Any:
 def _refs(value: Any) -> Iterator[Ref]:
     if isinstance(value, Ref):
         yield value
+    elif isinstance(value, FunctionSpec):
+        yield from _refs(value.captured)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _refs(item)
     elif isinstance(value, dict):
         for item in value.values():
             yield from _refs(item)
+
+
+def functions(call: LayerCall) -> list[ModelSpec]:
+    """The models of the functions that a call takes."""
+    return [value.model for value in call.kwargs.get("functions", {}).values()]
 
 
 def _model(model: ModelSpec) -> dict[str, Any]:

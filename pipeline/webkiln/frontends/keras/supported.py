@@ -6,7 +6,7 @@ from webkiln.errors import Item
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import parse_policy
 from webkiln.frontends.keras.registered import registered_handler
-from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
+from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
 
 Judge = Callable[[LayerSpec], bool]
 
@@ -70,9 +70,18 @@ UNTRACED: Mapping[str, str] = {
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
 
+NEVER: Mapping[str, tuple[str, str]] = {
+    "Bincount": ("how many counts it gives depends on the largest element", "Sum keras.ops.one_hot(x, size) over the elements"),
+}
+"""Operations of keras.ops that no graph can say, and what can be written instead."""
+
 SAYS_TRAINING = frozenset({"Resizing", *(name for name, reason in UNTRACED.items() if reason == PREPROCESSING)})
 """Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
+BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
+BYTES_HINT = "Cast to another dtype before"
+CALLS = "it takes functions of Python, which no file holds"
+CALLS_HINT = "Convert the model as it is in memory, or put the operation into the call of a layer of your own and pass --plugin FILE.py that defines it"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
@@ -96,6 +105,17 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
             )
         parts = tuple(layer.parts.values())
         yield from _find(ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
+        if (
+            layer.kind == "operation"
+            and layer.class_name == "View"
+            and "bfloat16" in (layer.config.get("dtype"), layer.config.get("given"))
+        ):
+            yield where, BYTES, BYTES_HINT
+        for call in layer.calls if layer.kind == "operation" and layer.class_name in CALLING else ():
+            if "functions" not in call.kwargs:
+                yield where, CALLS, CALLS_HINT
+            for function in functions(call):
+                yield from _find(function, is_handled, may_be_traced, f"{scope}{layer.name}/")
         if is_handled(layer):
             for argument in ("activation", "recurrent_activation") if layer.own and layer.kind == "layer" else ():
                 activation = layer.config.get(argument)
@@ -127,6 +147,8 @@ def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
 
 def _reason(layer: LayerSpec) -> tuple[str, str]:
     if layer.kind == "operation":
+        if layer.class_name in NEVER:
+            return NEVER[layer.class_name]
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:

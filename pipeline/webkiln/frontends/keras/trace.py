@@ -1,22 +1,23 @@
 """Runs the `call` of a layer on symbolic tensors and states the keras.ops operations in it as a model of its own."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 from unittest.mock import patch
 
 import keras
-import numpy as np
-from keras.src import backend, tree
+from keras.src import tree
 from keras.src.ops.node import Node
 
 from webkiln.canonical import key
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.keras.callables import Called, called, stated
 from webkiln.frontends.keras.framework import first_sentence
+from webkiln.frontends.keras.literals import Refused, literal, number
 from webkiln.frontends.keras.noise import replaced
-from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
+from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.inputs import DISTRIBUTIONS
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
@@ -25,10 +26,6 @@ HINT = "Write the call with keras.ops and the layer's own weights, or write a ha
 BOOKKEEPING = frozenset({
     "_trainable_variables", "_non_trainable_variables", "_tracker", "_layers", "_metrics", "_inbound_nodes", "_outbound_nodes",
 })  # fmt: skip
-
-
-class Refused(Exception):
-    """Something in a call that cannot be part of a graph."""
 
 
 class Walk(Protocol):
@@ -109,18 +106,40 @@ def _trace(walker: Walk, layer: Any, path: str, arguments: Arguments, batch: int
     return tracer.run(*arguments)
 
 
+def state_call(
+    walker: Walk, operation: Any, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], ref: Callable[[Any], Ref]
+) -> LayerCall:
+    """A call of an operation that takes functions, in a functional model; `ref` says which output of which layer a tensor is."""
+    where = f"{path} ({type(operation).__name__})"
+    tracer = Tracer(walker, operation, path, None)
+    try:
+        with tracer.tracing():
+            call = called(operation, args, kwargs)
+            functions = {name: tracer.function(name, *given)[0] for name, given in call.functions.items()}
+        tracer.check_alone(functions)
+        operands = [ref(value) if isinstance(value, keras.KerasTensor) else literal(value) for value in call.operands]
+    except Exception as error:
+        raise UnsupportedError(path, [(where, f"its functions cannot be traced: {first_sentence(error)}", HINT)]) from error
+    return LayerCall(tuple(operands), {"functions": functions, **call.options})
+
+
 class Tracer:
     """One run of a call. `nodes` are the operations in the order in which they were called; `assigned` says which value a weight has
-    from which node on."""
+    from which node on. With an `outer` one, the run of a function inside it, whose tensors it may capture."""
 
-    def __init__(self, walker: Walk, layer: Any, path: str, batch: int | None) -> None:
+    def __init__(self, walker: Walk, layer: Any, path: str, batch: int | None, outer: "Tracer | None" = None) -> None:
+        self.outer = outer
+        self.captured: list[Any] = []
+        self.root: Tracer = outer.root if outer is not None else self
+        self.active = self
+        self._called: dict[int, tuple[Called, dict[str, tuple[FunctionSpec, Any]]]] = {}
         self.walker = walker
         self.layer = layer
         self.path = path
         self.batch = batch
         self.nodes: list[Any] = []
         self.assigned: dict[int, list[tuple[int, Any]]] = {}
-        self.weights: dict[str, Weight] = {}
+        self.weights: dict[str, Weight] = outer.weights if outer is not None else {}
         self.noises: dict[str, LayerSpec] = {}
         self._drawn: dict[int, tuple[Any, LayerSpec]] = {}
         self._inputs: dict[int, Ref] = {}
@@ -146,7 +165,7 @@ class Tracer:
         kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
         if "training" in accepted:
             kwargs["training"] = False
-        with self._tracing():
+        with self.tracing(), self._substituted():
             results = self.layer.call(*args, **kwargs)
         results = tree.flatten(results)
         end = len(self.nodes)
@@ -158,26 +177,69 @@ class Tracer:
         made = (*self.noises.values(), *layers)
         return ModelSpec(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
 
+    def function(self, name: str, function: Callable[..., Any], specs: tuple[Any, ...]) -> tuple[FunctionSpec, Any]:
+        """The operations of a function that is called with such tensors, and what it gives."""
+        inner = Tracer(self.walker, self.layer, f"{self.path}/{name}", self.batch, self)
+        inputs = [value for value in tree.flatten(specs) if isinstance(value, keras.KerasTensor)]
+        inner._inputs |= {id(value): Ref(f"input_{number}") for number, value in enumerate(inputs)}
+        before, self.root.active = self.root.active, inner
+        try:
+            given = function(*specs)
+        finally:
+            self.root.active = before
+        given = tree.map_structure(number, given)
+        results = [value for value in tree.flatten(given) if value is not None]
+        layers = inner._layers(inner._needed(results))
+        outputs = tuple((f"output_{number}", inner._output(layers, value, len(inner.nodes))) for number, value in enumerate(results))
+        starts = [*(inner._inputs[id(value)] for value in inputs), *(inner._inputs[id(value)] for value in inner.captured)]
+        model = ModelSpec(inner.path, tuple(layers), tuple((ref.layer, ref) for ref in starts), outputs)
+        return FunctionSpec(model, tuple(inner.captured)), given
+
+    def check_alone(self, functions: Mapping[str, FunctionSpec]) -> None:
+        if self.weights or any(function.captured for function in functions.values()):
+            raise Refused("its functions use tensors or weights that they are not given")
+
+    def state(self, operation: Any, *args: Any, **kwargs: Any) -> Any:
+        """Note a call of an operation that takes functions, as one of the tensors that it and they use."""
+        call = called(operation, args, kwargs)
+        functions = {name: self.function(name, *given) for name, given in call.functions.items()}
+        outputs = call.outputs({name: given for name, (_, given) in functions.items()})
+        captured = [value for function, _ in functions.values() for value in function.captured]
+        Node(operation, call_args=(call.operands, captured), call_kwargs={}, outputs=outputs)
+        self._called[id(self.nodes[-1])] = (call, functions)
+        return outputs
+
+    def _capture(self, value: Any) -> Ref:
+        self.captured.append(value)
+        return self._inputs.setdefault(id(value), Ref(f"captured_{len(self.captured) - 1}"))
+
     def assign(self, weight: WeightTensor, value: Any) -> None:
+        if self.active is not self:
+            raise Refused(f"weight {weight.name!r} is assigned inside a function that an operation calls; give the value back instead")
         self.assigned.setdefault(id(weight), []).append((len(self.nodes), self._current(value, len(self.nodes))))
 
     @contextmanager
-    def _tracing(self) -> Iterator[None]:
+    def tracing(self) -> Iterator[None]:
         init = Node.__init__
 
         def record(node: Any, *args: Any, **kwargs: Any) -> None:
             init(node, *args, **kwargs)
-            self.nodes.append(node)
+            self.active.nodes.append(node)
+
+        def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
+            return self.active.state(operation, *args, **kwargs)
 
         with ExitStack() as stack:
             stack.enter_context(patch.object(Node, "__init__", record))
             stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
             stack.enter_context(replaced(self._draw))
-            stack.enter_context(self._substituted())
+            stack.enter_context(stated(call))
             yield
 
     def _draw(self, name: str, arguments: dict[str, Any]) -> Any:
         """A tensor that stands for random numbers; they become an input of the model."""
+        if self.active is not self:
+            raise Refused("random numbers are drawn inside a function that an operation calls; draw them before")
         if name not in DISTRIBUTIONS:
             raise UnsupportedError(
                 self.path,
@@ -252,9 +314,17 @@ class Tracer:
             for position, output in enumerate(node.outputs):
                 self._made[id(output)] = Ref(name, len(made), position)
             args, kwargs = node.arguments.args, node.arguments.kwargs
-            made.append(LayerCall(tuple(self._argument(list(args), index)), self._argument(dict(kwargs), index)))
+            made.append(self._call(node, index))
             arguments.append((args, kwargs))
         return [self.walker.layer(operation, f"{self.path}/{name}", made, given) for name, operation, made, given in calls.values()]
+
+    def _call(self, node: Any, index: int) -> LayerCall:
+        if id(node) not in self._called:
+            arguments = node.arguments
+            return LayerCall(tuple(self._argument(list(arguments.args), index)), self._argument(dict(arguments.kwargs), index))
+        call, functions = self._called[id(node)]
+        specs = {name: FunctionSpec(spec.model, tuple(self._argument(list(spec.captured), index))) for name, (spec, _) in functions.items()}
+        return LayerCall(tuple(self._argument(call.operands, index)), {"functions": specs, **call.options})
 
     def _output(self, layers: list[LayerSpec], value: Any, time: int) -> Ref:
         found = self._argument(value, time)
@@ -268,6 +338,8 @@ class Tracer:
 
     def _argument(self, value: Any, time: int) -> Any:
         value = self._current(value, time)
+        if self.outer is not None:
+            value = self.outer._current(value, len(self.outer.nodes))
         if id(value) in self._made:
             return self._made[id(value)]
         if id(value) in self._inputs:
@@ -280,13 +352,15 @@ class Tracer:
             return self._read(value.variable)
         if isinstance(value, keras.Variable):
             return self._read(value)
+        if isinstance(value, keras.KerasTensor) and self.outer is not None:
+            return self._capture(value)
         if isinstance(value, keras.KerasTensor):
             raise Refused("a tensor comes from outside the call")
         if isinstance(value, list | tuple):
             return [self._argument(item, time) for item in value]
         if isinstance(value, dict):
             return {name: self._argument(item, time) for name, item in value.items()}
-        return self._literal(value)
+        return literal(value)
 
     def _read(self, variable: Any) -> WeightRef:
         return WeightRef(self._use(variable).slot)
@@ -297,21 +371,3 @@ class Tracer:
             raise Refused(f"variable {variable.name!r} is not a weight of the layer; make it with add_weight")
         self.weights[weight.slot] = weight
         return weight
-
-    def _literal(self, value: Any) -> Any:
-        if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
-            return value
-        if isinstance(value, np.generic):
-            return value.item()
-        concrete = backend.is_tensor(value)
-        if not concrete and not isinstance(value, np.ndarray):
-            raise Refused(f"an operation takes a {type(value).__name__}")
-        array = keras.ops.convert_to_numpy(value)
-        if array.dtype.name == "bfloat16":
-            array = array.astype("float32")
-        if concrete and array.dtype.kind == "f":
-            raise Refused(
-                f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
-                "or write it as a numpy array"
-            )
-        return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))

@@ -36,9 +36,10 @@ def einsum_dense(converter: Converter, layer: Layer) -> None:
 def spelled_out(equation: str, ranks: Sequence[int]) -> str:
     """An equation with letters for what `...` stands for in operands of these ranks."""
     terms = equation.partition("->")[0].split(",")
-    missing = max((rank - len(term) + 3 for term, rank in zip(terms, ranks, strict=True) if "..." in term), default=0)
-    free = [letter for letter in ascii_letters if letter not in equation]
-    return equation.replace("...", "".join(free[:missing]))
+    counts = [rank - len(term) + 3 if "..." in term else 0 for term, rank in zip(terms, ranks, strict=True)]
+    free = "".join(letter for letter in ascii_letters if letter not in equation)[: max(counts, default=0)]
+    spelled = [term.replace("...", free[len(free) - count :]) for term, count in zip(terms, counts, strict=True)]
+    return f"{','.join(spelled)}->{equation.partition('->')[2].replace('...', free)}"
 
 
 def embedding(converter: Converter, layer: Layer) -> None:

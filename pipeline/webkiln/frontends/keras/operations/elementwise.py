@@ -1,10 +1,13 @@
 """Elementwise keras.ops operations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import Argument, cast, countable, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, combined, countable, filled, floating, operands, tensor
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -22,7 +25,7 @@ def unary(op: str, *, real: bool = False, **attrs: Any) -> Operation:
 
 def binary(op: str, *, real: bool = False) -> Operation:
     def apply(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-        return b.op(op, operands(b, x1, x2, floating=real))
+        return combined(b, op, *operands(b, x1, x2, floating=real))
 
     return apply
 
@@ -73,12 +76,16 @@ def squareplus(b: GraphBuilder, /, x: Argument, **options: float) -> Tensor:
 
 
 def round_(b: GraphBuilder, x: Argument, decimals: int = 0) -> Tensor:
+    """To so many decimals; integers to tens and more."""
     given = tensor(b, x)
     if not is_float(given.dtype) and decimals >= 0:
         return given
     if decimals == 0:
         return b.op("Round", [given])
-    return b.op("Round", [given * 10.0**decimals]) / 10.0**decimals
+    scale, wide = 10.0 ** abs(decimals), floating(b, given)
+    if decimals < 0:
+        return cast(b, b.op("Round", [wide / scale]) * scale, given.dtype)
+    return cast(b, b.op("Round", [wide * scale]) / scale, given.dtype)
 
 
 def change_dtype(b: GraphBuilder, x: Argument, dtype: str | None = None, **_: Any) -> Tensor:
@@ -91,19 +98,35 @@ def identity(b: GraphBuilder, x: Argument = None, variable: Argument = None) -> 
 
 
 def clip(b: GraphBuilder, x: Argument, x_min: Argument, x_max: Argument) -> Tensor:
-    if isinstance(x_min, int | float) and isinstance(x_max, int | float) and is_float(tensor(b, x).dtype):
-        return b.op("Clip", [tensor(b, x)], {"min": float(x_min), "max": float(x_max)})
-    x, low = operands(b, x, x_min)
-    x, high = operands(b, b.op("Max", [x, low]), x_max)
-    return b.op("Min", [x, high])
+    """In the dtype of x, bools as int32; bounds that are None are open."""
+    x = countable(b, tensor(b, x))
+    if isinstance(x_min, int | float) and isinstance(x_max, int | float) and is_float(x.dtype):
+        return b.op("Clip", [x], {"min": float(x_min), "max": float(x_max)})
+    x = x if x_min is None else b.op("Max", [x, as_dtype(b, x_min, x.dtype)])
+    return x if x_max is None else b.op("Min", [x, as_dtype(b, x_max, x.dtype)])
 
 
-def where(b: GraphBuilder, condition: Argument, x1: Argument, x2: Argument) -> Tensor:
+def where(b: GraphBuilder, condition: Argument, x1: Argument = None, x2: Argument = None) -> Tensor:
+    if x1 is None or x2 is None:
+        raise ShapeError(f"{b.layer}: where needs what it chooses among; for the indices of what is true use keras.ops.nonzero")
     return b.op("Where", [cast(b, tensor(b, condition), "bool"), *operands(b, x1, x2)])
 
 
-def floor_mod(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-    return b.op("Mod", operands(b, x1, x2))
+def select(b: GraphBuilder, condlist: Sequence[Argument], choicelist: Sequence[Argument], default: Argument = 0) -> Tensor:
+    """The choice of the first condition that holds."""
+    y, *choices = operands(b, default, *choicelist)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        y = b.op("Where", [cast(b, tensor(b, condition), "bool"), choice, y])
+    return y
+
+
+def remainder(op: str) -> Operation:
+    """Of bools in int32."""
+
+    def apply(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
+        return b.op(op, [countable(b, x) for x in operands(b, x1, x2)])
+
+    return apply
 
 
 def logarithm(base: float) -> Operation:
@@ -117,11 +140,6 @@ def exponential_2(b: GraphBuilder, x: Argument) -> Tensor:
     return b.binary("Pow", 2.0, floating(b, x))
 
 
-def cosh(b: GraphBuilder, x: Argument) -> Tensor:
-    x = floating(b, x)
-    return (b.op("Exp", [x]) + b.op("Exp", [-x])) * 0.5
-
-
 def divide_no_nan(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
     x1, x2 = operands(b, x1, x2, floating=True)
     zero = b.binary("Equal", x2, 0.0)
@@ -133,12 +151,43 @@ def full_like(value: float) -> Operation:
 
     def apply(b: GraphBuilder, x: Argument, dtype: str | None = None) -> Tensor:
         x = tensor(b, x)
-        return b.op("Broadcast", [b.constant(value, dtype or x.dtype)], {"shape": x.shape})
+        return filled(b, value, dtype or x.dtype, x.shape)
 
     return apply
 
 
 def fill_like(b: GraphBuilder, x: Argument, fill_value: Argument, dtype: str | None = None) -> Tensor:
     x = tensor(b, x)
-    value = cast(b, tensor(b, fill_value, None if isinstance(fill_value, Tensor) else dtype or x.dtype), dtype or x.dtype)
-    return b.op("Broadcast", [value], {"shape": x.shape})
+    return filled(b, fill_value, dtype or x.dtype, x.shape)
+
+
+def constantly(value: float) -> Operation:
+    """A truth of every element, as that real numbers are real."""
+
+    def apply(b: GraphBuilder, x: Argument) -> Tensor:
+        return filled(b, value, "bool", tensor(b, x).shape)
+
+    return apply
+
+
+def saturate(b: GraphBuilder, x: Argument, dtype: str) -> Tensor:
+    """A cast that keeps within what the dtype can say."""
+    x = tensor(b, x)
+    if x.dtype in {dtype, "bool"}:
+        return cast(b, x, dtype)
+    limits = (0, 1) if dtype == "bool" else (np.finfo if is_float(dtype) else np.iinfo)(dtype)
+    low, high = limits if isinstance(limits, tuple) else (limits.min, limits.max)
+    own = (np.finfo if is_float(x.dtype) else np.iinfo)(x.dtype)
+    if low > own.min:
+        x = b.binary("Max", x, _within(low, x.dtype))
+    if high < own.max:
+        x = b.binary("Min", x, _within(high, x.dtype))
+    return cast(b, x, dtype)
+
+
+def _within(limit: Any, dtype: str) -> Any:
+    """A limit in another dtype, not beyond it."""
+    if not is_float(dtype):
+        return int(limit)
+    value = np.array(limit).astype(dtype)
+    return float(np.nextafter(value, np.array(0, dtype)) if abs(float(value)) > abs(float(limit)) else value)

@@ -8,9 +8,9 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, countable, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
-from webkiln.ir.types import is_float, is_integer
+from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 AxisArgument = int | Sequence[int] | None
@@ -49,22 +49,21 @@ def _product(b: GraphBuilder, y: Tensor, given: str) -> Tensor:
     return cast(b, y, given) if given in NARROW else y
 
 
-def dot(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
-    if tensor(b, x1).type.rank == 0 or tensor(b, x2).type.rank == 0:
-        return b.op("Mul", operands(b, x1, x2))
-    if tensor(b, x2).type.rank > 2:
-        raise ShapeError(f"{b.layer}: dot with a second operand of rank {tensor(b, x2).type.rank} is not supported; use einsum or matmul")
-    return _matmul(b, x1, x2)
+def contraction(b: GraphBuilder, inputs: Sequence[Tensor], equation: str, result: str | None = None) -> Tensor:
+    """An Einsum of operands of one dtype."""
+    given = result or inputs[0].dtype
+    return _product(b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), given)
 
 
 def einsum(b: GraphBuilder, *xs: Argument, subscripts: str, **_: Any) -> Tensor:
+    """Of int8 alone in int32."""
     inputs = operands(b, *xs)
-    given = inputs[0].dtype
+    narrow = {tensor(b, x).dtype for x in xs} == {"int8"}
     if "->" not in subscripts:
         letters = [letter for letter in sorted(subscripts) if letter.isalpha() and subscripts.count(letter) == 1]
         subscripts += "->" + "..." * ("..." in subscripts) + "".join(letters)
-    equation = spelled_out(subscripts, [x.type.rank for x in inputs])
-    return _product(b, b.op("Einsum", [_factor(b, x) for x in inputs], {"equation": equation}), "int32" if given == "int8" else given)
+    equation = spelled_out(subscripts.replace(" ", ""), [x.type.rank for x in inputs])
+    return contraction(b, inputs, equation, "int32" if narrow else None)
 
 
 def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int = 2, epsilon: float | None = None) -> Tensor:
@@ -75,49 +74,6 @@ def normalize(b: GraphBuilder, x: Argument, axis: AxisArgument = -1, order: int 
     return b.op("Div", [x, b.binary("Max", norm(b, x, axis, keepdims=True, ord=order), least)])
 
 
-def reduction(op: str, *, real: bool = False, wide: bool = False) -> Operation:
-    """`real` makes integers float first, `wide` narrow ones 32 bits wide; the extremes of bools are bools."""
-
-    def apply(
-        b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, *, dtype: str | None = None, initial: Any = None
-    ) -> Tensor:
-        x = floating(b, x) if real else tensor(b, x)
-        if initial is not None:
-            raise ShapeError(f"{b.layer}: a reduction with an initial value is not supported; combine with it afterwards")
-        given = dtype or (WIDE.get(x.dtype, x.dtype) if wide else x.dtype)
-        y = b.op(op, [countable(b, cast(b, x, given))], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims})
-        return cast(b, y, given)
-
-    return apply
-
-
-def truth(op: str) -> Operation:
-    """any, all."""
-
-    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-        x = cast(b, cast(b, tensor(b, x), "bool"), "int32")
-        return cast(b, b.op(op, [x], {"axes": axes_of(axis, x.type.rank), "keepdims": keepdims}), "bool")
-
-    return apply
-
-
-def index_of(op: str) -> Operation:
-    """argmax, argmin; without an axis of the flattened operand. NaN is never the one."""
-    last = -np.inf if op == "ArgMax" else np.inf
-
-    def apply(b: GraphBuilder, x: Argument, axis: int | None = None, keepdims: bool = False) -> Tensor:
-        x = countable(b, tensor(b, x))
-        if is_float(x.dtype):
-            x = b.op("Where", [b.op("Equal", [x, x]), x, b.constant(last, x.dtype)])
-        if axis is None:
-            rank = x.type.rank
-            y = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0, "keepdims": False})
-            return b.op("Reshape", [y], {"shape": (1,) * rank}) if keepdims else y
-        return b.op(op, [x], {"axis": axis % x.type.rank, "keepdims": keepdims})
-
-    return apply
-
-
 def variance(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
@@ -125,19 +81,18 @@ def variance(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: 
     return b.op("ReduceMean", [b.op("Square", [centred])], {"axes": axes, "keepdims": keepdims})
 
 
-def deviation(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-    return b.op("Sqrt", [variance(b, x, axis, keepdims)])
-
-
 def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = False, **_: Any) -> list[Tensor]:
     """Mean and variance in the dtype of x, of integers about the mean that is cut to one; those of halves are computed in float32 and cut to
     the largest half."""
     x = tensor(b, x)
     wide = cast(b, x, FLOAT) if x.dtype == "float16" else floating(b, x)
-    mean = reduction("ReduceMean")
-    centre = cast(b, cast(b, mean(b, wide, axes, keepdims=True), x.dtype), wide.dtype) if is_integer(x.dtype) else None
-    spread = variance(b, wide, axes, keepdims) if centre is None else mean(b, b.op("Square", [wide - centre]), axes, keepdims)
-    found = [mean(b, wide, axes, keepdims), spread]
+
+    def mean(y: Tensor, *, keepdims: bool) -> Tensor:
+        return b.op("ReduceMean", [y], {"axes": axes_of(axes, x.type.rank), "keepdims": keepdims})
+
+    centre = cast(b, cast(b, mean(wide, keepdims=True), x.dtype), wide.dtype) if is_integer(x.dtype) else None
+    spread = variance(b, wide, axes, keepdims) if centre is None else mean(b.op("Square", [wide - centre]), keepdims=keepdims)
+    found = [mean(wide, keepdims=keepdims), spread]
     if x.dtype == "float16":
         largest = float(np.finfo(np.float16).max)
         found = [b.op("Clip", [y], {"min": -largest, "max": largest}) for y in found]
@@ -216,8 +171,3 @@ def softmax(op: str) -> Operation:
         return b.op(op, [x], {"axis": axis % x.type.rank})
 
     return apply
-
-
-def is_nan(b: GraphBuilder, x: Argument) -> Tensor:
-    x = tensor(b, x)
-    return b.op("NotEqual", [x, x]) if is_float(x.dtype) else b.op("Broadcast", [b.constant(0, "bool")], {"shape": x.shape})

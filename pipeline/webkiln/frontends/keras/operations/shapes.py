@@ -1,5 +1,6 @@
 """keras.ops operations that move data."""
 
+import re
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, axes_of, operands, tensor
-from webkiln.ir.demands import demand
-from webkiln.ir.dim import is_symbolic, least
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, count, filled, operands, part, reshaped, tensor
+from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ops.builder import GraphBuilder, Tensor
+
+PADDING = ("edge", "reflect", "wrap")
 
 
 def reshape(b: GraphBuilder, x: Argument, newshape: Sequence[int] | int) -> Tensor:
@@ -73,87 +75,51 @@ def split(b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]
     axis %= x.type.rank
     size = x.shape[axis]
     if isinstance(indices_or_sections, int):
-        cuts = [size * part // indices_or_sections for part in range(1, indices_or_sections)]
+        cuts = [size * place // indices_or_sections for place in range(1, indices_or_sections)]
     else:
-        cuts = [slice(0, cut).indices(size)[1] for cut in indices_or_sections]
-    return [_cut(b, x, axis, low, high) for low, high in zip([0, *cuts], [*cuts, size], strict=True)]
+        cuts = [slice(0, int(cut)).indices(size)[1] for cut in indices_or_sections]
+    return [part(b, x, axis, low, max(high - low, 0)) for low, high in zip([0, *cuts], [*cuts, size], strict=True)]
+
+
+def split_along(axis: int) -> Operation:
+    """vsplit, dsplit, and hsplit, which is of the only axis where there is one."""
+
+    def apply(b: GraphBuilder, x: Argument, indices_or_sections: int | Sequence[int]) -> list[Tensor]:
+        return split(b, x, indices_or_sections, 0 if axis == 1 and tensor(b, x).type.rank == 1 else axis)
+
+    return apply
+
+
+def array_split(b: GraphBuilder, x: Argument, indices_or_sections: int, axis: int = 0) -> list[Tensor]:
+    """Sections that differ in size by one at most, the larger ones first."""
+    each, larger = divmod(tensor(b, x).shape[axis], indices_or_sections)
+    return split(b, x, [number * each + min(number, larger) for number in range(1, indices_or_sections)], axis)
 
 
 def unstack(b: GraphBuilder, x: Argument, axis: int = 0, **_: Any) -> list[Tensor]:
     x = tensor(b, x)
     axis %= x.type.rank
-    return [squeeze(b, _cut(b, x, axis, index, index + 1), axis) for index in range(x.shape[axis])]
-
-
-def _cut(b: GraphBuilder, x: Tensor, axis: int, low: int, high: int) -> Tensor:
-    starts = tuple(low if a == axis else 0 for a in range(x.type.rank))
-    sizes = tuple(high - low if a == axis else n for a, n in enumerate(x.shape))
-    return b.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": (1,) * x.type.rank})
-
-
-def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
-    """x[key] for integers, slices, None and Ellipsis."""
-    x = tensor(b, x)
-    keys = list(key) if isinstance(key, list | tuple) else [key]
-    if any(isinstance(k, Tensor | np.ndarray | list) for k in keys):
-        raise ShapeError(f"{b.layer}: indexing with a tensor is not supported; use keras.ops.take")
-    taken = sum(1 for k in keys if k is not None and k is not Ellipsis)
-    fill = [slice(None)] * (x.type.rank - taken)
-    keys = [k for key in keys for k in (fill if key is Ellipsis else [key])] if Ellipsis in keys else keys + fill
-    starts, sizes, steps, shape = [], [], [], []
-    axis = 0
-    for k in keys:
-        if k is None:
-            shape.append(1)
-            continue
-        size = x.shape[axis]
-        start, count, step = _positions(size, k) if isinstance(k, slice) else (k if k >= 0 else size + k, 1, 1)
-        if not isinstance(k, slice):
-            message = f"{b.layer}: index {k} is outside axis {axis} of {list(x.shape)}"
-            demand(start, message)
-            demand(size - 1 - start, message)
-        starts.append(start)
-        sizes.append(count)
-        steps.append(step)
-        axis += 1
-        if isinstance(k, slice):
-            shape.append(count)
-    whole = tuple(sizes) == x.shape and all(step == 1 for step in steps)
-    y = x if whole else b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)})
-    return y if tuple(shape) == y.shape else b.op("Reshape", [y], {"shape": tuple(shape)})
-
-
-def _positions(size: int, key: slice) -> tuple[int, int, int]:
-    """Start, count and step of a slice. Of a symbolic size, what it skips must be there: a guard sees to it."""
-    if not is_symbolic(size):
-        index = range(size)[key]
-        return (index.start if len(index) else 0), len(index), index.step
-    step = 1 if key.step is None else key.step
-
-    def place(value: int | None, default: int) -> int:
-        return default if value is None else value if value >= 0 else size + value
-
-    start = place(key.start, 0 if step > 0 else size - 1)
-    if step < 0:
-        return start, (start - place(key.stop, -1) - step - 1) // -step, step
-    return start, (least(place(key.stop, size), size) - start + step - 1) // step, step
-
-
-def slice_(b: GraphBuilder, inputs: Argument, start_indices: Any, shape: Sequence[int]) -> Tensor:
-    x = tensor(b, inputs)
-    starts = start_indices.tolist() if isinstance(start_indices, np.ndarray) else start_indices
-    if isinstance(starts, Tensor) or any(isinstance(start, Tensor) for start in starts):
-        raise ShapeError(f"{b.layer}: a slice that starts where a tensor says is not supported; use keras.ops.take")
-    sizes = tuple(x.shape[a] - start if n == -1 else n for a, (start, n) in enumerate(zip(starts, shape, strict=True)))
-    return b.op("Slice", [x], {"starts": tuple(starts), "sizes": sizes, "steps": (1,) * x.type.rank})
+    return [squeeze(b, part(b, x, axis, index, 1), axis) for index in range(x.shape[axis])]
 
 
 def pad(b: GraphBuilder, x: Argument, pad_width: Any, mode: str = "constant", constant_values: Any = None) -> Tensor:
-    x = tensor(b, x)
-    if mode != "constant":
-        raise ShapeError(f"{b.layer}: padding by {mode!r} is not supported; there is constant")
-    pairs = np.broadcast_to(np.asarray(pad_width), (x.type.rank, 2)).tolist()
-    return b.op("Pad", [x], {"low": tuple(p[0] for p in pairs), "high": tuple(p[1] for p in pairs), "value": float(constant_values or 0)})
+    y = tensor(b, x)
+    pairs = np.broadcast_to(np.asarray(pad_width), (y.type.rank, 2)).tolist()
+    low, high = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+    if mode == "constant":
+        if isinstance(constant_values, Tensor):
+            raise ShapeError(f"{b.layer}: padding by a tensor is not supported; pad by 0 and choose with keras.ops.where")
+        return b.op("Pad", [y], {"low": low, "high": high, "value": float(constant_values or 0)})
+    if mode in PADDING:
+        return b.op("PadFrom", [y], {"low": low, "high": high, "mode": mode})
+    if mode != "symmetric":
+        raise ShapeError(f"{b.layer}: padding by {mode!r} is not supported; there are constant, symmetric, {', '.join(PADDING)}")
+    for axis, (before, after) in enumerate(pairs):
+        size = y.shape[axis]
+        first = [part(b, y, axis, before - 1, before, -1)] if before else []
+        last = [part(b, y, axis, size - 1, after, -1)] if after else []
+        y = b.op("Concat", [*first, y, *last], {"axis": axis}) if first or last else y
+    return y
 
 
 def broadcast_to(b: GraphBuilder, x: Argument, shape: Sequence[int]) -> Tensor:
@@ -172,24 +138,18 @@ def tile(b: GraphBuilder, x: Argument, repeats: int | Sequence[int]) -> Tensor:
     return b.op("Reshape", [y], {"shape": tuple(count * size for count, size in zip(times, shape, strict=True))})
 
 
-def repeat(b: GraphBuilder, x: Argument, repeats: int, axis: int | None = None) -> Tensor:
+def repeat(b: GraphBuilder, x: Argument, repeats: int | Sequence[int], axis: int | None = None) -> Tensor:
     x = tensor(b, x) if axis is not None else ravel(b, x)
-    if not isinstance(repeats, int):
-        raise ShapeError(f"{b.layer}: repeat by a different count for each element is not supported; use keras.ops.take")
     axis = (axis or 0) % x.type.rank
+    if isinstance(repeats, Tensor):
+        raise ShapeError(f"{b.layer}: how often it repeats is a tensor, which makes its size open; write the counts as numbers")
+    times = np.asarray(repeats).reshape(-1).tolist()
+    if len(times) > 1:
+        return b.op("Gather", [x, b.constant(np.repeat(np.arange(len(times)), times), "int32")], {"axis": axis})
     before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     y = b.op("Reshape", [x], {"shape": (*before, size, 1, *after)})
-    y = b.op("Broadcast", [y], {"shape": (*before, size, repeats, *after)})
-    return b.op("Reshape", [y], {"shape": (*before, size * repeats, *after)})
-
-
-def take(b: GraphBuilder, x: Argument, indices: Argument, axis: int | None = None) -> Tensor:
-    x = tensor(b, x) if axis is not None else ravel(b, x)
-    index = tensor(b, indices, None if isinstance(indices, Tensor) else "int32")
-    size = x.shape[(axis or 0) % x.type.rank]
-    if not isinstance(indices, Tensor):
-        index = b.constant(np.asarray(indices) % size, "int32")
-    return b.op("Gather", [x, index], {"axis": (axis or 0) % x.type.rank})
+    y = b.op("Broadcast", [y], {"shape": (*before, size, times[0], *after)})
+    return b.op("Reshape", [y], {"shape": (*before, size * times[0], *after)})
 
 
 def flip(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -197,3 +157,96 @@ def flip(b: GraphBuilder, x: Argument, axis: int | Sequence[int] | None = None) 
     axes = axes_of(axis, x.type.rank)
     starts = tuple(n - 1 if a in axes else 0 for a, n in enumerate(x.shape))
     return b.op("Slice", [x], {"starts": starts, "sizes": x.shape, "steps": tuple(-1 if a in axes else 1 for a in range(x.type.rank))})
+
+
+def flip_along(axis: int) -> Operation:
+    return lambda b, x: flip(b, x, axis)
+
+
+def rot90(b: GraphBuilder, array: Argument, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
+    """k quarter turns from the first axis towards the second."""
+    x = tensor(b, array)
+    first, second = (axis % x.type.rank for axis in axes)
+    if k % 4 >= 2:
+        x = flip(b, x, [first, second])
+    return flip(b, swapaxes(b, x, first, second), first) if k % 2 else x
+
+
+def roll(b: GraphBuilder, x: Argument, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Tensor:
+    """Elements that leave an axis at its end come back at its start."""
+    y = tensor(b, x)
+    if isinstance(shift, Tensor):
+        raise ShapeError(f"{b.layer}: it rolls by a tensor; write the shift as a number, or use keras.ops.take")
+    if axis is None:
+        return reshaped(b, roll(b, ravel(b, y), shift, 0), y.shape)
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    for one, places in zip(axes, np.broadcast_to(np.asarray(shift), (len(axes),)).tolist(), strict=True):
+        d, size = one % y.type.rank, y.shape[one]
+        by = places % size if places else 0
+        if by != 0:
+            y = b.op("Concat", [part(b, y, d, size - by, by), part(b, y, d, 0, size - by)], {"axis": d})
+    return y
+
+
+def append(b: GraphBuilder, x1: Argument, x2: Argument, axis: int | None = None) -> Tensor:
+    return concatenate(b, [x1, x2], axis) if axis is not None else concatenate(b, [ravel(b, x1), ravel(b, x2)])
+
+
+def vstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
+    return concatenate(b, xs)
+
+
+def hstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
+    return concatenate(b, xs, 0 if tensor(b, xs[0]).type.rank == 1 else 1)
+
+
+def dstack(b: GraphBuilder, xs: Sequence[Argument]) -> Tensor:
+    """Along the third axis; what has fewer gets one before, if it has one, and behind."""
+    given = [tensor(b, x) for x in xs]
+    wide = [reshaped(b, x, (*(1,) * (2 - x.type.rank), *x.shape, 1)) if x.type.rank < 3 else x for x in given]
+    return concatenate(b, wide, 2)
+
+
+def meshgrid(b: GraphBuilder, *x: Argument, indexing: str = "xy") -> list[Tensor]:
+    rows = [ravel(b, row) for row in x]
+    order = [1, 0, *range(2, len(rows))] if indexing == "xy" and len(rows) > 1 else list(range(len(rows)))
+    shape = [rows[number].shape[0] for number in order]
+    spread = [reshaped(b, row, [row.shape[0] if number == own else 1 for number in order]) for own, row in enumerate(rows)]
+    return [b.op("Broadcast", [row], {"shape": tuple(shape)}) for row in spread]
+
+
+def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) -> Tensor:
+    """einops: axes by name, those in parentheses as one."""
+    before, after = ([group.strip("()").split() for group in re.findall(r"\w+|\(.*?\)", side)] for side in pattern.split("->"))
+    x = operands(b, tensor)[0]
+    known = dict(sizes)
+    for group, size in zip(before, x.shape, strict=True):
+        missing = [name for name in group if name not in known]
+        if missing:
+            known[missing[0]] = size // prod(known[name] for name in group if name in known)
+    names = [name for group in before for name in group]
+    x = reshaped(b, x, [known[name] for name in names])
+    x = transpose(b, x, [names.index(name) for group in after for name in group])
+    return reshaped(b, x, [prod(known[name] for name in group) for group in after])
+
+
+def filled_with(b: GraphBuilder, fill_value: Argument, shape: Sequence[int], dtype: str | None = None) -> Tensor:
+    return filled(b, fill_value, dtype or FLOAT, shape)
+
+
+def size_of(b: GraphBuilder, x: Argument) -> Tensor:
+    return count(b, tensor(b, x).type.size, "int32")
+
+
+def rank_of(b: GraphBuilder, x: Argument) -> Tensor:
+    return b.constant(tensor(b, x).type.rank, "int32")
+
+
+SHAPES: dict[str, Operation] = {
+    "Reshape": reshape, "Ravel": ravel, "ExpandDims": expand_dims, "Squeeze": squeeze, "Transpose": transpose, "Swapaxes": swapaxes,
+    "Moveaxis": moveaxis, "Concatenate": concatenate, "Stack": stack, "Split": split, "Hsplit": split_along(1), "Vsplit": split_along(0),
+    "Dsplit": split_along(2), "ArraySplit": array_split, "Unstack": unstack, "Pad": pad, "BroadcastTo": broadcast_to, "Tile": tile,
+    "Repeat": repeat, "Flip": flip, "Fliplr": flip_along(1), "Flipud": flip_along(0), "Rot90": rot90, "Roll": roll, "Append": append,
+    "Vstack": vstack, "Hstack": hstack, "Dstack": dstack, "Meshgrid": meshgrid, "Full": filled_with, "Size": size_of, "Ndim": rank_of,
+    "Rearrange": rearrange,
+}  # fmt: skip

@@ -5,6 +5,7 @@ from functools import reduce
 from math import inf
 from typing import Any
 
+from webkiln.frontends.functions import FUNCTIONS
 from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import Tensor
@@ -217,57 +218,8 @@ def dropout(call: NodeCall) -> Sequence[Tensor]:
 
 def composed(op: str) -> NodeHandler:
     """A function of one float operand that is written with others."""
-    return lambda call: FUNCTIONS[op](call, call.tensor(0))
+    return lambda call: FUNCTIONS[op](call.builder, call.tensor(0))
 
-
-def _asin(call: NodeCall, x: Tensor) -> Tensor:
-    """atan(x / sqrt((1 - x) (1 + x)))."""
-    return call.op("Atan", [x / call.op("Sqrt", [(1.0 - x) * (1.0 + x)])])
-
-
-def _acos(call: NodeCall, x: Tensor) -> Tensor:
-    """2 atan(sqrt((1 - x) / (1 + x)))."""
-    return call.op("Atan", [call.op("Sqrt", [(1.0 - x) / (1.0 + x)])]) * 2.0
-
-
-def _sinh(call: NodeCall, x: Tensor) -> Tensor:
-    """(e + e / (e + 1)) / 2 with e = exp(x) - 1, which is exact near 0."""
-    e = call.op("Expm1", [x])
-    whole = (e + e / (e + 1.0)) * 0.5
-    large = call.op("Greater", [call.op("Abs", [x]), call.like(20.0, x)])
-    return call.op("Where", [large, call.op("Sign", [x]) * call.op("Exp", [call.op("Abs", [x]) - 0.6931471805599453]), whole])
-
-
-def _cosh(call: NodeCall, x: Tensor) -> Tensor:
-    half = call.op("Exp", [call.op("Abs", [x]) - 0.6931471805599453])
-    return half + 0.25 / half
-
-
-def _asinh(call: NodeCall, x: Tensor) -> Tensor:
-    """Of the magnitude: log1p(a + a a / (1 + sqrt(a a + 1))), for a up to 128, whose square has any dtype; plus how many times more it is."""
-    size = call.op("Abs", [x])
-    a = call.op("Min", [size, call.like(128.0, x)])
-    square = a * a
-    near = call.op("Log1p", [a + square / (call.op("Sqrt", [square + 1.0]) + 1.0)])
-    return call.op("Sign", [x]) * (near + call.op("Log", [call.op("Max", [size * 0.0078125, call.like(1.0, x)])]))
-
-
-def _acosh(call: NodeCall, x: Tensor) -> Tensor:
-    less = x - 1.0
-    return call.op("Log1p", [less + call.op("Sqrt", [less]) * call.op("Sqrt", [x + 1.0])])
-
-
-def _atanh(call: NodeCall, x: Tensor) -> Tensor:
-    return (call.op("Log1p", [x]) - call.op("Log1p", [-x])) * 0.5
-
-
-def _tan(call: NodeCall, x: Tensor) -> Tensor:
-    return call.op("Sin", [x]) / call.op("Cos", [x])
-
-
-FUNCTIONS: dict[str, Callable[[NodeCall, Tensor], Tensor]] = {
-    "Asin": _asin, "Acos": _acos, "Sinh": _sinh, "Cosh": _cosh, "Asinh": _asinh, "Acosh": _acosh, "Atanh": _atanh, "Tan": _tan,
-}  # fmt: skip
 
 PLAIN = (
     "Abs", "Atan", "Ceil", "Cos", "Erf", "Exp", "Floor", "Identity", "Log", "Neg", "Not", "Reciprocal", "Relu", "Round", "Sigmoid",

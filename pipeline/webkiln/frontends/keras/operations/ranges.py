@@ -1,0 +1,69 @@
+"""keras.ops operations that make numbers between two others."""
+
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, floating, numbers, promote, reshaped, result_of
+from webkiln.frontends.keras.operations.elementwise import Operation
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+
+def evenly_spaced(b: GraphBuilder, start: Tensor, stop: Tensor, count: int, *, endpoint: bool = True) -> Tensor:
+    """So many numbers from one to another along a new first axis; the last is the other itself where it is one of them."""
+    start, stop = _same_rank(b, start, stop)
+    steps = count - 1 if endpoint else count
+    n = numbers(b, count, start.dtype, 0, 1 + max(start.type.rank, stop.type.rank))
+    apart = b.op("Sub", [stop, start])
+    y = b.op("Add", [start, b.op("Mul", [apart / float(max(steps, 1)), n])])
+    return b.op("Where", [b.binary("Equal", n, float(count - 1)), stop, y]) if endpoint and count > 1 else y
+
+
+def _same_rank(b: GraphBuilder, start: Tensor, stop: Tensor) -> list[Tensor]:
+    rank = max(start.type.rank, stop.type.rank)
+    return [reshaped(b, x, (*(1,) * (rank - x.type.rank), *x.shape)) for x in (start, stop)]
+
+
+def _ends(b: GraphBuilder, start: Argument, stop: Argument, dtype: str | None) -> tuple[list[Tensor], str]:
+    """In floats, and the dtype that is asked for."""
+    asked = dtype or result_of(start, stop, floating=True)
+    work = asked if is_float(asked) else promote([asked, "float"])
+    return [as_dtype(b, x, work) if not isinstance(x, Tensor) else cast(b, x, work) for x in (start, stop)], asked
+
+
+def _turned(b: GraphBuilder, y: Tensor, axis: int) -> Tensor:
+    perm = list(range(1, y.type.rank))
+    perm.insert(axis % y.type.rank, 0)
+    return b.op("Transpose", [y], {"perm": tuple(perm)})
+
+
+def linspace(
+    b: GraphBuilder, start: Argument, stop: Argument, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: str | None = None,
+    axis: int = 0,
+) -> Tensor | list[Tensor]:  # fmt: skip
+    ends, asked = _ends(b, start, stop, dtype)
+    y = evenly_spaced(b, ends[0], ends[1], num, endpoint=endpoint)
+    y = y if is_float(asked) else b.op("Floor", [y])
+    y = cast(b, _turned(b, y, axis), asked)
+    return [y, b.op("Sub", [ends[1], ends[0]]) / float(max(num - endpoint, 1))] if retstep else y
+
+
+def logspace(
+    b: GraphBuilder, start: Argument, stop: Argument, num: int = 50, endpoint: bool = True, base: float = 10, dtype: str | None = None, axis: int = 0
+) -> Tensor:  # fmt: skip
+    y = linspace(b, start, stop, num, endpoint, dtype=dtype, axis=axis)
+    assert isinstance(y, Tensor)
+    return cast(b, b.binary("Pow", float(base), y if is_float(y.dtype) else floating(b, y)), y.dtype)
+
+
+def geomspace(
+    b: GraphBuilder, start: Argument, stop: Argument, num: int = 50, endpoint: bool = True, dtype: str | None = None, axis: int = 0
+) -> Tensor:  # fmt: skip
+    """The logarithms of the magnitudes are evenly spaced; all have the sign of the first."""
+    ends, asked = _ends(b, start, stop, dtype)
+    logs = [b.op("Log", [b.op("Abs", [end])]) for end in ends]
+    y = _turned(b, b.op("Exp", [evenly_spaced(b, logs[0], logs[1], num, endpoint=endpoint)]), axis)
+    sign = b.op("Sign", [ends[0]])
+    place = axis % y.type.rank
+    sign = reshaped(b, sign, (*(1,) * (y.type.rank - 1 - sign.type.rank), *sign.shape))
+    return cast(b, b.op("Mul", [y, reshaped(b, sign, (*sign.shape[:place], 1, *sign.shape[place:]))]), asked)
+
+
+RANGES: dict[str, Operation] = {"Linspace": linspace, "Logspace": logspace, "Geomspace": geomspace}
