@@ -118,9 +118,13 @@ class Walker:
 
     def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerSpec]:
         """The layers that one of Keras's own is made of, called as it would call them."""
-        given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [(step_arguments(layer, args), {}) for args, _ in arguments[:1]]
-        calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
         entries = part_layers(type(layer).__name__, layer)
+        if not entries:
+            return {}
+        given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+            (step_arguments(layer, args or tuple(kwargs.values())), {}) for args, kwargs in arguments[:1]
+        ]
+        calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
         parts = {place: self.layer(part, f"{path}/{self.name_of(part)}", calls, given) for place, part in entries}
         sizes = {place: cell_sizes(part) for place, part in entries if place == "cell"}
         return {place: replace(part, config={**part.config, **sizes.get(place, {})}) for place, part in parts.items()}

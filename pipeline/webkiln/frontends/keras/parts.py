@@ -8,6 +8,15 @@ Parts = list[tuple[str, Any]]
 
 RECURRENT = frozenset({"SimpleRNN", "LSTM", "GRU"})
 WRAPPERS = frozenset({"TimeDistributed", "SpectralNormalization"})
+PROJECTIONS: Mapping[str, Mapping[str, str]] = {
+    "MultiHeadAttention": {
+        "query": "query_dense", "key": "key_dense", "value": "value_dense", "attention_output": "output_dense", "gate": "_gate_dense",
+    },
+    "GroupedQueryAttention": {
+        "query": "_query_dense", "key": "_key_dense", "value": "_value_dense", "attention_output": "_output_dense", "gate": "_gate_dense",
+    },
+}  # fmt: skip
+"""The dense layers inside an attention by name, and the attributes that hold them, as which they lie in files."""
 
 
 def snake_case(name: str) -> str:
@@ -21,6 +30,13 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
     if class_name in RECURRENT:
         cell = f"{class_name}Cell"
         return [("cell", {"module": "keras.layers", "class_name": cell, "config": {**config, "name": snake_case(cell)}})]
+    if class_name in PROJECTIONS:
+        shared = {"dtype": config.get("dtype")}
+        return [
+            (place, {"module": "keras.layers", "class_name": "EinsumDense", "config": {"name": name, **shared}})
+            for name, place in PROJECTIONS[class_name].items()
+            if name != "gate" or config.get("use_gate")
+        ]
     if class_name == "RNN":
         return [("cell", config["cell"])]
     if class_name == "StackedRNNCells":
@@ -37,6 +53,9 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
 
 def part_layers(class_name: str, layer: Any) -> Parts:
     """The same of a layer in memory, as (path, layer)."""
+    if class_name in PROJECTIONS:
+        places = PROJECTIONS[class_name].values()
+        return [(place, part) for place in places if (part := getattr(layer, place, None)) is not None]
     if class_name in RECURRENT or class_name == "RNN":
         return [("cell", layer.cell)]
     if class_name == "StackedRNNCells":
@@ -53,7 +72,7 @@ def step_arguments(layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     from keras import KerasTensor
     from keras.layers import SpectralNormalization
 
-    if isinstance(layer, SpectralNormalization):
+    if isinstance(layer, SpectralNormalization) or type(layer).__name__ in PROJECTIONS:
         return args
 
     sequence = args[0][0] if isinstance(args[0], list | tuple) else args[0]

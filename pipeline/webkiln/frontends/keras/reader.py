@@ -33,6 +33,8 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "Normalization": ("mean", "variance", "count"),
     "SpectralNormalization": ("kernel", "vector_u"),
     "PReLU": ("alpha",),
+    "Attention": ("scale", "concat_score_weight"),
+    "AdditiveAttention": ("scale",),
     "Embedding": ("embeddings",),
     "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
 }
@@ -71,8 +73,9 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
-    options = {"gamma": "scale", "beta": "center", "bias": "use_bias"}
-    return tuple(name for name in WEIGHTS.get(class_name, ()) if config.get(options.get(name, ""), True))
+    options = {"gamma": "scale", "beta": "center", "bias": "use_bias", "scale": "use_scale"}
+    lacking = {"concat_score_weight"} if config.get("score_mode") != "concat" else set()
+    return tuple(name for name in WEIGHTS.get(class_name, ()) if name not in lacking and config.get(options.get(name, ""), True))
 
 
 class _Reader:
@@ -125,7 +128,7 @@ class _Reader:
             if configs.is_operation(entry) or (entry["class_name"] == "InputLayer" and not inputs_counted):
                 groups.append(None)
                 continue
-            stem = snake_case(str(entry["class_name"]))
+            stem = snake_case(configs.class_name(entry))
             count = counts.get(stem, -1) + 1
             counts[stem] = count
             groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
@@ -135,7 +138,7 @@ class _Reader:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
-        name, class_name = str(_name(entry)), str(entry["class_name"])
+        name, class_name = str(_name(entry)), configs.class_name(entry)
         path = f"{scope}{name}"
         own = configs.is_own(entry)
         spec = LayerSpec(

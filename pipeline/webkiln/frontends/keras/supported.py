@@ -13,13 +13,11 @@ Judge = Callable[[LayerSpec], bool]
 POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 NO_HANDLER = "no handler"
 
-ATTENTION = "attention: a later release"
 PREPROCESSING = "preprocessing: a later release"
 RECURRENT = "recurrent layers over images: a later release"
 FOREIGN = "a program of another framework"
 
 UNTRACED: Mapping[str, str] = {
-    **dict.fromkeys(["AdditiveAttention", "Attention", "GroupedQueryAttention", "MultiHeadAttention"], ATTENTION),
     **dict.fromkeys(
         [
             "AugMix",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
+from webkiln.frontends.keras.layers.attention import attention, heads
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
 from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
 from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
@@ -107,6 +108,10 @@ LAYERS: Mapping[str, LayerHandler] = {
     "StackedRNNCells": cell,
     "Bidirectional": bidirectional,
     "TimeDistributed": time_distributed,
+    "Attention": attention,
+    "AdditiveAttention": attention,
+    "MultiHeadAttention": heads(grouped=False),
+    "GroupedQueryAttention": heads(grouped=True),
     "Dropout": identity,
     "SpatialDropout1D": identity,
     "SpatialDropout2D": identity,
