@@ -7,10 +7,10 @@ Sequential models, models of Keras 2, and layers behind a model inside a model l
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from webkiln.frontends.keras.parts import RECURRENT
+from webkiln.frontends.keras.parts import CONV_RECURRENT, RECURRENT
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 
-RECURRENT_LAYERS = RECURRENT | {"RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
+RECURRENT_LAYERS = RECURRENT | CONV_RECURRENT | {"RNN"}
 TAKES = RECURRENT_LAYERS | {"Bidirectional", "TimeDistributed", "Softmax", "GlobalAveragePooling1D"}
 EMBEDS = frozenset({"Embedding", "ReversibleEmbedding"})
 MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"})

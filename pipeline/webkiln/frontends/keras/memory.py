@@ -13,7 +13,7 @@ from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.masks import with_masks
-from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
+from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import trace_layer
@@ -121,13 +121,15 @@ class Walker:
         entries = part_layers(type(layer).__name__, layer)
         if not entries:
             return {}
-        given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
-            (step_arguments(layer, args or tuple(kwargs.values())), {}) for args, kwargs in arguments[:1]
-        ]
-        calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
-        parts = {place: self.layer(part, f"{path}/{self.name_of(part)}", calls, given) for place, part in entries}
-        sizes = {place: cell_sizes(part) for place, part in entries if place == "cell"}
-        return {place: replace(part, config={**part.config, **sizes.get(place, {})}) for place, part in parts.items()}
+        given = [part_arguments(layer, args or tuple(kwargs.values())) for args, kwargs in arguments[:1]]
+        parts = {}
+        for number, (place, part) in enumerate(entries):
+            own = [(args[number], {}) for args in given]
+            calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in own]
+            spec = self.layer(part, f"{path}/{self.name_of(part)}", calls, own)
+            shapes = cell_shapes(part) if spec.traced and hasattr(part, "state_size") else {}
+            parts[place] = replace(spec, config={**spec.config, **shapes})
+        return parts
 
     def register(self, layer: Any, path: str) -> None:
         """Give every variable below `layer` its slot, by the path of the first layer that owns it; a wrapper only borrows what it wraps."""

@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"), ("kernel", "bias")),
     **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
     **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
-    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell"), ("kernel", "recurrent_kernel", "bias")),
+    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell", "ConvLSTMCell"), ("kernel", "recurrent_kernel", "bias")),
     "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
     "LayerNormalization": ("gamma", "beta"),
     "GroupNormalization": ("gamma", "beta"),

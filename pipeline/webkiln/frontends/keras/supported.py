@@ -14,7 +14,6 @@ POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed
 NO_HANDLER = "no handler"
 
 PREPROCESSING = "preprocessing: a later release"
-RECURRENT = "recurrent layers over images: a later release"
 FOREIGN = "a program of another framework"
 
 UNTRACED: Mapping[str, str] = {
@@ -63,7 +62,6 @@ UNTRACED: Mapping[str, str] = {
         ],
         PREPROCESSING,
     ),
-    **dict.fromkeys(["ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"], RECURRENT),
     **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
