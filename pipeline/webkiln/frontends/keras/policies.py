@@ -23,6 +23,7 @@ INTEGERS = SHAPING | {
     *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
     *("Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
     *("Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
+    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup"),
 }  # fmt: skip
 """Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
 PROMOTED = frozenset({"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))})
@@ -34,6 +35,9 @@ STABLE = frozenset({"BatchNormalization", "GroupNormalization", "LayerNormalizat
 
 RESTORING = frozenset({"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"})
 """Layers that cast the result to the dtype of their input before that, even if it is an integer."""
+
+COUNTING = {"Discretization": "int32", "IntegerLookup": "int64"}
+"""Layers that declare what they give as `int` to be of a dtype of its own."""
 
 UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})
 """Layers of Keras's own that are made with `autocast=False`."""
@@ -95,4 +99,6 @@ def work_dtype(layer: LayerSpec) -> str:
 def declared_dtype(layer: LayerSpec, given: str) -> str:
     """What a layer of Keras's own says its output is, where its first input is said to be `given`."""
     declared = policy_of(layer).declared
+    if layer.class_name in COUNTING:
+        return COUNTING[layer.class_name] if layer.config.get("output_mode") == "int" else declared
     return given if layer.class_name in SHAPING and not is_float(storable(given)) else declared

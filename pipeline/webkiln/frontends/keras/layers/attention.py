@@ -66,8 +66,7 @@ def heads(*, grouped: bool) -> LayerHandler:
         tensors = {name: converter.get_variable(given[name]) for name in ARGUMENTS[:7] if given.get(name) is not None}
         query, value = tensors["query"], tensors["value"]
         q, k, v = (
-            _projected(converter, layer, part, x)
-            for part, x in (("query", query), ("key", tensors.get("key", value)), ("value", value))
+            _projected(converter, layer, part, x) for part, x in (("query", query), ("key", tensors.get("key", value)), ("value", value))
         )
         gate = b.op("Sigmoid", [_projected(converter, layer, "gate", query)]) if config.get("use_gate") else None
         if grouped:
@@ -140,7 +139,9 @@ def _projected(converter: Converter, layer: Layer, name: str, x: Tensor, bound: 
     dense = Layer(f"{layer.path}/{name}", part, 0)
     kernel = dense.weight("kernel")
     if kernel.shape[:bound] != x.shape[-bound:]:
-        raise dense.error(f"the kernel is {list(kernel.shape)}, x is {list(x.shape)}; x needs {list(kernel.shape[:bound])} on its last axes")
+        raise dense.error(
+            f"the kernel is {list(kernel.shape)}, x is {list(x.shape)}; x needs {list(kernel.shape[:bound])} on its last axes"
+        )
     taken = ascii_lowercase[: x.type.rank]
     made = ascii_lowercase[x.type.rank :][: len(kernel.shape) - bound]
     equation = f"{taken},{taken[-bound:]}{made}->{taken[:-bound]}{made}"

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.attention import attention, heads
+from webkiln.frontends.keras.layers.categories import category_encoding, discretization, integer_lookup
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
+from webkiln.frontends.keras.layers.hashing import hashed_crossing, hashing
 from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
 from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
 from webkiln.frontends.keras.layers.norm import (
@@ -116,6 +118,11 @@ LAYERS: Mapping[str, LayerHandler] = {
     "AdditiveAttention": attention,
     "MultiHeadAttention": heads(grouped=False),
     "GroupedQueryAttention": heads(grouped=True),
+    "CategoryEncoding": category_encoding,
+    "Discretization": discretization,
+    "IntegerLookup": integer_lookup,
+    "Hashing": hashing,
+    "HashedCrossing": hashed_crossing,
     "Dropout": identity,
     "SpatialDropout1D": identity,
     "SpatialDropout2D": identity,
