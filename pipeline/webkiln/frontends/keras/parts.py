@@ -42,6 +42,8 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
         ]
     if class_name == "RNN":
         return [("cell", config["cell"])]
+    if class_name == "Pipeline":
+        return _numbered("_pipeline_layers", config["layers"])
     if class_name == "StackedRNNCells":
         return _numbered("cells", config["cells"])
     if class_name in WRAPPERS:
@@ -63,6 +65,8 @@ def part_layers(class_name: str, layer: Any) -> Parts:
         return [("cell", layer.cell)]
     if class_name == "StackedRNNCells":
         return _numbered("cells", layer.cells)
+    if class_name == "Pipeline":
+        return _numbered("_pipeline_layers", layer.layers)
     if class_name in WRAPPERS:
         return [("layer", layer.layer)]
     if class_name == "Bidirectional":
@@ -76,7 +80,7 @@ def part_arguments(layer: Any, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 
     kind = type(layer).__name__
     entries = part_layers(kind, layer)
-    if kind == "SpectralNormalization" or kind in PROJECTIONS:
+    if kind in {"SpectralNormalization", "Pipeline"} or kind in PROJECTIONS:
         return [args] * len(entries)
     first = args[0][0] if isinstance(args[0], list | tuple) else args[0]
     if kind == "Bidirectional":

@@ -17,7 +17,16 @@ QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(?:/\S+)?_from_(\S+)")
 SHAPING = frozenset({"Flatten", "Identity", "Permute", "Reshape"})
 """Layers that declare the dtype of their input to be that of their output; all others declare their compute dtype."""
 
+AUGMENTATIONS = (
+    "AugMix", "CutMix", "Equalization", "MaxNumBoundingBoxes", "MixUp", "RandAugment", "RandomBrightness", "RandomColorDegeneration",
+    "RandomColorJitter", "RandomContrast", "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur",
+    "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation",
+    "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom", "Solarization",
+)  # fmt: skip
+"""Layers that change images while training, and leave them as they are at inference."""
+
 INTEGERS = SHAPING | {
+    *AUGMENTATIONS,
     *(f"{kind}{rank}D" for kind in ("MaxPooling", "GlobalMaxPooling", "AdaptiveMaxPooling") for rank in (1, 2, 3)),
     *(f"{kind}{rank}D" for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout") for rank in (1, 2, 3)),
     *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),

@@ -35,6 +35,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "PReLU": ("alpha",),
     "Attention": ("scale", "concat_score_weight"),
     "AdditiveAttention": ("scale",),
+    "STFTSpectrogram": ("real_kernel", "imag_kernel"),
     "Embedding": ("embeddings",),
     "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
 }
@@ -75,6 +76,7 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
     options = {"gamma": "scale", "beta": "center", "bias": "use_bias", "scale": "use_scale"}
     lacking = {"concat_score_weight"} if config.get("score_mode") != "concat" else set()
+    lacking |= {"imag": {"real_kernel"}, "real": {"imag_kernel"}}.get(str(config.get("mode")), set())
     return tuple(name for name in WEIGHTS.get(class_name, ()) if name not in lacking and config.get(options.get(name, ""), True))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
-from webkiln.frontends.keras.policies import parse_policy
+from webkiln.frontends.keras.policies import AUGMENTATIONS, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec
 
@@ -17,51 +17,14 @@ PREPROCESSING = "preprocessing: a later release"
 FOREIGN = "a program of another framework"
 
 UNTRACED: Mapping[str, str] = {
-    **dict.fromkeys(
-        [
-            "AugMix",
-            "AutoContrast",
-            "CenterCrop",
-            "ContrastLimitedAdaptiveHistogramEqualization",
-            "CutMix",
-            "Equalization",
-            "MaxNumBoundingBoxes",
-            "MelSpectrogram",
-            "MixUp",
-            "Pipeline",
-            "RandAugment",
-            "RandomBrightness",
-            "RandomColorDegeneration",
-            "RandomColorJitter",
-            "RandomContrast",
-            "RandomCrop",
-            "RandomElasticTransform",
-            "RandomErasing",
-            "RandomFlip",
-            "RandomGaussianBlur",
-            "RandomGrayscale",
-            "RandomHue",
-            "RandomInvert",
-            "RandomPerspective",
-            "RandomPosterization",
-            "RandomRotation",
-            "RandomSaturation",
-            "RandomSharpness",
-            "RandomShear",
-            "RandomTranslation",
-            "RandomZoom",
-            "STFTSpectrogram",
-            "Solarization",
-            "StringLookup",
-            "TextVectorization",
-        ],
-        PREPROCESSING,
-    ),
+    **dict.fromkeys(["StringLookup", "TextVectorization"], PREPROCESSING),
     **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
 
-SAYS_TRAINING = frozenset({"Resizing", *(name for name, reason in UNTRACED.items() if reason == PREPROCESSING)})
+SAYS_TRAINING = frozenset({
+    *AUGMENTATIONS, "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "Pipeline", "Resizing",
+})  # fmt: skip
 """Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"

@@ -134,8 +134,14 @@ def _window(layer: Layer, x: Tensor, kernel: Tensor) -> dict[str, Any]:
     spatial, window = dims(layer, x.type.rank)[2:], kernel.shape[:-2]
     strides = sizes(layer.config.get("strides", 1), len(spatial))
     dilation = sizes(layer.config.get("dilation_rate", 1), len(spatial))
-    pads = padding(layer, [x.shape[axis] for axis in spatial], window, strides, dilation)
-    return {"strides": strides, "dilation": dilation} | _pads(pads)
+    return window_of(layer, [x.shape[axis] for axis in spatial], window, strides, dilation)
+
+
+def window_of(
+    layer: Layer, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> dict[str, Any]:  # fmt: skip
+    """The attributes of a convolution with the layer's padding."""
+    return {"strides": tuple(strides), "dilation": tuple(dilation)} | _pads(padding(layer, size, window, strides, dilation))
 
 
 def _plain(count: int) -> dict[str, Any]:
