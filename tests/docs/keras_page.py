@@ -77,7 +77,7 @@ def page() -> str:
     reasons: dict[str, list[str]] = {}
     for name, reason in NOT_CONVERTED.items():
         reasons.setdefault(reason, []).append(f"`{name}`")
-    parts = f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of recurrent layers.\n"
+    parts = f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of other layers.\n"
     refused = [f"| {case.what} | {case.message} |" for case in REFUSED]
     absent = [f"| {', '.join(names)} | {reason} |" for reason, names in reasons.items()]
     return "".join([

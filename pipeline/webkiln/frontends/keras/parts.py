@@ -43,7 +43,7 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
     if class_name == "RNN":
         return [("cell", config["cell"])]
     if class_name == "Pipeline":
-        return _numbered("_pipeline_layers", config["layers"])
+        return _numbered("layers", config["layers"])
     if class_name == "StackedRNNCells":
         return _numbered("cells", config["cells"])
     if class_name in WRAPPERS:
@@ -66,7 +66,7 @@ def part_layers(class_name: str, layer: Any) -> Parts:
     if class_name == "StackedRNNCells":
         return _numbered("cells", layer.cells)
     if class_name == "Pipeline":
-        return _numbered("_pipeline_layers", layer.layers)
+        return _numbered("layers", layer.layers)
     if class_name in WRAPPERS:
         return [("layer", layer.layer)]
     if class_name == "Bidirectional":

@@ -27,10 +27,11 @@ AUGMENTATIONS = (
 
 INTEGERS = SHAPING | {
     *AUGMENTATIONS,
+    "ContrastLimitedAdaptiveHistogramEqualization",
     *(f"{kind}{rank}D" for kind in ("MaxPooling", "GlobalMaxPooling", "AdaptiveMaxPooling") for rank in (1, 2, 3)),
     *(f"{kind}{rank}D" for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout") for rank in (1, 2, 3)),
     *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
-    *("Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
+    *("Add", "Average", "Concatenate", "TFDConcat", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
     *("Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
     *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup"),
 }  # fmt: skip

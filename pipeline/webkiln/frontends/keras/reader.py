@@ -154,11 +154,25 @@ class _Reader:
         if group is None or spec.kind != "layer":
             return spec
         inside = self._container_group(*group)
+        if own and class_name == "IntegerLookup":
+            return replace(spec, config={**spec.config, **self._tables(path, spec, *group)})
         if own and class_name in CONTAINERS:
             return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
         parts = self._parts(path, spec, entry, group, depth) if own else {}
         weights = self._weights(path, spec, *group) if self.source.paths or not parts else ()
         return replace(spec, weights=dict(weights), parts=parts)
+
+    def _tables(self, path: str, spec: LayerSpec, parent: h5py.Group, stored: str) -> dict[str, Any]:
+        """What a lookup has learnt, beside its config."""
+        vocabulary = spec.config.get("vocabulary")
+        if vocabulary is None and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None:
+            special = int(spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int")
+            vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+        found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
+        if spec.config.get("output_mode") == "tf_idf":
+            store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
+            found["idf_weights"] = read_array(self.source.path, f"{path} (IntegerLookup) idf_weights", store).tolist()
+        return found
 
     def _parts(
         self, path: str, spec: LayerSpec, entry: Mapping[str, Any], group: tuple[h5py.Group, str], depth: int

@@ -85,6 +85,8 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
         return what, "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:
         return LAMBDA, LAMBDA_HINT
+    if layer.own and UNTRACED.get(layer.class_name) == FOREIGN:
+        return FOREIGN, "Export the whole model to ONNX (model.export(..., format='onnx')), and build that file"
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:
         return NO_HANDLER, f"Express it with supported layers, or {handler}"

@@ -84,7 +84,8 @@ def clahe(converter: Converter, layer: Layer) -> None:
     y = _equalised(b, _ranged(b, converter.cast(y, "float32"), config["value_range"], full), config["tile_grid_size"], config["clip_limit"])
     y = _ranged(b, y, full, config["value_range"])
     y = b.op("Transpose", [y], {"perm": (0, 3, 1, 2)}) if first else y
-    converter.set_variable(converter.get_output_tensor(layer)[0], b.op("Reshape", [y], {"shape": whole}, x.order))
+    y = b.op("Reshape", [converter.cast(y, x.dtype)], {"shape": whole}, x.order)
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def _equalised(b: GraphBuilder, x: Tensor, grid: Sequence[int], limit: float) -> Tensor:

@@ -102,6 +102,7 @@ LAYERS: Mapping[str, LayerHandler] = {
     "Maximum": merge("Max"),
     "Minimum": merge("Min"),
     "Concatenate": concatenate,
+    "TFDConcat": concatenate,
     "Dot": dot,
     "SimpleRNN": recurrent,
     "LSTM": recurrent,
