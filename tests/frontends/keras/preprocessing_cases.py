@@ -62,7 +62,7 @@ PREPROCESSING: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
         ),
         "AutoContrast": (on((5, 4, 3)), on((5, 4, 3), value_range=(0, 1))),
         "ContrastLimitedAdaptiveHistogramEqualization": (
-            on((10, 9, 3), dtype="uint8", value_range=(0, 255), tile_grid_size=(3, 2)),
+            on((10, 9, 3), value_range=(0, 255), tile_grid_size=(3, 2)),
             on((8, 8, 1), value_range=(0, 1), tile_grid_size=(2, 2), clip_limit=0.5),
         ),
         "Pipeline": (
