@@ -79,9 +79,7 @@ def build(
 )
 def test_what_keras_writes_by_itself_is_not_held_against_the_model(layer: object, webkiln: Command, tmp_path: Path) -> None:
     status, text = build(webkiln, layer(name="flip"), tmp_path)  # type: ignore[operator]
-    assert status == 2
-    assert "flip (" in text
-    assert "training" not in text
+    assert status == 0, text
 
 
 @pytest.mark.parametrize("name", ["net.keras", "net.h5"])

@@ -39,6 +39,19 @@ a `softmax`, a `sigmoid` or an activation that cuts out a small piece has been r
 back to integers, may differ by 1 where the float is within its rounding of an integer. A file holds for `SpatialDropout1D`, `2D` and `3D` the dtype of their weights in place of their policy: they
 have that dtype here as in Keras when it loads the file.
 
+## Masks
+
+A mask reaches every layer that Keras's own run hands it to: through Functional and Sequential models, models inside models, and layers of yours, also where it is made inside of these.
+`MultiHeadAttention` reads the mask that its query carries, whatever `query_mask` says, and takes away what its inputs carry, so that layers which run later do not see these masks: as in Keras. A
+layer of yours is refused where it hands its input to a layer that reads masks, and the mask of that input is made inside another layer of yours.
+
+## At inference
+
+Random augmentation leaves images as they are, as Keras does for `training=False`; `AutoContrast`, `CenterCrop`, `Resizing` and contrast-limited equalisation act. A model calls them with images alone,
+not with a dict of images and boxes. Contrast-limited equalisation of bytes is cut to whole numbers at its end, and may differ by 1 where the float is within its rounding of one.
+Numbers are hashed by FarmHash and SipHash of their decimal text as TensorFlow does, into at most 16777216 buckets, on every backend. An `IntegerLookup` with `num_oov_indices=0`, for which
+Keras raises an error on a number that is not in its vocabulary, gives -1 for it.
+
 Low-rank adapters (`enable_lora`) are added to the weights that they adapt.
 
 Where TensorFlow's own result depends on the processor or on the length of the array, webkiln's is this: floats out of the range of the integer that they are cast to become its nearest
@@ -77,7 +90,7 @@ def page() -> str:
     reasons: dict[str, list[str]] = {}
     for name, reason in NOT_CONVERTED.items():
         reasons.setdefault(reason, []).append(f"`{name}`")
-    parts = f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of recurrent layers.\n"
+    parts = f"\n{', '.join(f'`{name}`' for name in sorted(PARTS))} are tried as parts of other layers.\n"
     refused = [f"| {case.what} | {case.message} |" for case in REFUSED]
     absent = [f"| {', '.join(names)} | {reason} |" for reason, names in reasons.items()]
     return "".join([

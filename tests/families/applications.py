@@ -1,6 +1,6 @@
 """Every network of keras.applications, at the smallest size that it takes, with made-up weights under which its outputs depend on the input.
 
-    .venv/bin/python -m tests.families.applications [ResNet50 ...] [--backend js]
+.venv/bin/python -m tests.families.applications [ResNet50 ...] [--backend js]
 """
 
 import argparse

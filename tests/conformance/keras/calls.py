@@ -11,6 +11,10 @@ import numpy as np
 from keras.src import backend, tree
 
 from tests.conformance.keras.record import Call
+from webkiln.frontends.keras.policies import storable
+
+UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-24}
+"""Half of the distance from 1 to the next number."""
 
 
 class NoModel(Exception):
@@ -25,10 +29,14 @@ class Rebuilt:
     model: Any
     inputs: Mapping[str, np.ndarray]
     outputs: list[np.ndarray]
+    noise: list[float]
+    """How far each output moves at most when the inputs move by the unit roundoff of what it is computed in."""
 
 
 def rebuild(call: Call) -> Rebuilt:
     """NoModel where Keras does not make one."""
+    if call.kwargs.get("training") is True:
+        raise NoModel("trains")
     keras.utils.clear_session(free_memory=False)
     keras.utils.set_random_seed(1)
     with warnings.catch_warnings():
@@ -43,14 +51,42 @@ def rebuild(call: Call) -> Rebuilt:
             raise NoModel("gives no tensor")
         if call.kind == "layer":
             randomise(target)
-            found = [value for value in tree.flatten(eager(target, call)) if backend.is_tensor(value)]
+            found = results(target, call)
         outputs = [as_numpy(value) for value in found]
         if any(value.dtype.kind not in "fiub" for value in outputs):
             raise NoModel(f"gives {', '.join(sorted({value.dtype.name for value in outputs}))}")
         model, inputs = symbolic(target, call)
-    if len(model.outputs) != len(outputs):
-        raise NoModel(f"a model of it has {len(model.outputs)} outputs, the call {len(outputs)}")
-    return Rebuilt(call, model, inputs, outputs)
+        if len(model.outputs) != len(outputs):
+            raise NoModel(f"a model of it has {len(model.outputs)} outputs, the call {len(outputs)}")
+        outputs = [value.astype(storable(output.dtype)) for value, output in zip(outputs, model.outputs, strict=True)]
+        unit = max((UNITS.get(output.dtype, 0.0) for output in model.outputs), default=0.0)
+        moved = [[as_numpy(value) for value in results(target, call, unit * way)] for way in (-1, 1)] if call.kind == "layer" else []
+    noise = [max((distance(value, other[index]) for other in moved), default=0.0) for index, value in enumerate(outputs)]
+    return Rebuilt(call, model, inputs, outputs, noise)
+
+
+def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
+    """What a layer gives that starts anew, for inputs that are moved by a part of themselves, each element up or down."""
+    for layer in target._flatten_layers():
+        if isinstance(layer, keras.layers.RNN) and layer.stateful:
+            for state in tree.flatten(layer.states or []):
+                state.assign(np.zeros(state.shape))
+    generator = np.random.default_rng(2)
+
+    def move(array: np.ndarray) -> np.ndarray:
+        if not amount or array.dtype.kind != "f":
+            return array
+        return (array * (1 + amount * generator.choice([-1, 1], array.shape))).astype(array.dtype)
+
+    args, kwargs = mapped((call.args, call.kwargs), move)
+    given = Call(call.kind, call.name, call.made, args, kwargs, call.test)
+    return [value for value in tree.flatten(eager(target, given)) if backend.is_tensor(value)]
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    if a.dtype.kind != "f" or a.shape != b.shape:
+        return 0.0
+    return float(np.nan_to_num(np.abs(a.astype("float64") - b.astype("float64")), posinf=0.0).max(initial=0.0))
 
 
 def made(call: Call) -> Any:
@@ -64,7 +100,10 @@ def made(call: Call) -> Any:
 
 
 def eager(target: Any, call: Call) -> Any:
+    """The result at inference, also of a layer whose `call` would train where nothing else is said."""
     args, kwargs = mapped((call.args, call.kwargs), keras.ops.convert_to_tensor)
+    if call.kind == "layer" and target._call_has_training_arg:
+        kwargs = {**kwargs, "training": False}
     return target(*args, **kwargs)
 
 
@@ -99,6 +138,9 @@ def randomise(layer: Any) -> None:
         if keras.backend.is_float_dtype(variable.dtype) and "seed" not in variable.name:
             low = 0.5 if "variance" in variable.name else -0.7
             variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
+    for part in layer._flatten_layers():
+        if isinstance(part, keras.layers.Normalization) and part.input_mean is None:
+            part.finalize_state()
 
 
 def mapped(value: Any, change: Any) -> Any:

@@ -1,33 +1,16 @@
 """Every public layer of Keras: the options that it is tried with, or why it is not converted. docs/keras.md is written from this table."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 from keras import layers as L
 
+from tests.frontends.keras.attention_cases import ATTENTION
+from tests.frontends.keras.preprocessing_cases import PREPROCESSING
+from tests.frontends.keras.tried import FIRST, IMAGE, SEQUENCE, VECTOR, VOLUME, VOLUME_FIRST, Shape, Tried, on
 from webkiln.frontends.keras.supported import UNTRACED
-
-Shape = tuple[int, ...]
-VECTOR, SEQUENCE, IMAGE, VOLUME = (6,), (11, 4), (9, 8, 4), (6, 5, 7, 2)
-FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
-
-
-@dataclass(frozen=True)
-class Tried:
-    """Options of a layer, and the shapes of its inputs without the batch. TensorFlow has no kernel for some; then `oracle` says from which
-    layer Keras's result comes: `channels_last` takes transposed inputs, `spread` has the zeros of its dilated kernel written out."""
-
-    options: Mapping[str, Any]
-    shapes: tuple[Shape, ...]
-    dtype: str = "float32"
-    oracle: str = ""
-    call: Mapping[str, Any] = field(default_factory=dict)
-
-
-def on(*shapes: Shape, dtype: str = "float32", oracle: str = "", call: Mapping[str, Any] | None = None, **options: Any) -> Tried:
-    return Tried(options, shapes, dtype, oracle, call or {})
 
 
 def pools(shape: Shape, first: Shape) -> tuple[Tried, ...]:
@@ -335,6 +318,8 @@ TRIED: Mapping[str, Mapping[str, tuple[Tried, ...]]] = {
             on((2, 3), (4, 3, 5), axes=(2, 2)),
         ),
     },
+    **ATTENTION,
+    **PREPROCESSING,
 }
 
 BASE = "a base class, or a part of every model"
@@ -345,8 +330,10 @@ NOT_CONVERTED: Mapping[str, str] = {
     "Lambda": "Python code inside the model file, never executed without `--trust-source`",
 }
 
-PARTS = frozenset("GRUCell LSTMCell SimpleRNNCell StackedRNNCells".split())
+PARTS = frozenset("Equalization GRUCell LSTMCell SimpleRNNCell StackedRNNCells".split())
 """Layers that are tried as parts of others."""
+INNER = frozenset({"ConvLSTMCell", "TFDConcat"})
+"""Layers of Keras's own that only others make: of a ConvLSTM, and of a FeatureSpace."""
 
 
 @dataclass(frozen=True)

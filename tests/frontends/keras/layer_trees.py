@@ -19,6 +19,12 @@ from webkiln.ops.evaluate import fixed_values
 from webkiln.passes.pipeline import PASSES
 
 BATCH = 2
+CLASSES = {thing.__name__: thing for thing in vars(L).values() if isinstance(thing, type)}
+
+
+def spread(layer: L.Layer) -> bool:
+    """Whether a layer takes its tensors one by one."""
+    return isinstance(layer, L.MultiHeadAttention | L.GroupQueryAttention)
 
 
 def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
@@ -29,18 +35,20 @@ def values(rng: np.random.Generator, tried: Tried) -> Iterator[np.ndarray]:
         elif tried.call:
             yield rng.standard_normal((BATCH, *shape)).astype("float32")
         else:
-            yield rng.integers(0, tried.options.get("input_dim", 256), (BATCH, *shape)).astype(tried.dtype)
+            yield rng.integers(0, tried.options.get("input_dim", tried.options.get("num_tokens", 256)), (BATCH, *shape)).astype(tried.dtype)
 
 
 def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarray:
     """What Keras computes, by another layer where TensorFlow has no kernel for this one."""
     given = inputs if len(inputs) > 1 else inputs[0]
     if not tried.oracle:
-        return np.array(layer(given, training=False, **tried.call) if tried.call else layer(given))
+        options = {**tried.call, "training": False} if layer._call_has_training_arg else tried.call
+        return np.array(layer(*inputs, **options) if spread(layer) else layer(given, **options))
     options, weights = {**tried.options, "dtype": layer.dtype_policy}, layer.get_weights()
     if tried.oracle == "channels_last":
         twin = type(layer)(**options | {"data_format": "channels_last"})
-        given = np.moveaxis(given, 1, -1)
+        axis = 2 if isinstance(layer, L.RNN) else 1
+        given = np.moveaxis(given, axis, -1)
     else:
         rank = weights[0].ndim - 2
         gaps = options.pop("dilation_rate")
@@ -52,7 +60,7 @@ def expected(layer: L.Layer, tried: Tried, inputs: list[np.ndarray]) -> np.ndarr
     twin.build(given.shape)
     twin.set_weights(weights)
     result = np.array(twin(given))
-    return np.moveaxis(result, -1, 1) if tried.oracle == "channels_last" else result
+    return np.moveaxis(result, -1, axis) if tried.oracle == "channels_last" else result
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,10 @@ def tree(rows: Mapping[str, Sequence[Tried]]) -> Tree:
     tensors, outputs, given, wanted = [], {}, {}, {}
     for name, cases in rows.items():
         for number, tried in enumerate(cases):
-            layer = getattr(L, name)(**tried.options, name=f"{name}_{number}")
+            layer = CLASSES[name](**tried.options, name=f"{name}_{number}")
             arrays = list(values(rng, tried))
             made = [keras.Input(array.shape[1:], dtype=array.dtype.name, name=f"{layer.name}_{i}") for i, array in enumerate(arrays)]
-            outputs[layer.name] = layer(made if len(made) > 1 else made[0], **tried.call)
+            outputs[layer.name] = layer(*made, **tried.call) if spread(layer) else layer(made if len(made) > 1 else made[0], **tried.call)
             randomise(layer, len(outputs))
             if isinstance(layer, L.Normalization):
                 layer.finalize_state()

@@ -1,5 +1,6 @@
 """What is refused of a layer, in words, before anything is converted; and what only its weights tell."""
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -27,15 +28,29 @@ def test_refused(case, tmp_path):
     assert case.message in str(error.value)
 
 
+def as_others(path, classes):
+    """Make layers of a file those of other classes, by name."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    config = json.loads(members["config.json"])
+    for layer in config["config"]["layers"]:
+        layer["class_name"] = classes.get(layer["config"]["name"], layer["class_name"])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, json.dumps(config) if name == "config.json" else data)
+
+
 def test_layers_without_a_handler_are_named_together(tmp_path):
     x = keras.Input((5, 4), name="x")
-    y = L.MultiHeadAttention(2, 3, name="first")(x, x)
-    keras.Model(x, L.Attention(name="second")([y, y])).save(tmp_path / "m.keras")
+    keras.Model(x, L.Dense(3, name="second")(L.Dense(2, name="first")(x))).save(tmp_path / "m.keras")
+    as_others(tmp_path / "m.keras", {"first": "TorchModuleWrapper", "second": "JaxLayer"})
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(tmp_path / "m.keras")
-    found = [(where, what) for where, what, _ in error.value.items]
-    assert found == [("first (MultiHeadAttention)", "no handler"), ("second (Attention)", "no handler")]
-    assert {"MultiHeadAttention", "Attention"} <= set(NOT_CONVERTED)
+    assert [where for where, *_ in error.value.items] == ["first (TorchModuleWrapper)", "second (JaxLayer)"]
+    assert all(
+        (what, hint.startswith("Export the whole model")) == ("a program of another framework", True) for _, what, hint in error.value.items
+    )
+    assert {"TorchModuleWrapper", "JaxLayer"} <= set(NOT_CONVERTED)
 
 
 def test_channels_that_do_not_fit_name_what_would():
@@ -78,10 +93,11 @@ def test_unsupported_activation_is_listed_with_the_others():
 def test_all_is_named_from_the_config_alone(tmp_path):
     """The large weights are damaged and no framework is imported: neither is looked at."""
     x = keras.Input((8, 4), name="x")
-    y = keras.layers.MultiHeadAttention(2, 4, name="attend")(x, x)
-    y = keras.layers.Dense(4, dtype="int8_from_float32", name="half")(keras.ops.cumsum(y, axis=1))
+    y = keras.layers.Dense(4, name="torch")(x)
+    y = keras.layers.Dense(4, dtype="int8_from_float32", name="half")(y)
     inner = keras.Sequential([keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")], name="inner")
-    keras.Model(x, keras.layers.Attention(name="second")([inner(y), x]), name="several").save(tmp_path / "whole.keras")
+    keras.Model(x, keras.layers.Dense(4, name="second")(inner(y)), name="several").save(tmp_path / "whole.keras")
+    as_others(tmp_path / "whole.keras", {"torch": "TorchModuleWrapper", "second": "TFSMLayer"})
     with zipfile.ZipFile(tmp_path / "whole.keras") as whole, zipfile.ZipFile(tmp_path / "several.keras", "w") as file:
         for name in whole.namelist():
             file.writestr(name, b"damaged" if name == "model.weights.h5" else whole.read(name))
@@ -93,5 +109,5 @@ def test_all_is_named_from_the_config_alone(tmp_path):
     )
     command = [sys.executable, "-c", code, str(tmp_path / "several.keras")]
     done = subprocess.run(command, cwd=ROOT / "pipeline", capture_output=True, text=True, check=True)
-    expected = ["attend (MultiHeadAttention)", "cumsum (Cumsum)", "half (Dense)", "inner/code (Lambda)", "second (Attention)"]
+    expected = ["torch (TorchModuleWrapper)", "half (Dense)", "inner/code (Lambda)", "second (TFSMLayer)"]
     assert done.stdout.splitlines() == expected

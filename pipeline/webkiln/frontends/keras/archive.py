@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -36,6 +36,8 @@ class ModelFile:
     weights: h5py.Group
     paths: bool
     version: str = "3"
+    assets: Callable[[str], bytes | None] = lambda _: None
+    """The file of a layer's assets at a path in the archive."""
 
 
 @contextmanager
@@ -79,8 +81,13 @@ def open_source(path: Path) -> Iterator[ModelFile]:
                 _check_members(path.name, archive)
                 config, version = _json(path.name, archive.read("config.json")), _version(archive)
                 weights = io.BytesIO(_member(path.name, archive, "model.weights.h5"))
-            with h5py.File(weights, "r") as file:
-                yield ModelFile(path.name, config, file, paths=True, version=version)
+
+                def asset(place: str) -> bytes | None:
+                    name = f"assets/{place}"
+                    return _member(path.name, archive, name) if name in archive.namelist() else None
+
+                with h5py.File(weights, "r") as file:
+                    yield ModelFile(path.name, config, file, paths=True, version=version, assets=asset)
         elif h5py.is_hdf5(path):
             with h5py.File(path, "r") as file:
                 if "model_config" not in file.attrs:

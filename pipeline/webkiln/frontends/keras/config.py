@@ -18,6 +18,14 @@ NO_OPERATIONS = frozenset({"InputLayer", "Functional", "Model", "Sequential"})
 DROPPED_ENDINGS = ("_initializer", "_regularizer", "_constraint")
 RENAMED = {"batch_input_shape": "batch_shape"}
 
+PUBLISHED_AS = {"GroupQueryAttention": "GroupedQueryAttention"}
+"""Classes of Keras whose public name, which files have, is not their own, by which weights lie."""
+
+
+def class_name(layer: Mapping[str, Any]) -> str:
+    name = str(layer["class_name"])
+    return PUBLISHED_AS.get(name, name) if is_own(layer) else name
+
 
 def is_own(layer: Mapping[str, Any]) -> bool:
     """Whether a layer's class is Keras's own; old files name no module, and registered classes carry their package in the class name."""

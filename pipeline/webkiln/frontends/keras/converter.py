@@ -320,8 +320,11 @@ class KerasConverter:
         args = layer.arguments.args
         by_name = isinstance(args[0], dict) and not layer.spec.traced if args else False
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
-        if not layer.spec.traced and (masks := layer.arguments.kwargs.get("mask")) is not None:
-            model = under_masks(model, len(masks) if isinstance(masks, list) else 1)
+        if not layer.spec.traced:
+            given = layer.arguments.kwargs.get("mask")
+            masks = given if isinstance(given, list) else [given]
+            refs += [mask for mask in masks if mask is not None] if by_name else []
+            model = under_masks(model, [mask is not None for mask in masks])
         if len(refs) != len(model.inputs):
             raise layer.error(f"takes {len(model.inputs)} tensors, is called with {len(refs)}")
         owner = layer if layer.spec.traced else None

@@ -1,106 +1,228 @@
 """Masks as Keras hands them from layer to layer when a model runs.
 
 Keras 3 states most of them: the operations that make a mask are part of a Functional model, and masks stand among the arguments of calls.
-Sequential models, models of Keras 2, and layers behind a model inside a model lack them; this writes the same there.
+Sequential models, models of Keras 2, and layers behind a model or a layer inside which a mask is made lack them; this writes the same there.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from webkiln.frontends.keras.parts import RECURRENT
+from webkiln.errors import UnsupportedError
+from webkiln.frontends.keras.parts import CONV_RECURRENT, PROJECTIONS, RECURRENT
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 
-RECURRENT_LAYERS = RECURRENT | {"RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
+RECURRENT_LAYERS = RECURRENT | CONV_RECURRENT | {"RNN"}
 TAKES = RECURRENT_LAYERS | {"Bidirectional", "TimeDistributed", "Softmax", "GlobalAveragePooling1D"}
 EMBEDS = frozenset({"Embedding", "ReversibleEmbedding"})
 MERGES = frozenset({"Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"})
+SCORES = frozenset({"Attention", "AdditiveAttention"})
 KEEPS = frozenset({
     "Activation", "ActivityRegularization", "AlphaDropout", "BatchNormalization", "Dense", "Dropout", "ELU", "GaussianDropout",
-    "GaussianNoise", "GroupNormalization", "Identity", "LayerNormalization", "LeakyReLU", "Normalization", "PReLU", "ReLU", "Rescaling",
-    "Softmax", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "TimeDistributed", "UnitNormalization",
+    "GaussianNoise", "GroupNormalization", "GroupedQueryAttention", "Identity", "LayerNormalization", "LeakyReLU", "MultiHeadAttention",
+    "Normalization", "PReLU", "ReLU", "Rescaling", "Softmax", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D",
+    "TimeDistributed", "UnitNormalization",
 })  # fmt: skip
+ENDING = "_mask"
 
 
-def under_masks(model: ModelSpec, count: int) -> ModelSpec:
-    """A model that takes masks of its first `count` inputs as further inputs."""
-    names = tuple(f"{name}_mask" for name, _ in model.inputs[:count])
-    known = {ref: Ref(name) for name, (_, ref) in zip(names, model.inputs, strict=False)}
-    layers, _ = _masked(model.layers, known, old=False)
-    return replace(model, layers=tuple(layers), inputs=(*model.inputs, *((name, Ref(name)) for name in names)))
+def under_masks(model: ModelSpec, masked: Sequence[bool]) -> ModelSpec:
+    """A model that takes masks of some of its inputs as further inputs, and gives those of its outputs that have some as further outputs."""
+    known = {ref: Ref(f"{name}{ENDING}") for (name, ref), given in zip(model.inputs, masked, strict=False) if given}
+    outputs = [ref for _, ref in model.outputs]
+    layers, masks = _masked(model.layers, known, old=False, ending="_inner_mask", kept=outputs)
+    inputs = tuple((mask.layer, mask) for mask in known.values())
+    further = tuple((f"{name}{ENDING}", masks[ref]) for name, ref in model.outputs if ref in masks)
+    return replace(model, layers=tuple(layers), inputs=(*model.inputs, *inputs), outputs=(*model.outputs, *further))
 
 
-def with_masks(layers: Iterable[LayerSpec], *, old: bool = False) -> list[LayerSpec]:
-    """The layers, given in an order in which they can run, with masks among the arguments wherever they are not yet, and with the operations
+def with_masks(
+    layers: Iterable[LayerSpec], known: Mapping[Ref, Ref] | None = None, *, old: bool = False, ordered: bool = False
+) -> list[LayerSpec]:  # fmt: skip
+    """The layers of a model, or with `ordered` in the order in which they run, with masks among the arguments wherever they are not yet, and with the operations
     that make these masks.
 
     A merge shows the steps that any of its operands shows, if all have masks; in Keras 2 (`old`) those that every operand with a mask shows.
     """
-    return _masked(layers, {}, old=old)[0]
+    return _masked(layers, known or {}, old=old, ending=ENDING, kept=(), ordered=ordered)[0]
 
 
-def _masked(layers: Iterable[LayerSpec], known_masks: Mapping[Ref, Ref], *, old: bool) -> tuple[list[LayerSpec], dict[Ref, Ref]]:
-    """The layers, and the mask of each tensor that has one; operations whose masks nothing takes are left out."""
-    masks: dict[Ref, Ref] = dict(known_masks)
-    result: list[LayerSpec] = []
-    made: set[str] = set()
+@dataclass
+class _Walk:
+    """What is known behind the calls so far: the mask of each tensor that has one, and the operations that make them."""
 
-    def operation(class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
-        result.append(LayerSpec(name, class_name, config, kind="operation", calls=(LayerCall(args),)))
-        made.add(name)
+    old: bool
+    ending: str
+    masks: dict[Ref, Ref]
+    result: list[LayerSpec] = field(default_factory=list)
+    foreign: set[str] = field(default_factory=set)
+
+    def operation(self, class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
+        self.result.append(LayerSpec(name, class_name, config, kind="operation", calls=(LayerCall(args),)))
         return Ref(name)
 
-    for layer in layers:
-        calls = []
-        for number, call in enumerate(layer.calls):
-            output, refs = Ref(layer.name, number), call.refs()
-            known = [masks.get(ref) for ref in refs]
-            mask = known[0] if known else None
-            able = layer.class_name in TAKES or (layer.model is not None and len(refs) == 1)
-            takes = layer.own and able and mask is not None and call.kwargs.get("mask") is None
-            calls.append(replace(call, kwargs={**call.kwargs, "mask": mask}) if takes else call)
-            stem = f"{layer.name}_mask_{number}" if not known_masks else f"{layer.name}_inner_mask_{number}"
-            following: Ref | None = None
-            if layer.own and layer.class_name == "Masking":
-                differs = operation("NotEqual", f"{stem}_differs", (refs[0], layer.config.get("mask_value", 0.0)))
-                following = operation("Any", stem, (differs,), axis=-1, keepdims=False)
-            elif layer.own and layer.class_name in EMBEDS and layer.config.get("mask_zero"):
-                following = operation("NotEqual", stem, (refs[0], 0))
-            elif layer.own and (layer.class_name in MERGES or (old and layer.class_name == "Concatenate")):
-                present = [item for item in known if item is not None]
-                whole = bool(present) and len(present) == len(known)
-                if layer.class_name == "Concatenate" and layer.config.get("axis", -1) in {1, -2}:
-                    following = operation("Concatenate", stem, (present,), axis=1) if whole else None
-                else:
-                    following = present[0] if whole or (old and present) else None
-                    for position, other in enumerate(present[1:] if following is not None else ()):
-                        following = operation("LogicalAnd" if old else "LogicalOr", f"{stem}_{position}", (following, other))
-            elif layer.own and (layer.class_name in KEEPS or _returns_sequences(layer) or _passes_on(layer, old=old)):
-                following = mask
-            if following is not None:
-                masks[output] = following
-        result.append(replace(layer, calls=tuple(calls)))
-    return _needed(result, made), masks
+    def call(self, layer: LayerSpec, number: int) -> LayerCall:
+        """A call with its masks, after which the masks of its outputs are known."""
+        call, output = layer.calls[number], Ref(layer.name, number)
+        if layer.model is not None and layer.traced:
+            return self._traced(layer, layer.model, number)
+        if layer.model is not None:
+            return self._nested(layer, layer.model, number) if layer.own else call
+        if not layer.own or layer.kind != "layer":
+            return call
+        if layer.class_name in PROJECTIONS or layer.class_name in SCORES:
+            call, mask = self._heads(layer, call) if layer.class_name in PROJECTIONS else self._scores(call)
+        else:
+            refs = call.refs()
+            mask = self.masks.get(refs[0]) if refs else None
+            if layer.class_name in TAKES and mask is not None and call.kwargs.get("mask") is None:
+                call = replace(call, kwargs={**call.kwargs, "mask": mask})
+        following = self._following(layer, number, mask)
+        if following is not None:
+            self.masks[output] = following
+        return call
+
+    def _following(self, layer: LayerSpec, number: int, mask: Ref | None) -> Ref | None:
+        refs, stem = layer.calls[number].refs(), f"{layer.name}{self.ending}_{number}"
+        if layer.class_name == "Masking":
+            differs = self.operation("NotEqual", f"{stem}_differs", (refs[0], layer.config.get("mask_value", 0.0)))
+            return self.operation("Any", stem, (differs,), axis=-1, keepdims=False)
+        if layer.class_name in EMBEDS:
+            return self.operation("NotEqual", stem, (refs[0], 0)) if layer.config.get("mask_zero") else None
+        if layer.class_name in MERGES or layer.class_name == "Concatenate":
+            return self._merged(layer, refs, stem)
+        if layer.class_name == "SpectralNormalization":
+            return mask if any(part.class_name in KEEPS for part in layer.parts.values()) else None
+        return mask if layer.class_name in KEEPS or layer.class_name in SCORES or _returns_sequences(layer) else None
+
+    def _merged(self, layer: LayerSpec, refs: Sequence[Ref], stem: str) -> Ref | None:
+        known = [self.masks.get(ref) for ref in refs]
+        present = [item for item in known if item is not None]
+        whole = bool(present) and len(present) == len(known)
+        if layer.class_name == "Concatenate" and (not self.old or layer.config.get("axis", -1) in {1, -2}):
+            if self.old:
+                return self.operation("Concatenate", stem, (present,), axis=1) if whole else None
+            return self._joined(refs, known, stem, layer.config.get("axis", -1)) if present else None
+        following = present[0] if whole or (self.old and present) else None
+        for position, other in enumerate(present[1:] if following is not None else ()):
+            following = self.operation("LogicalAnd" if self.old else "LogicalOr", f"{stem}_{position}", (following, other))
+        return following
+
+    def _joined(self, refs: Sequence[Ref], known: Sequence[Ref | None], stem: str, axis: int) -> Ref:
+        """Whether any element along the last axis of what is joined is shown; what has no mask is shown."""
+        parts = []
+        for position, (ref, mask) in enumerate(zip(refs, known, strict=True)):
+            if mask is None:
+                parts.append(self.operation("OnesLike", f"{stem}_{position}", (ref,), dtype="bool"))
+            else:
+                wide = self.operation("ExpandDims", f"{stem}_{position}_wide", (mask,), axis=-1)
+                none = self.operation("ZerosLike", f"{stem}_{position}_none", (ref,), dtype="bool")
+                parts.append(self.operation("LogicalOr", f"{stem}_{position}", (wide, none)))
+        whole = self.operation("Concatenate", f"{stem}_whole", (parts,), axis=axis)
+        return self.operation("Any", stem, (whole,), axis=-1, keepdims=False)
+
+    def _heads(self, layer: LayerSpec, call: LayerCall) -> tuple[LayerCall, Ref | None]:
+        """With the masks of query, value and key. MultiHeadAttention reads the mask that its query carries, whatever it is called with, and
+        takes away what its inputs carry."""
+        given = {**dict(zip(("query", "value", "key"), call.args, strict=False)), **call.kwargs}
+        kwargs: dict[str, Any] = dict(call.kwargs)
+        for name in ("query", "value", "key"):
+            ref = given.get(name)
+            mask = self.masks.get(ref) if isinstance(ref, Ref) else None
+            if kwargs.get(f"{name}{ENDING}") is None:
+                kwargs |= {f"{name}{ENDING}": mask} if mask is not None else {}
+            elif name == "query" and layer.class_name == "MultiHeadAttention" and mask is None and not self._is_foreign(ref):
+                del kwargs[f"{name}{ENDING}"]
+        mask = self.masks.get(given["query"])
+        for name in ("query", "value", "key") if layer.class_name == "MultiHeadAttention" and not self.old else ():
+            self.masks.pop(given.get(name, given["query"]), None)
+        return replace(call, kwargs=kwargs), mask
+
+    def _is_foreign(self, ref: object) -> bool:
+        """Whether a tensor comes from a layer of which it is not known here what masks it hands on."""
+        return isinstance(ref, Ref) and ref.layer in self.foreign
+
+    def _scores(self, call: LayerCall) -> tuple[LayerCall, Ref | None]:
+        """With the masks of query, value and key, as a list."""
+        masks = [self.masks.get(ref) for ref in (call.args[0] if call.args else call.kwargs["inputs"])]
+        given = call.kwargs.get("mask")
+        if given is None and any(mask is not None for mask in masks):
+            return replace(call, kwargs={**call.kwargs, "mask": masks}), masks[0]
+        return call, given[0] if given else None
+
+    def _nested(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:
+        call = layer.calls[number]
+        first = call.args[0] if call.args else call.kwargs.get("inputs")
+        refs = [first[name] for name, _ in model.inputs] if isinstance(first, dict) else LayerCall((first,)).refs()
+        masks = [self.masks.get(ref) for ref in refs]
+        given = call.kwargs.get("mask")
+        if given is not None:
+            masks = list(given) if isinstance(given, list) else [given]
+        elif any(mask is not None for mask in masks):
+            call = replace(call, kwargs={**call.kwargs, "mask": masks if len(masks) > 1 else masks[0]})
+        self._outputs(layer, number, model, under_masks(model, [mask is not None for mask in masks]))
+        return call
+
+    def _traced(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:
+        """With the masks that its call was traced with."""
+        call, refs = layer.calls[number], layer.calls[number].refs()
+        places = {name: ref for (name, _), ref in zip(model.inputs, refs, strict=False)}
+        wanted = [name.removesuffix(ENDING) for name, _ in model.inputs if name.endswith(ENDING)]
+        masks = [self.masks.get(places[name]) for name in wanted]
+        carried = any(ref in self.masks and name not in wanted for name, ref in places.items())
+        reads = any(part.own and (part.class_name in TAKES | SCORES or part.class_name in PROJECTIONS) for part in model.layers)
+        if None in masks or (carried and reads and call.kwargs.get("mask") is None):
+            what = "its input carries a mask that only the run makes"
+            raise UnsupportedError(layer.name, [(f"{layer.name} ({layer.class_name})", what, "Hand the mask to its call as an argument")])
+        self._outputs(layer, number, model, model)
+        return replace(call, kwargs={**call.kwargs, "masks": masks}) if masks else call
+
+    def _outputs(self, layer: LayerSpec, number: int, model: ModelSpec, masked: ModelSpec) -> None:
+        """Note which further outputs are masks of others."""
+        self.foreign.add(layer.name)
+        places = {name: index for index, (name, _) in enumerate(masked.outputs)}
+        for index, (name, _) in enumerate(model.outputs):
+            if (place := places.get(f"{name}{ENDING}")) is not None:
+                self.masks[Ref(layer.name, number, index)] = Ref(layer.name, number, place)
 
 
-def _needed(layers: list[LayerSpec], made: set[str]) -> list[LayerSpec]:
-    read: set[str] = set()
-    kept = []
-    for layer in reversed(layers):
-        if layer.name not in made or layer.name in read:
-            kept.append(layer)
-            read.update(ref.layer for call in layer.calls for ref in call.refs())
-    return kept[::-1]
+def _masked(
+    layers: Iterable[LayerSpec], known: Mapping[Ref, Ref], *, old: bool, ending: str, kept: Sequence[Ref], ordered: bool = False
+) -> tuple[list[LayerSpec], dict[Ref, Ref]]:  # fmt: skip
+    """The layers, and the mask of each tensor that has one, in the order in which Keras runs them, or with `ordered` as they stand;
+    operations whose masks nothing takes are left out, but for those of `kept`."""
+    walk, layers = _Walk(old, ending, dict(known)), list(layers)
+    walk.foreign |= {layer.name for layer in layers if not layer.own}
+    places = [(layer, number) for layer in layers for number, _ in enumerate(layer.calls)]
+    calls = {(layer.name, number): walk.call(layer, number) for layer, number in (places if ordered else _as_run(places))}
+    result = [replace(layer, calls=tuple(calls[layer.name, number] for number, _ in enumerate(layer.calls))) for layer in layers]
+    read = {mask.layer for ref in kept if (mask := walk.masks.get(ref)) is not None}
+    read |= {ref.layer for call in calls.values() for ref in call.refs()}
+    wanted = []
+    for made in reversed(walk.result):
+        if made.name in read:
+            wanted.append(made)
+            read.update(ref.layer for call in made.calls for ref in call.refs())
+    return [*result, *wanted[::-1]], walk.masks
 
 
-def _passes_on(layer: LayerSpec, *, old: bool) -> bool:
-    """Whether the output of a model inside, or of a wrapped layer, has the mask of its input."""
-    if layer.class_name == "SpectralNormalization":
-        return any(part.class_name in KEEPS for part in layer.parts.values())
-    if layer.model is None or layer.traced or len(layer.model.inputs) != 1 or len(layer.model.outputs) != 1:
-        return False
-    ((_, start),), ((_, end),) = layer.model.inputs, layer.model.outputs
-    _, masks = _masked(layer.model.layers, {start: start}, old=old)
-    return masks.get(end) == start
+def _as_run(places: Sequence[tuple[LayerSpec, int]]) -> list[tuple[LayerSpec, int]]:
+    """Calls by how far they are from the end, the farthest first, and the last that stands there first."""
+    order = {Ref(layer.name, number): place for place, (layer, number) in enumerate(places)}
+    read = [{order[key] for ref in layer.calls[number].refs() if (key := Ref(ref.layer, ref.call)) in order} for layer, number in places]
+    waiting = [0] * len(places)
+    for sources in read:
+        for source in sources:
+            waiting[source] += 1
+    depths, ready = [0] * len(places), [place for place, count in enumerate(waiting) if not count]
+    while ready:
+        place = ready.pop()
+        for source in read[place]:
+            depths[source] = max(depths[source], depths[place] + 1)
+            waiting[source] -= 1
+            if not waiting[source]:
+                ready.append(source)
+    return [places[place] for place in sorted(range(len(places)), key=lambda place: (-depths[place], -place))]
 
 
 def _returns_sequences(layer: LayerSpec) -> bool:

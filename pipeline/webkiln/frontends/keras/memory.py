@@ -17,10 +17,10 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.literals import literal
 from webkiln.frontends.keras.masks import with_masks
-from webkiln.frontends.keras.parts import cell_sizes, part_layers, step_arguments
+from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
-from webkiln.frontends.keras.trace import state_call, trace_layer
+from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]
@@ -102,7 +102,7 @@ class Walker:
         inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
         return ModelSpec(model.name, tuple(with_masks(layers)), tuple(inputs), tuple(outputs))
 
-    def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> LayerSpec:
+    def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]) -> LayerSpec:
         """The spec of a layer or operation; `arguments` are those of its calls, as Keras has them."""
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
@@ -113,7 +113,7 @@ class Walker:
             return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
         if self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
-            return replace(spec, config=_config(layer) | policy, weights=self.own_weights(layer), parts=parts)
+            return replace(spec, config=_config(layer) | policy | _tables(layer), weights=self.own_weights(layer), parts=parts)
         if _graph_of(layer) is not None:
             return replace(spec, model=self.model(layer, f"{path}/"))
         try:
@@ -150,14 +150,20 @@ class Walker:
             self.unsupported += error.items
             return [LayerCall() for _ in arguments]
 
-    def parts(self, layer: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, LayerSpec]:
+    def parts(self, layer: Any, path: str, arguments: list[Arguments]) -> dict[str, LayerSpec]:
         """The layers that one of Keras's own is made of, called as it would call them."""
-        given: list[tuple[tuple[Any, ...], dict[str, Any]]] = [(step_arguments(layer, args), {}) for args, _ in arguments[:1]]
-        calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in given]
         entries = part_layers(type(layer).__name__, layer)
-        parts = {place: self.layer(part, f"{path}/{self.name_of(part)}", calls, given) for place, part in entries}
-        sizes = {place: cell_sizes(part) for place, part in entries if place == "cell"}
-        return {place: replace(part, config={**part.config, **sizes.get(place, {})}) for place, part in parts.items()}
+        if not entries:
+            return {}
+        given = [part_arguments(layer, args or tuple(kwargs.values())) for args, kwargs in arguments[:1]]
+        parts = {}
+        for number, (place, part) in enumerate(entries):
+            own: list[Arguments] = [(args[number], {}) for args in given]
+            calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in own]
+            spec = self.layer(part, f"{path}/{self.name_of(part)}", calls, own)
+            shapes = cell_shapes(part) if spec.traced and hasattr(part, "state_size") else {}
+            parts[place] = replace(spec, config={**spec.config, **shapes})
+        return parts
 
     def register(self, layer: Any, path: str) -> None:
         """Give every variable below `layer` its slot, by the path of the first layer that owns it; a wrapper only borrows what it wraps."""
@@ -299,6 +305,14 @@ def _setting(value: Any) -> Any:
         return value.as_list()
     array = isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value)
     return keras.ops.convert_to_numpy(value).tolist() if array else literal(value)
+
+
+def _tables(layer: Any) -> dict[str, Any]:
+    """What a lookup has learnt, which its config does not say."""
+    if not isinstance(layer, keras.layers.IntegerLookup) or layer.lookup_table.size() == 0:
+        return {}
+    weights = {"idf_weights": layer.idf_weights_const.numpy().tolist()} if layer.output_mode == "tf_idf" else {}
+    return {"vocabulary": [int(token) for token in layer.get_vocabulary(include_special_tokens=False)], **weights}
 
 
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:

@@ -7,7 +7,19 @@ from typing import Any
 Parts = list[tuple[str, Any]]
 
 RECURRENT = frozenset({"SimpleRNN", "LSTM", "GRU"})
+CONV_RECURRENT = frozenset({"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"})
+CELLS = frozenset({"SimpleRNNCell", "LSTMCell", "GRUCell", "StackedRNNCells", "ConvLSTMCell"})
+"""Cells of Keras's own."""
 WRAPPERS = frozenset({"TimeDistributed", "SpectralNormalization"})
+PROJECTIONS: Mapping[str, Mapping[str, str]] = {
+    "MultiHeadAttention": {
+        "query": "query_dense", "key": "key_dense", "value": "value_dense", "attention_output": "output_dense", "gate": "_gate_dense",
+    },
+    "GroupedQueryAttention": {
+        "query": "_query_dense", "key": "_key_dense", "value": "_value_dense", "attention_output": "_output_dense", "gate": "_gate_dense",
+    },
+}  # fmt: skip
+"""The dense layers inside an attention by name, and the attributes that hold them, as which they lie in files."""
 
 
 def snake_case(name: str) -> str:
@@ -18,11 +30,20 @@ def snake_case(name: str) -> str:
 
 def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
     """The parts of a layer of Keras's own as (path of its weights below the layer's, serialised layer)."""
-    if class_name in RECURRENT:
-        cell = f"{class_name}Cell"
+    if class_name in RECURRENT or class_name in CONV_RECURRENT:
+        cell = f"{class_name}Cell" if class_name in RECURRENT else "ConvLSTMCell"
         return [("cell", {"module": "keras.layers", "class_name": cell, "config": {**config, "name": snake_case(cell)}})]
+    if class_name in PROJECTIONS:
+        shared = {"dtype": config.get("dtype")}
+        return [
+            (place, {"module": "keras.layers", "class_name": "EinsumDense", "config": {"name": name, **shared}})
+            for name, place in PROJECTIONS[class_name].items()
+            if name != "gate" or config.get("use_gate")
+        ]
     if class_name == "RNN":
         return [("cell", config["cell"])]
+    if class_name == "Pipeline":
+        return _numbered("layers", config["layers"])
     if class_name == "StackedRNNCells":
         return _numbered("cells", config["cells"])
     if class_name in WRAPPERS:
@@ -37,10 +58,15 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
 
 def part_layers(class_name: str, layer: Any) -> Parts:
     """The same of a layer in memory, as (path, layer)."""
-    if class_name in RECURRENT or class_name == "RNN":
+    if class_name in PROJECTIONS:
+        places = PROJECTIONS[class_name].values()
+        return [(place, part) for place in places if (part := getattr(layer, place, None)) is not None]
+    if class_name in RECURRENT or class_name in CONV_RECURRENT or class_name == "RNN":
         return [("cell", layer.cell)]
     if class_name == "StackedRNNCells":
         return _numbered("cells", layer.cells)
+    if class_name == "Pipeline":
+        return _numbered("layers", layer.layers)
     if class_name in WRAPPERS:
         return [("layer", layer.layer)]
     if class_name == "Bidirectional":
@@ -48,27 +74,40 @@ def part_layers(class_name: str, layer: Any) -> Parts:
     return []
 
 
-def step_arguments(layer: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a part of `layer`, called with symbolic `args`, is called with: the same, or one step of a sequence, and for a cell its states."""
+def part_arguments(layer: Any, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """What the parts of `layer`, called with symbolic `args`, are called with: the same, or one step of a sequence, and for cells their states."""
     from keras import KerasTensor
-    from keras.layers import SpectralNormalization
 
-    if isinstance(layer, SpectralNormalization):
-        return args
+    kind = type(layer).__name__
+    entries = part_layers(kind, layer)
+    if kind in {"SpectralNormalization", "Pipeline"} or kind in PROJECTIONS:
+        return [args] * len(entries)
+    first = args[0][0] if isinstance(args[0], list | tuple) else args[0]
+    if kind == "Bidirectional":
+        return [(first,)] * len(entries)
+    if kind == "StackedRNNCells":
+        outputs = [(first.shape[0], *cell_shapes(cell)["output_shape"]) for cell in layer.cells[:-1]]
+        inputs = [first, *(KerasTensor(shape, first.dtype) for shape in outputs)]
+        return [_cell_arguments(cell, x) for cell, x in zip(layer.cells, inputs, strict=True)]
+    step = KerasTensor((first.shape[0], *first.shape[2:]), first.dtype)
+    return [_cell_arguments(layer.cell, step)] if hasattr(layer, "cell") else [(step,)]
 
-    sequence = args[0][0] if isinstance(args[0], list | tuple) else args[0]
-    step = KerasTensor((sequence.shape[0], *sequence.shape[2:]), sequence.dtype)
-    if not hasattr(layer, "cell"):
-        return (sequence if hasattr(layer, "forward_layer") else step,)
-    return (step, [KerasTensor((sequence.shape[0], size), sequence.dtype) for size in cell_sizes(layer.cell)["state_size"]])
+
+def _cell_arguments(cell: Any, x: Any) -> tuple[Any, ...]:
+    from keras import KerasTensor
+
+    if type(cell).__name__ in CELLS:
+        return (x,)
+    return (x, [KerasTensor((x.shape[0], *shape), x.dtype) for shape in cell_shapes(cell)["state_shapes"]])
 
 
-def cell_sizes(cell: Any) -> dict[str, Any]:
-    """The widths of a cell's states and of its output."""
+def cell_shapes(cell: Any) -> dict[str, Any]:
+    """The shapes of a cell's states and of its output, without the batch."""
     from keras import tree
 
-    sizes = [int(size) for size in tree.flatten(cell.state_size)]
-    return {"state_size": sizes, "output_size": int(getattr(cell, "output_size", None) or sizes[0])}
+    sizes = [(int(size),) for size in tree.flatten(cell.state_size)]
+    output = getattr(cell, "output_size", None)
+    return {"state_shapes": sizes, "output_shape": sizes[0] if output is None else (int(output),)}
 
 
 def _numbered(folder: str, members: list[Any]) -> Parts:

@@ -17,12 +17,23 @@ QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(?:/\S+)?_from_(\S+)")
 SHAPING = frozenset({"Flatten", "Identity", "Permute", "Reshape"})
 """Layers that declare the dtype of their input to be that of their output; all others declare their compute dtype."""
 
+AUGMENTATIONS = (
+    "AugMix", "CutMix", "Equalization", "MaxNumBoundingBoxes", "MixUp", "RandAugment", "RandomBrightness", "RandomColorDegeneration",
+    "RandomColorJitter", "RandomContrast", "RandomCrop", "RandomElasticTransform", "RandomErasing", "RandomFlip", "RandomGaussianBlur",
+    "RandomGrayscale", "RandomHue", "RandomInvert", "RandomPerspective", "RandomPosterization", "RandomRotation", "RandomSaturation",
+    "RandomSharpness", "RandomShear", "RandomTranslation", "RandomZoom", "Solarization",
+)  # fmt: skip
+"""Layers that change images while training, and leave them as they are at inference."""
+
 INTEGERS = SHAPING | {
+    *AUGMENTATIONS,
+    "ContrastLimitedAdaptiveHistogramEqualization",
     *(f"{kind}{rank}D" for kind in ("MaxPooling", "GlobalMaxPooling", "AdaptiveMaxPooling") for rank in (1, 2, 3)),
     *(f"{kind}{rank}D" for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout") for rank in (1, 2, 3)),
     *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
-    *("Add", "Average", "Concatenate", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
+    *("Add", "Average", "Concatenate", "TFDConcat", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
     *("Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
+    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup"),
 }  # fmt: skip
 """Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
 PROMOTED = frozenset({"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))})
@@ -34,6 +45,9 @@ STABLE = frozenset({"BatchNormalization", "GroupNormalization", "LayerNormalizat
 
 RESTORING = frozenset({"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"})
 """Layers that cast the result to the dtype of their input before that, even if it is an integer."""
+
+COUNTING = {"Discretization": "int32", "IntegerLookup": "int64"}
+"""Layers that declare what they give as `int` to be of a dtype of its own."""
 
 UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})
 """Layers of Keras's own that are made with `autocast=False`."""
@@ -95,4 +109,6 @@ def work_dtype(layer: LayerSpec) -> str:
 def declared_dtype(layer: LayerSpec, given: str) -> str:
     """What a layer of Keras's own says its output is, where its first input is said to be `given`."""
     declared = policy_of(layer).declared
+    if layer.class_name in COUNTING:
+        return COUNTING[layer.class_name] if layer.config.get("output_mode") == "int" else declared
     return given if layer.class_name in SHAPING and not is_float(storable(given)) else declared

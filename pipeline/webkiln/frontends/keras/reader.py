@@ -25,7 +25,7 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"), ("kernel", "bias")),
     **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
     **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
-    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell"), ("kernel", "recurrent_kernel", "bias")),
+    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell", "ConvLSTMCell"), ("kernel", "recurrent_kernel", "bias")),
     "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
     "LayerNormalization": ("gamma", "beta"),
     "GroupNormalization": ("gamma", "beta"),
@@ -33,6 +33,9 @@ WEIGHTS: Mapping[str, tuple[str, ...]] = {
     "Normalization": ("mean", "variance", "count"),
     "SpectralNormalization": ("kernel", "vector_u"),
     "PReLU": ("alpha",),
+    "Attention": ("scale", "concat_score_weight"),
+    "AdditiveAttention": ("scale",),
+    "STFTSpectrogram": ("real_kernel", "imag_kernel"),
     "Embedding": ("embeddings",),
     "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
 }
@@ -71,8 +74,10 @@ def add_blob(blobs: Blobs, array: Array) -> str:
 
 def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
-    options = {"gamma": "scale", "beta": "center", "bias": "use_bias"}
-    return tuple(name for name in WEIGHTS.get(class_name, ()) if config.get(options.get(name, ""), True))
+    options = {"gamma": "scale", "beta": "center", "bias": "use_bias", "scale": "use_scale"}
+    lacking = {"concat_score_weight"} if config.get("score_mode") != "concat" else set()
+    lacking |= {"imag": {"real_kernel"}, "real": {"imag_kernel"}}.get(str(config.get("mode")), set())
+    return tuple(name for name in WEIGHTS.get(class_name, ()) if name not in lacking and config.get(options.get(name, ""), True))
 
 
 class _Reader:
@@ -125,7 +130,7 @@ class _Reader:
             if configs.is_operation(entry) or (entry["class_name"] == "InputLayer" and not inputs_counted):
                 groups.append(None)
                 continue
-            stem = snake_case(str(entry["class_name"]))
+            stem = snake_case(configs.class_name(entry))
             count = counts.get(stem, -1) + 1
             counts[stem] = count
             groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
@@ -135,7 +140,7 @@ class _Reader:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
-        name, class_name = str(_name(entry)), str(entry["class_name"])
+        name, class_name = str(_name(entry)), configs.class_name(entry)
         path = f"{scope}{name}"
         own = configs.is_own(entry)
         spec = LayerSpec(
@@ -151,11 +156,25 @@ class _Reader:
         if group is None or spec.kind != "layer":
             return spec
         inside = self._container_group(*group)
+        if own and class_name == "IntegerLookup":
+            return replace(spec, config={**spec.config, **self._tables(path, spec, *group)})
         if own and class_name in CONTAINERS:
             return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
         parts = self._parts(path, spec, entry, group, depth) if own else {}
         weights = self._weights(path, spec, *group) if self.source.paths or not parts else ()
         return replace(spec, weights=dict(weights), parts=parts)
+
+    def _tables(self, path: str, spec: LayerSpec, parent: h5py.Group, stored: str) -> dict[str, Any]:
+        """What a lookup has learnt, beside its config."""
+        vocabulary = spec.config.get("vocabulary")
+        if vocabulary is None and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None:
+            special = int(spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int")
+            vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+        found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
+        if spec.config.get("output_mode") == "tf_idf":
+            store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
+            found["idf_weights"] = read_array(self.source.path, f"{path} (IntegerLookup) idf_weights", store).tolist()
+        return found
 
     def _parts(
         self, path: str, spec: LayerSpec, entry: Mapping[str, Any], group: tuple[h5py.Group, str], depth: int

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
-from webkiln.frontends.keras.policies import parse_policy
+from webkiln.frontends.keras.policies import AUGMENTATIONS, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
 
@@ -13,59 +13,11 @@ Judge = Callable[[LayerSpec], bool]
 POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 NO_HANDLER = "no handler"
 
-ATTENTION = "attention: a later release"
 PREPROCESSING = "preprocessing: a later release"
-RECURRENT = "recurrent layers over images: a later release"
 FOREIGN = "a program of another framework"
 
 UNTRACED: Mapping[str, str] = {
-    **dict.fromkeys(["AdditiveAttention", "Attention", "GroupedQueryAttention", "MultiHeadAttention"], ATTENTION),
-    **dict.fromkeys(
-        [
-            "AugMix",
-            "AutoContrast",
-            "CategoryEncoding",
-            "CenterCrop",
-            "ContrastLimitedAdaptiveHistogramEqualization",
-            "CutMix",
-            "Discretization",
-            "Equalization",
-            "HashedCrossing",
-            "Hashing",
-            "IntegerLookup",
-            "MaxNumBoundingBoxes",
-            "MelSpectrogram",
-            "MixUp",
-            "Pipeline",
-            "RandAugment",
-            "RandomBrightness",
-            "RandomColorDegeneration",
-            "RandomColorJitter",
-            "RandomContrast",
-            "RandomCrop",
-            "RandomElasticTransform",
-            "RandomErasing",
-            "RandomFlip",
-            "RandomGaussianBlur",
-            "RandomGrayscale",
-            "RandomHue",
-            "RandomInvert",
-            "RandomPerspective",
-            "RandomPosterization",
-            "RandomRotation",
-            "RandomSaturation",
-            "RandomSharpness",
-            "RandomShear",
-            "RandomTranslation",
-            "RandomZoom",
-            "STFTSpectrogram",
-            "Solarization",
-            "StringLookup",
-            "TextVectorization",
-        ],
-        PREPROCESSING,
-    ),
-    **dict.fromkeys(["ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"], RECURRENT),
+    **dict.fromkeys(["StringLookup", "TextVectorization"], PREPROCESSING),
     **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
@@ -75,7 +27,9 @@ NEVER: Mapping[str, tuple[str, str]] = {
 }
 """Operations of keras.ops that no graph can say, and what can be written instead."""
 
-SAYS_TRAINING = frozenset({"Resizing", *(name for name, reason in UNTRACED.items() if reason == PREPROCESSING)})
+SAYS_TRAINING = frozenset({
+    *AUGMENTATIONS, "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "Pipeline", "Resizing",
+})  # fmt: skip
 """Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
 BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
@@ -153,6 +107,8 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
         return what, "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:
         return LAMBDA, LAMBDA_HINT
+    if layer.own and UNTRACED.get(layer.class_name) == FOREIGN:
+        return FOREIGN, "Export the whole model to ONNX (model.export(..., format='onnx')), and build that file"
     handler = f"write a handler with KerasConverter.register_handler({layer.class_name!r})"
     if layer.own:
         return NO_HANDLER, f"Express it with supported layers, or {handler}"

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import keras
-from keras.src import tree
+from keras.src import backend, tree
 from keras.src.ops.node import Node
 
 from webkiln.canonical import key
@@ -16,6 +16,7 @@ from webkiln.frontends.arrays import Literal, Weight
 from webkiln.frontends.keras.callables import Called, called, stated
 from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.literals import Refused, literal, number
+from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.noise import replaced
 from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.inputs import DISTRIBUTIONS
@@ -159,7 +160,9 @@ class Tracer:
             self._inputs[id(tensor)] = ref
             return tensor
 
+        given = tree.flatten((args, kwargs))
         args, kwargs = tree.map_structure(fresh, (args, kwargs))
+        masks = self._carried(given, tree.flatten((args, kwargs)))
         accepted = inspect.signature(self.layer.call).parameters
         free = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values())
         kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
@@ -167,14 +170,20 @@ class Tracer:
             kwargs["training"] = False
         with self.tracing(), self._substituted():
             results = self.layer.call(*args, **kwargs)
+            self._mask_outputs(args, kwargs, results)
         results = tree.flatten(results)
         end = len(self.nodes)
         states = {slot: steps[-1][1] for slot, steps in self._final_states().items()}
-        needed = self._needed([*results, *states.values()])
+        named = [(f"output_{index}", value) for index, value in enumerate(results)]
+        named += [(f"{name}_mask", mask) for name, value in named if (mask := backend.get_keras_mask(value)) is not None]
+        needed = self._needed([*(value for _, value in named), *states.values()])
         layers = self._layers(needed)
-        outputs = [(f"output_{index}", self._output(layers, value, end)) for index, value in enumerate(results)]
+        outputs = [(name, self._output(layers, value, end)) for name, value in named]
         nexts = tuple((slot, self._output(layers, value, end)) for slot, value in sorted(states.items()))
-        made = (*self.noises.values(), *layers)
+        known = {self._inputs[id(tensor)]: self._inputs[id(mask)] for tensor, mask in masks}
+        made = (*self.noises.values(), *with_masks(layers, known, ordered=True))
+        read = {ref for layer in made for call in layer.calls for ref in call.refs()} | {ref for _, ref in (*outputs, *nexts)}
+        inputs += [(ref.layer, ref) for ref in known.values() if ref in read]
         return ModelSpec(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
 
     def function(self, name: str, function: Callable[..., Any], specs: tuple[Any, ...]) -> tuple[FunctionSpec, Any]:
@@ -212,6 +221,24 @@ class Tracer:
     def _capture(self, value: Any) -> Ref:
         self.captured.append(value)
         return self._inputs.setdefault(id(value), Ref(f"captured_{len(self.captured) - 1}"))
+
+    def _carried(self, given: list[Any], fresh: list[Any]) -> list[tuple[Any, Any]]:
+        """Symbolic masks for the inputs that carry some, (input, mask)."""
+        found = []
+        for before, tensor in zip(given, fresh, strict=True):
+            if isinstance(before, keras.KerasTensor) and (mask := backend.get_keras_mask(before)) is not None:
+                stand_in = keras.KerasTensor([self.batch, *mask.shape[1:]] if self.batch else mask.shape, mask.dtype)
+                self._inputs[id(stand_in)] = Ref(f"{self._inputs[id(tensor)].layer}_mask")
+                backend.set_keras_mask(tensor, stand_in)
+                found.append((tensor, stand_in))
+        return found
+
+    def _mask_outputs(self, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any) -> None:
+        """Give outputs the masks that `Layer.__call__` gives them behind the call."""
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        if self.layer.supports_masking and first is not None:
+            before = kwargs.get("mask")
+            self.layer._set_mask_metadata(first, results, tree.map_structure(backend.get_keras_mask, first) if before is None else before)
 
     def assign(self, weight: WeightTensor, value: Any) -> None:
         if self.active is not self:

@@ -63,6 +63,30 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
     _finish(converter, layer, _convolve(converter, layer, x, kernel, 1, attrs))
 
 
+def convolved(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
+    """x convolved with a layer's kernel, plus its bias, by its strides, padding and dilation."""
+    kernel = converter.convert_to_constant_variable(layer.weight("kernel"))
+    return _convolve(converter, layer, x, kernel, 1, _window(layer, x, kernel))
+
+
+def convolved_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tensor) -> Tensor:
+    """x convolved with a kernel, to images of the size that it has."""
+    pads = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
+    return _convolve(converter, layer, x, kernel, 1, _plain(len(pads)) | _pads(pads), biased=False)
+
+
+def convolved_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
+    """The shape of what `convolved` makes of images of a shape without the batch, with so many features."""
+    weight = layer.weight("kernel")
+    strides, dilation = (sizes(layer.config.get(name, 1), len(given) - 1) for name in ("strides", "dilation_rate"))
+    spans = _spans(weight.shape[:-2], dilation)
+    first = layer.config.get("data_format") == "channels_first"
+    spatial = given[1:] if first else given[:-1]
+    around = [0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in spans]
+    made = [(size + more - span) // stride + 1 for size, span, stride, more in zip(spatial, spans, strides, around, strict=True)]
+    return (features, *made) if first else (*made, features)
+
+
 def _operands(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, Tensor]:
     weight = layer.weight(name)
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
@@ -110,8 +134,14 @@ def _window(layer: Layer, x: Tensor, kernel: Tensor) -> dict[str, Any]:
     spatial, window = dims(layer, x.type.rank)[2:], kernel.shape[:-2]
     strides = sizes(layer.config.get("strides", 1), len(spatial))
     dilation = sizes(layer.config.get("dilation_rate", 1), len(spatial))
-    pads = padding(layer, [x.shape[axis] for axis in spatial], window, strides, dilation)
-    return {"strides": strides, "dilation": dilation} | _pads(pads)
+    return window_of(layer, [x.shape[axis] for axis in spatial], window, strides, dilation)
+
+
+def window_of(
+    layer: Layer, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> dict[str, Any]:  # fmt: skip
+    """The attributes of a convolution with the layer's padding."""
+    return {"strides": tuple(strides), "dilation": tuple(dilation)} | _pads(padding(layer, size, window, strides, dilation))
 
 
 def _plain(count: int) -> dict[str, Any]:

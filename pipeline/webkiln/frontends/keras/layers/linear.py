@@ -5,6 +5,7 @@ from string import ascii_letters
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
+from webkiln.frontends.keras.policies import storable
 from webkiln.ir.axis import OrderC
 from webkiln.ops.builder import Tensor
 
@@ -61,6 +62,8 @@ def reversible_embedding(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     b, tied = converter.builder, layer.config.get("tie_weights", True)
     weight = adapted(converter, layer, "embeddings" if tied else "reverse_embeddings")
+    if layer.config.get("reverse_dtype"):
+        x, weight = (converter.cast(operand, storable(str(layer.config["reverse_dtype"]))) for operand in (x, weight))
     y = b.op("MatMul", [x, weight], {"transpose_b": tied}, x.order)
     cap = layer.config.get("logit_soft_cap")
     converter.set_variable(converter.get_output_tensor(layer)[0], y if cap is None else b.op("Tanh", [y / cap]) * cap)

@@ -40,7 +40,7 @@ def global_pool(op: str) -> LayerHandler:
         order, attrs = x.order if keepdims else OrderNC, {"axes": tuple(spatial), "keepdims": keepdims}
         if masks:
             sizes = tuple(size if axis in (0, *spatial) else 1 for axis, size in enumerate(x.shape))
-            shown = b.op("Reshape", [masks[0]], {"shape": sizes})
+            shown = b.op("Reshape", [cast(b, masks[0], "bool")], {"shape": sizes})
             total = b.op("ReduceSum", [b.op("Where", [shown, x, b.constant(0.0, x.dtype)])], attrs, order)
             y = b.op("Div", [total, b.op("ReduceSum", [b.op("Cast", [shown], {"dtype": x.dtype})], attrs)], order=order)
         else:

@@ -39,9 +39,9 @@ def up_sampling(converter: Converter, layer: Layer) -> None:
 
 
 def resizing(converter: Converter, layer: Layer) -> None:
-    x = converter.get_variable(converter.get_input_tensor(layer)[0])
+    x = images_of(converter, layer)
     config, b = layer.config, converter.builder
-    spatial = dims(layer, x.type.rank)[2:]
+    spatial = spatial_axes(layer, x)
     wanted = (config["height"], config["width"])
 
     def resize(y: Tensor) -> Tensor:
@@ -52,6 +52,20 @@ def resizing(converter: Converter, layer: Layer) -> None:
         return resized(b, y, spatial, wanted, config["interpolation"], antialias=bool(config.get("antialias", False)))
 
     converter.set_variable(converter.get_output_tensor(layer)[0], _rounded(converter, x, config["interpolation"], resize))
+
+
+def images_of(converter: Converter, layer: Layer) -> Tensor:
+    """What a layer is called with, where that is images alone."""
+    args, kwargs = layer.arguments.args, layer.arguments.kwargs
+    if isinstance(args[0] if args else next(iter(kwargs.values())), dict):
+        raise layer.unsupported("a call on a dict of images, boxes and labels", "Call it on the images alone")
+    return converter.get_variable(converter.get_input_tensor(layer)[0])
+
+
+def spatial_axes(layer: Layer, x: Tensor) -> tuple[int, int]:
+    """The axes of height and width of [N, H, W, C] or [H, W, C], or of these with the channels first."""
+    last = x.type.rank - (1 if layer.config.get("data_format") == "channels_first" else 2)
+    return last - 1, last
 
 
 def _rounded(converter: Converter, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:

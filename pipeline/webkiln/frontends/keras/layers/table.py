@@ -4,7 +4,11 @@ from collections.abc import Mapping
 
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
+from webkiln.frontends.keras.layers.attention import attention, heads
+from webkiln.frontends.keras.layers.categories import category_encoding, discretization, integer_lookup
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
+from webkiln.frontends.keras.layers.hashing import hashed_crossing, hashing
+from webkiln.frontends.keras.layers.images import augmentation, auto_contrast, center_crop, clahe, pipeline
 from webkiln.frontends.keras.layers.linear import dense, einsum_dense, embedding, reversible_embedding
 from webkiln.frontends.keras.layers.merge import concatenate, dot, merge
 from webkiln.frontends.keras.layers.norm import (
@@ -26,6 +30,8 @@ from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
 from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
 from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
+from webkiln.frontends.keras.layers.spectrogram import mel_spectrogram, stft_spectrogram
+from webkiln.frontends.keras.policies import AUGMENTATIONS
 
 LAYERS: Mapping[str, LayerHandler] = {
     "Dense": dense,
@@ -96,17 +102,38 @@ LAYERS: Mapping[str, LayerHandler] = {
     "Maximum": merge("Max"),
     "Minimum": merge("Min"),
     "Concatenate": concatenate,
+    "TFDConcat": concatenate,
     "Dot": dot,
     "SimpleRNN": recurrent,
     "LSTM": recurrent,
     "GRU": recurrent,
     "RNN": recurrent,
+    "ConvLSTM1D": recurrent,
+    "ConvLSTM2D": recurrent,
+    "ConvLSTM3D": recurrent,
+    "ConvLSTMCell": cell,
     "SimpleRNNCell": cell,
     "LSTMCell": cell,
     "GRUCell": cell,
     "StackedRNNCells": cell,
     "Bidirectional": bidirectional,
     "TimeDistributed": time_distributed,
+    "Attention": attention,
+    "AdditiveAttention": attention,
+    "MultiHeadAttention": heads(grouped=False),
+    "GroupedQueryAttention": heads(grouped=True),
+    "CategoryEncoding": category_encoding,
+    "Discretization": discretization,
+    "IntegerLookup": integer_lookup,
+    "Hashing": hashing,
+    "HashedCrossing": hashed_crossing,
+    "CenterCrop": center_crop,
+    "AutoContrast": auto_contrast,
+    "ContrastLimitedAdaptiveHistogramEqualization": clahe,
+    "Pipeline": pipeline,
+    "STFTSpectrogram": stft_spectrogram,
+    "MelSpectrogram": mel_spectrogram,
+    **dict.fromkeys(AUGMENTATIONS, augmentation),
     "Dropout": identity,
     "SpatialDropout1D": identity,
     "SpatialDropout2D": identity,

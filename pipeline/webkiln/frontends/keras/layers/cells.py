@@ -1,0 +1,189 @@
+"""Cells of recurrent layers: one step, from what it is given and the states to the output and the next states."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from webkiln.frontends.keras.layer import Converter, Layer
+from webkiln.frontends.keras.layers.activations import activate
+from webkiln.frontends.keras.layers.conv import convolved, convolved_same, convolved_shape
+from webkiln.frontends.keras.spec import LayerSpec
+from webkiln.ops.builder import Tensor
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`project` is what a cell does to its input alone, done for all steps at once; `step` takes the projection of one step and the
+    states [N, *shape], and gives the output [N, *output] and the next states. `shown` is the state that the output is, if any."""
+
+    states: tuple[Shape, ...]
+    output: Shape
+    shown: int | None
+    project: Callable[[Tensor], Tensor]
+    step: Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
+
+
+class CellBuilder:
+    """The operators of a built-in cell, whose weights are kernel [in, gates * units], recurrent_kernel [units, gates * units] and bias."""
+
+    def __init__(self, converter: Converter, layer: Layer, gates: int) -> None:
+        self.converter, self.layer = converter, layer
+        self.units = layer.weight("recurrent_kernel").shape[0]
+        kernel, recurrent = layer.weight("kernel"), layer.weight("recurrent_kernel")
+        if kernel.shape[1:] != (gates * self.units,) or recurrent.shape[1:] != (gates * self.units,):
+            shapes = f"kernel {list(kernel.shape)} and recurrent_kernel {list(recurrent.shape)}"
+            raise layer.error(f"{shapes} do not fit {gates} gates of {self.units} units")
+        layer.check_config(units=self.units)
+
+    def weight(self, name: str) -> Tensor:
+        return self.converter.convert_to_constant_variable(self.layer.weight(name))
+
+    def part(self, tensor: Tensor, axis: int, start: int, count: int) -> Tensor:
+        starts = tuple(start if d == axis else 0 for d in range(tensor.type.rank))
+        sizes = tuple(count if d == axis else size for d, size in enumerate(tensor.shape))
+        return self.converter.builder.op("Slice", [tensor], {"starts": starts, "sizes": sizes, "steps": (1,) * tensor.type.rank})
+
+    def gates(self, tensor: Tensor, count: int) -> list[Tensor]:
+        return [self.part(tensor, 1, gate * self.units, self.units) for gate in range(count)]
+
+    def bias(self, row: int | None = None) -> Tensor | None:
+        if not self.layer.config.get("use_bias", True):
+            return None
+        bias = self.weight("bias")
+        if row is None or bias.type.rank == 1:
+            return bias if row in (None, 0) else None
+        return self.converter.builder.op("Reshape", [self.part(bias, 0, row, 1)], {"shape": bias.shape[1:]})
+
+    def matmul(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        y = self.converter.builder.op("MatMul", [x, weight])
+        return y if bias is None else self.converter.builder.op("Add", [y, bias])
+
+    def activation(self, x: Tensor) -> Tensor:
+        return activate(self.converter.builder, self.layer, x)
+
+    def gate(self, x: Tensor) -> Tensor:
+        return activate(self.converter.builder, self.layer, x, "recurrent_activation")
+
+
+def simple_rnn_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
+    cell = CellBuilder(converter, layer, 1)
+    recurrent = cell.weight("recurrent_kernel")
+
+    def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        h = cell.activation(x + cell.matmul(states[0], recurrent, None))
+        return h, [h]
+
+    return Cell(((cell.units,),), (cell.units,), 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()), step)
+
+
+def lstm_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
+    """Gates in the order input, forget, candidate, output (Hochreiter & Schmidhuber 1997, Gers et al. 2000)."""
+    cell = CellBuilder(converter, layer, 4)
+    recurrent = cell.weight("recurrent_kernel")
+
+    def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        enter, forget, candidate, leave = cell.gates(x + cell.matmul(states[0], recurrent, None), 4)
+        carry = cell.gate(forget) * states[1] + cell.gate(enter) * cell.activation(candidate)
+        h = cell.gate(leave) * cell.activation(carry)
+        return h, [h, carry]
+
+    return Cell(((cell.units,), (cell.units,)), (cell.units,), 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias()), step)
+
+
+def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
+    """Gates in the order update, reset, candidate (Cho et al. 2014); with `reset_after` the reset gate acts behind the product."""
+    cell = CellBuilder(converter, layer, 3)
+    recurrent = cell.weight("recurrent_kernel")
+    after = layer.config.get("reset_after", True)
+    behind = cell.bias(1)
+    early = recurrent if after else cell.part(recurrent, 1, 0, 2 * cell.units)
+    late = None if after else cell.part(recurrent, 1, 2 * cell.units, cell.units)
+
+    def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        h = states[0]
+        inner = cell.matmul(h, early, behind)
+        x_update, x_reset, x_candidate = cell.gates(x, 3)
+        h_update, h_reset, *h_candidate = cell.gates(inner, 3 if late is None else 2)
+        update, reset = cell.gate(x_update + h_update), cell.gate(x_reset + h_reset)
+        rest = reset * h_candidate[0] if late is None else cell.matmul(reset * h, late, None)
+        candidate = cell.activation(x_candidate + rest)
+        h = candidate + update * (h - candidate)
+        return h, [h]
+
+    return Cell(((cell.units,),), (cell.units,), 0, lambda x: cell.matmul(x, cell.weight("kernel"), cell.bias(0)), step)
+
+
+def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
+    """Cells on top of each other: the output of one is the input of the next."""
+    cells: list[Cell] = []
+    for part in layer.spec.parts.values():
+        cells.append(cell_of(converter, part, layer.path, cells[-1].output if cells else given))
+
+    def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        following: list[Tensor] = []
+        for position, cell in enumerate(cells):
+            own = states[len(following) : len(following) + len(cell.states)]
+            x, new = cell.step(x if position == 0 else cell.project(x), own)
+            following += new
+        return x, following
+
+    shapes = tuple(shape for cell in cells for shape in cell.states)
+    top = cells[-1]
+    shown = None if top.shown is None else len(shapes) - len(top.states) + top.shown
+    return Cell(shapes, top.output, shown, cells[0].project, step)
+
+
+def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
+    """An LSTM over images, whose products are convolutions (Shi et al. 2015); gates in the order input, forget, candidate, output."""
+    b, axis = converter.builder, 1 if layer.config.get("data_format") == "channels_first" else len(given)
+    filters = layer.weight("recurrent_kernel").shape[-2]
+    layer.check_config(filters=filters)
+    recurrent = converter.convert_to_constant_variable(layer.weight("recurrent_kernel"))
+
+    def project(x: Tensor) -> Tensor:
+        images = b.op("Reshape", [x], {"shape": (prod(x.shape[: -len(given)]), *given)})
+        y = convolved(converter, layer, images)
+        return b.op("Reshape", [y], {"shape": (*x.shape[: -len(given)], *y.shape[1:])})
+
+    def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        inner, shape = converter.builder, states[0].shape
+        total = inner.op("Add", [x, convolved_same(converter, layer, states[0], recurrent)])
+
+        def gate(number: int) -> Tensor:
+            starts = tuple(number * filters if d == axis else 0 for d in range(len(shape)))
+            return inner.op("Slice", [total], {"starts": starts, "sizes": shape, "steps": (1,) * len(shape)})
+
+        enter, forget, leave = (activate(inner, layer, gate(number), "recurrent_activation") for number in (0, 1, 3))
+        carry = forget * states[1] + enter * activate(inner, layer, gate(2))
+        h = leave * activate(inner, layer, carry)
+        return h, [h, carry]
+
+    shape = convolved_shape(layer, given, filters)
+    return Cell((shape, shape), shape, 0, project, step)
+
+
+CELLS: Mapping[str, Callable[[Converter, Layer, Shape], Cell]] = {
+    "ConvLSTMCell": conv_lstm_cell,
+    "SimpleRNNCell": simple_rnn_cell,
+    "LSTMCell": lstm_cell,
+    "GRUCell": gru_cell,
+    "StackedRNNCells": stacked_cells,
+}
+
+
+def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> Cell:
+    """The cell of a recurrent layer whose input is [N, T, *given]: a built-in one, or the user's, which was traced or has a handler."""
+    layer = Layer(f"{scope}/{spec.name}", spec, 0)
+    if spec.own and spec.class_name in CELLS:
+        return CELLS[spec.class_name](converter, layer, given)
+    if spec.model is None:
+        raise layer.unsupported("a cell with a handler of its own", "Write its call with keras.ops, so that it can be traced")
+    shapes = tuple(map(tuple, spec.config["state_shapes"]))
+
+    def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        output, *following = converter.apply(spec, scope, [x, *states])
+        return output, following
+
+    return Cell(shapes, tuple(spec.config["output_shape"]), None, lambda x: x, step)

@@ -1,0 +1,86 @@
+"""Whole numbers of 64 bits in words of 32, which every backend computes with exactly."""
+
+from dataclasses import dataclass
+
+from webkiln.ops.builder import GraphBuilder, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """A number of 64 bits: its upper and lower words."""
+
+    b: GraphBuilder
+    high: Tensor
+    low: Tensor
+
+    def __add__(self, other: "Wide") -> "Wide":
+        low = self.b.op("Add", [self.low, other.low])
+        carry = self.b.op("Cast", [self.b.op("Less", [low, self.low])], {"dtype": "uint32"})
+        return Wide(self.b, self.high + other.high + carry, low)
+
+    def __mul__(self, other: "Wide") -> "Wide":
+        """Modulo 2^64."""
+        b = self.b
+        (a1, a0), (c1, c0) = halves(b, self.low), halves(b, other.low)
+        middle = a1 * c0 + shifted(b, a0 * c0, -16)
+        upper = bits(b, middle, 0xFFFF) + a0 * c1
+        low = b.op("BitOr", [shifted(b, upper, 16), bits(b, a0 * c0, 0xFFFF)])
+        high = a1 * c1 + shifted(b, middle, -16) + shifted(b, upper, -16)
+        return Wide(b, high + self.high * other.low + self.low * other.high, low)
+
+    def __xor__(self, other: "Wide") -> "Wide":
+        return Wide(self.b, *(self.b.op("BitXor", [x, y]) for x, y in ((self.high, other.high), (self.low, other.low))))
+
+    def turned(self, count: int) -> "Wide":
+        """Rotated to the right."""
+        high, low = (self.high, self.low) if count < 32 else (self.low, self.high)
+        count %= 32
+        pair = ((low, high), (high, low)) if count else ()
+        words = [self.b.op("BitOr", [shifted(self.b, x, 32 - count), shifted(self.b, y, -count)]) for x, y in pair]
+        return Wide(self.b, *words) if words else Wide(self.b, high, low)
+
+    def upper(self, count: int) -> "Wide":
+        """Shifted to the right."""
+        b = self.b
+        if count >= 32:
+            return Wide(b, self.high * 0, shifted(b, self.high, 32 - count) if count > 32 else self.high)
+        low = b.op("BitOr", [shifted(b, self.low, -count), shifted(b, self.high, 32 - count)])
+        return Wide(b, shifted(b, self.high, -count), low)
+
+    def modulo(self, divisor: int) -> Tensor:
+        """The rest of a division, digit by digit of 8 bits."""
+        rest = self.low * 0
+        for word in (self.high, self.low):
+            for place in (24, 16, 8, 0):
+                digit = bits(self.b, shifted(self.b, word, -place) if place else word, 0xFF)
+                rest = self.b.binary("Mod", self.b.op("BitOr", [shifted(self.b, rest, 8), digit]), divisor)
+        return rest
+
+
+def halves(b: GraphBuilder, x: Tensor) -> tuple[Tensor, Tensor]:
+    return shifted(b, x, -16), bits(b, x, 0xFFFF)
+
+
+def bits(b: GraphBuilder, x: Tensor, mask: int) -> Tensor:
+    return b.binary("BitAnd", x, mask)
+
+
+def shifted(b: GraphBuilder, x: Tensor, count: int) -> Tensor:
+    """To the left, or to the right where `count` is negative."""
+    return b.binary("ShiftLeft" if count > 0 else "ShiftRight", x, abs(count))
+
+
+def wide(b: GraphBuilder, like: Tensor, value: int) -> Wide:
+    """A constant."""
+    return Wide(
+        b,
+        *(
+            b.op("Broadcast", [b.constant(word, "uint32")], {"shape": like.shape})
+            for word in (value >> 32 & 0xFFFFFFFF, value & 0xFFFFFFFF)
+        ),
+    )
+
+
+def chosen(condition: Tensor, yes: Wide, no: Wide) -> Wide:
+    b = yes.b
+    return Wide(b, b.op("Where", [condition, yes.high, no.high]), b.op("Where", [condition, yes.low, no.low]))

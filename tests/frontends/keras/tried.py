@@ -1,0 +1,25 @@
+"""How a layer is tried: its options, the shapes of its inputs, and where Keras's result comes from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Shape = tuple[int, ...]
+VECTOR, SEQUENCE, IMAGE, VOLUME = (6,), (11, 4), (9, 8, 4), (6, 5, 7, 2)
+FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Options of a layer, and the shapes of its inputs without the batch. TensorFlow has no kernel for some; then `oracle` says from which
+    layer Keras's result comes: `channels_last` takes transposed inputs, `spread` has the zeros of its dilated kernel written out."""
+
+    options: Mapping[str, Any]
+    shapes: tuple[Shape, ...]
+    dtype: str = "float32"
+    oracle: str = ""
+    call: Mapping[str, Any] = field(default_factory=dict)
+
+
+def on(*shapes: Shape, dtype: str = "float32", oracle: str = "", call: Mapping[str, Any] | None = None, **options: Any) -> Tried:
+    return Tried(options, shapes, dtype, oracle, call or {})
