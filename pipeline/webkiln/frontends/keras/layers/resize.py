@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
-from webkiln.frontends.keras.layers.conv import dims, sizes
+from webkiln.frontends.keras.layers.conv import dims
+from webkiln.frontends.keras.windows import sizes
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 

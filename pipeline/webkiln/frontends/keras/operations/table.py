@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from math import log
 
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations import linear, shapes
+from webkiln.frontends.keras.operations import linear, losses, nn, shapes
+from webkiln.frontends.keras.operations.attention import dot_product_attention
 from webkiln.frontends.keras.operations.elementwise import (
     Operation,
     absolute,
@@ -154,4 +155,28 @@ OPERATIONS: Mapping[str, Operation] = {
     "Repeat": shapes.repeat,
     "Take": shapes.take,
     "Flip": shapes.flip,
+    "Sparsemax": activation(activations.sparsemax),
+    "Conv": nn.conv,
+    "DepthwiseConv": nn.depthwise_conv,
+    "SeparableConv": nn.separable_conv,
+    "ConvTranspose": nn.conv_transpose,
+    "MaxPool": nn.pool("MaxPool"),
+    "AveragePool": nn.pool("AvgPool"),
+    "AdaptiveMaxPool": nn.adaptive_pool("AdaptiveMaxPool"),
+    "AdaptiveAveragePool": nn.adaptive_pool("AdaptiveAvgPool"),
+    "OneHot": nn.one_hot,
+    "MultiHot": nn.multi_hot,
+    "Unfold": nn.unfold,
+    "Fold": nn.fold,
+    "ExtractPatches": nn.extract_patches,
+    "DepthToSpace": nn.depth_to_space,
+    "SpaceToDepth": nn.space_to_depth,
+    "Rearrange": nn.rearrange,
+    "DotProductAttention": dot_product_attention,
+    "BinaryCrossentropy": losses.binary_crossentropy,
+    "CategoricalCrossentropy": losses.categorical_crossentropy,
+    "SparseCategoricalCrossentropy": losses.sparse_categorical_crossentropy,
+    "CTCLoss": losses.ctc_loss,
+    "CTCDecode": losses.ctc_decode,
+    "PSNR": losses.psnr,
 }
