@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from math import prod
 
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, iota, reshaped
+from webkiln.ops.pieces import iota, reshaped, total, transposed
+
+FAR = 1 << 30
+"""An index behind every axis."""
 
 
 def unfolded(
@@ -22,22 +25,33 @@ def overlapped(
     b: GraphBuilder, x: Tensor, image: Sequence[int], block: Sequence[int], strides: Sequence[int], dilation: Sequence[int],
     low: Sequence[int], high: Sequence[int],
 ) -> Tensor:  # fmt: skip
-    """Blocks [N, C * taps, L] added where they were taken in [N, C, *image]: a transposed convolution whose kernel has one 1 for each tap."""
-    count, taps = len(image), prod(block)
-    channels = x.shape[1] // taps
-    rows = zip(image, block, strides, dilation, low, high, strict=True)
-    spans = [(width - 1) * gap + 1 for width, gap in zip(block, dilation, strict=True)]
+    """Blocks [N, C * taps, L] added where they were taken in [N, C, *image], padded by `low` and `high`.
+
+    Axis by axis: the elements of all blocks that lie over a place are read, and summed. Nothing is multiplied, so that what is not finite stays
+    where it is.
+    """
+    rows = list(zip(image, block, strides, dilation, low, high, strict=True))
     counts = [(size + before + after - (width - 1) * gap - 1) // stride + 1 for size, width, stride, gap, before, after in rows]
-    blocks = reshaped(b, x, (x.shape[0] * channels, taps, *counts))
-    numbers = iota(b, taps, "int32")
-    tapped = b.op("Sub", [b.constant(taps - 1, "int32"), numbers])
-    same = b.op("Equal", [reshaped(b, numbers, (taps, 1)), tapped])
-    kernel = reshaped(b, cast(b, same, x.dtype), (1, taps, *block))
-    dims = tuple(range(count + 2))
-    reach = [(own - 1) * stride + 1 for own, stride in zip(counts, strides, strict=True)]
-    attrs = {
-        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": (1,) * count, "dilation": tuple(dilation), "x_dilation": tuple(strides),
-        "pad_low": tuple(span - 1 - before for span, before in zip(spans, low, strict=True)),
-        "pad_high": tuple(size + before - own for size, before, own in zip(image, low, reach, strict=True)), "groups": 1,
-    }  # fmt: skip
-    return reshaped(b, b.op("Conv", [blocks, kernel], attrs), (x.shape[0], channels, *image))
+    y = reshaped(b, x, (x.shape[0], x.shape[1] // prod(block), *block, *counts))
+    for axis, (size, width, stride, gap, before, _) in enumerate(rows):
+        place = 2 + axis
+        blocks = place + len(rows) - axis
+        perm = [*range(place), blocks, place, *(d for d in range(place + 1, y.type.rank) if d != blocks)]
+        lead, rest = y.shape[:place], [y.shape[d] for d in perm[place + 2 :]]
+        flat = reshaped(b, transposed(b, y, perm), (*lead, y.shape[blocks] * width, *rest))
+        read = b.op("Gather", [flat, _covering(b, size, width, stride, gap, before)], {"axis": place})
+        y = total(b, read, place + 1)
+    return y
+
+
+def _covering(b: GraphBuilder, size: int, width: int, stride: int, gap: int, before: int) -> Tensor:
+    """For each place the elements over it, block * width + tap, [size, blocks that may reach it]; FAR where there is none."""
+    reach = -(-((width - 1) * gap + 1) // stride)
+    places = reshaped(b, iota(b, size, "int32") + before, (size, 1))
+    numbers = b.op("Sub", [b.binary("FloorDiv", places, stride), iota(b, reach, "int32")])
+    offset = b.op("Sub", [places, numbers * stride])
+    tap = b.binary("FloorDiv", offset, gap)
+    fits = b.op(
+        "And", [b.op("Equal", [tap * gap, offset]), b.op("And", [b.binary("Less", tap, width), b.binary("GreaterEqual", numbers, 0)])]
+    )
+    return b.op("Where", [fits, b.op("Add", [numbers * width, tap]), b.constant(FAR, "int32")])

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import keras
@@ -249,7 +250,7 @@ def _config(operation: Any) -> dict[str, Any]:
     try:
         config = keras.saving.serialize_keras_object(operation)["config"]
     except (NotImplementedError, TypeError, ValueError, AttributeError):
-        return {}
+        return _attributes(operation) if type(operation).__module__.startswith("keras.src.ops.") else {}
     result = {}
     for key, value in configs.clean(config).items():
         try:
@@ -257,6 +258,23 @@ def _config(operation: Any) -> dict[str, Any]:
         except (TypeError, ValueError):
             continue
     return result
+
+
+def _attributes(operation: Any) -> dict[str, Any]:
+    """What an operation was made with that keeps no config because there is an array among it; nothing unless JSON can say all of it."""
+    names = [name for name in signature(type(operation).__init__).parameters if name in vars(operation) and name != "name"]
+    held = {name: vars(operation)[name] for name in names}
+    try:
+        result: dict[str, Any] = json.loads(json.dumps(held, default=_listed))
+    except (TypeError, ValueError):
+        return {}
+    return result
+
+
+def _listed(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        raise TypeError(value)
+    return value.tolist()
 
 
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:

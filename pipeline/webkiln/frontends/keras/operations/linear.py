@@ -10,6 +10,7 @@ from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, countable, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
+from webkiln.frontends.keras.operations.linalg import norm
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -144,18 +145,6 @@ def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = F
         largest = float(np.finfo(np.float16).max)
         found = [b.op("Clip", [y], {"min": -largest, "max": largest}) for y in found]
     return [cast(b, y, x.dtype) for y in found]
-
-
-def norm(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, **options: Any) -> Tensor:
-    x = floating(b, x)
-    degree = options.get("ord")
-    axes = axes_of(axis, x.type.rank)
-    attrs = {"axes": axes, "keepdims": keepdims}
-    if degree == 1 and len(axes) == 1:
-        return b.op("ReduceSum", [b.op("Abs", [x])], attrs)
-    if degree not in {None, 2, "euclidean", "fro"} or (degree == 2 and len(axes) != 1):
-        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not supported; orders are 1 and 2 of one axis, and None")
-    return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
 
 
 def logsumexp(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
