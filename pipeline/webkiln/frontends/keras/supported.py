@@ -70,6 +70,18 @@ UNTRACED: Mapping[str, str] = {
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
 
+COMPLEX = "complex numbers, of which there are none here"
+PAIRS = "Keep real and imaginary parts as two tensors, as keras.ops.fft, rfft and stft give them"
+OPERATIONS_WITHOUT: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(["Angle", "Conj", "Conjugate", "Eig", "Imag", "Polar", "Real", "ViewAsComplex", "ViewAsReal"], (COMPLEX, PAIRS)),
+    "ElasticTransform": (
+        "it draws its random numbers itself",
+        "Draw them with keras.random.normal, and move the image with keras.ops.image.map_coordinates",
+    ),
+    "JVP": ("it differentiates a function", "Write the derivative with other operations"),
+}
+"""Operations of keras.ops that have no handler for a reason: what it is, and the way to go."""
+
 SAYS_TRAINING = frozenset({"Resizing", *(name for name, reason in UNTRACED.items() if reason == PREPROCESSING)})
 """Layers whose `call` has training=True as its default, which Keras writes into every file."""
 UNKNOWN = "unknown class, which is never imported"
@@ -126,6 +138,9 @@ def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
 
 
 def _reason(layer: LayerSpec) -> tuple[str, str]:
+    if layer.kind == "operation" and layer.class_name in OPERATIONS_WITHOUT:
+        reason, hint = OPERATIONS_WITHOUT[layer.class_name]
+        return f"keras.ops operation {layer.class_name} is not supported: {reason}", hint
     if layer.kind == "operation":
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Write it with other operations, or convert the layer around it by a handler"

@@ -103,8 +103,8 @@ def istft(
     if weights is not None:
         rounds = -(-fft_length // sequence_stride)
         squares = np.pad(weights**2, (0, rounds * sequence_stride - fft_length)).reshape(rounds, sequence_stride).sum(axis=0)
-        with np.errstate(all="ignore"):
-            frames = b.op("Mul", [frames, b.constant(weights / np.tile(squares, rounds)[:fft_length], frames.dtype)])
+        whole = np.tile(squares, rounds)[:fft_length]
+        frames = b.op("Mul", [frames, b.constant(np.divide(weights, whole, where=whole != 0, out=np.zeros(fft_length)), frames.dtype)])
     size = fft_length + sequence_stride * (count - 1)
     blocks = transposed(b, reshaped(b, frames, (prod(lead), count, fft_length)), (0, 2, 1))
     y = reshaped(b, overlapped(b, blocks, (size,), (fft_length,), (sequence_stride,), (1,), (0,), (0,)), (*lead, size))

@@ -169,8 +169,7 @@ def scale_and_translate(
     method: str, antialias: bool = True,
 ) -> Tensor:  # fmt: skip
     """Each axis as a product with a matrix of weights."""
-    given = tensor(b, images)
-    x = floating(b, given)
+    x = floating(b, images)
     factors, shifts = operands(b, scale, translation, floating=True)
     for number, axis in enumerate(axis % x.type.rank for axis in spatial_dims):
         factor, shift = (reshaped(b, element(b, item, 0, number), ()) for item in (factors, shifts))
@@ -179,12 +178,7 @@ def scale_and_translate(
         perm = [*(d for d in range(x.type.rank) if d != axis), axis]
         y = b.op("MatMul", [transposed(b, x, perm), weights])
         x = transposed(b, y, [perm.index(d) for d in range(x.type.rank)])
-    if is_float(given.dtype):
-        return x
-    axes = {"axes": tuple(range(given.type.rank)), "keepdims": False}
-    least, most = (b.op(op, [given], axes) for op in ("ReduceMin", "ReduceMax"))
-    rounded = b.op("Max", [b.op("Round", [x]), cast(b, least, x.dtype)])
-    return cast(b, b.op("Min", [rounded, cast(b, most, x.dtype)]), given.dtype)
+    return x
 
 
 def _weights(b: GraphBuilder, size: int, out: int, scale: Tensor, shift: Tensor, method: str, antialias: bool) -> Tensor:
