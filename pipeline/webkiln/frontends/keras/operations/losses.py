@@ -2,8 +2,6 @@
 
 from math import inf, log
 
-import numpy as np
-
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, floating, operands, tensor
 from webkiln.frontends.keras.operations.linear import EPSILON
@@ -51,7 +49,7 @@ def sparse_categorical_crossentropy(
     z = reshaped(b, z, (*x.shape[:-1], 1))
     chosen = b.op("GatherElements", [score, z], {"axis": last})
     known = b.op("And", [b.binary("GreaterEqual", z, 0), b.binary("Less", z, x.shape[-1])])
-    return reshaped(b, -b.op("Where", [known, chosen, b.constant(np.nan, x.dtype)]), x.shape[:-1])
+    return reshaped(b, -b.op("Where", [known, chosen, b.op("Log", [b.constant(-1, x.dtype)])]), x.shape[:-1])
 
 
 def psnr(b: GraphBuilder, x1: Argument, x2: Argument, max_val: Argument) -> Tensor:

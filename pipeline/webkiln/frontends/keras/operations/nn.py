@@ -13,7 +13,7 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.overlap import overlapped, unfolded
 from webkiln.ops.pieces import iota, largest, reshaped, transposed
 
-Sizes = int | Sequence[int]
+PerAxis = int | Sequence[int]
 
 
 def _kind(b: GraphBuilder, padding: str) -> str:
@@ -30,8 +30,8 @@ def _factors(b: GraphBuilder, *values: Argument) -> tuple[list[Tensor], str]:
 
 
 def conv(
-    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: Sizes = 1, padding: str = "valid", data_format: str | None = None,
-    dilation_rate: Sizes = 1,
+    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: PerAxis = 1, padding: str = "valid", data_format: str | None = None,
+    dilation_rate: PerAxis = 1,
 ) -> Tensor:  # fmt: skip
     """Kernel [*window, in / groups, out]; there are as many groups as it takes."""
     (x, w), given = _factors(b, inputs, kernel)
@@ -43,8 +43,8 @@ def conv(
 
 
 def depthwise_conv(
-    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: Sizes = 1, padding: str = "valid", data_format: str | None = None,
-    dilation_rate: Sizes | None = 1,
+    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: PerAxis = 1, padding: str = "valid", data_format: str | None = None,
+    dilation_rate: PerAxis | None = 1,
 ) -> Tensor:  # fmt: skip
     """Kernel [*window, in, multiplier]; output channel c * multiplier + m."""
     (x, w), given = _factors(b, inputs, kernel)
@@ -53,8 +53,8 @@ def depthwise_conv(
 
 
 def separable_conv(
-    b: GraphBuilder, inputs: Argument, depthwise_kernel: Argument, pointwise_kernel: Argument, strides: Sizes = 1, padding: str = "valid",
-    data_format: str | None = None, dilation_rate: Sizes = 1,
+    b: GraphBuilder, inputs: Argument, depthwise_kernel: Argument, pointwise_kernel: Argument, strides: PerAxis = 1, padding: str = "valid",
+    data_format: str | None = None, dilation_rate: PerAxis = 1,
 ) -> Tensor:  # fmt: skip
     y = depthwise_conv(b, inputs, depthwise_kernel, strides, padding, data_format, dilation_rate)
     y, mixed = operands(b, y, pointwise_kernel)
@@ -62,8 +62,8 @@ def separable_conv(
 
 
 def conv_transpose(
-    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: Sizes = 1, padding: str = "valid", output_padding: Sizes | None = None,
-    data_format: str | None = None, dilation_rate: Sizes = 1,
+    b: GraphBuilder, inputs: Argument, kernel: Argument, strides: PerAxis = 1, padding: str = "valid", output_padding: PerAxis | None = None,
+    data_format: str | None = None, dilation_rate: PerAxis = 1,
 ) -> Tensor:  # fmt: skip
     """Kernel [*window, out, in]: the gradient of the convolution of these options."""
     (x, w), given = _factors(b, inputs, kernel)
@@ -77,7 +77,7 @@ def pool(op: str) -> Operation:
     """The average counts real elements only."""
 
     def apply(
-        b: GraphBuilder, inputs: Argument, pool_size: Sizes, strides: Sizes | None = None, padding: str = "valid",
+        b: GraphBuilder, inputs: Argument, pool_size: PerAxis, strides: PerAxis | None = None, padding: str = "valid",
         data_format: str | None = None,
     ) -> Tensor:  # fmt: skip
         x = tensor(b, inputs)
@@ -90,7 +90,7 @@ def pool(op: str) -> Operation:
 
 
 def adaptive_pool(op: str) -> Operation:
-    def apply(b: GraphBuilder, inputs: Argument, output_size: Sizes, data_format: str | None = None) -> Tensor:
+    def apply(b: GraphBuilder, inputs: Argument, output_size: PerAxis, data_format: str | None = None) -> Tensor:
         x = tensor(b, inputs)
         axes = dims_of(data_format, x.type.rank)[2:]
         return b.op(op, [x], {"axes": axes, "sizes": sizes(output_size, len(axes))})
@@ -116,7 +116,7 @@ def multi_hot(
     return cast(b, largest(b, rows, 1 if x.type.rank > 1 else 0), dtype or FLOAT)
 
 
-def unfold(b: GraphBuilder, x: Argument, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1) -> Tensor:
+def unfold(b: GraphBuilder, x: Argument, kernel_size: PerAxis, dilation: PerAxis = 1, padding: PerAxis = 0, stride: PerAxis = 1) -> Tensor:
     """[N, C, H, W] as [N, C * taps, windows]."""
     x = tensor(b, x)
     window, gaps, around, steps = (sizes(value, 2) for value in (kernel_size, dilation, padding, stride))
@@ -127,7 +127,13 @@ def unfold(b: GraphBuilder, x: Argument, kernel_size: Sizes, dilation: Sizes = 1
 
 
 def fold(
-    b: GraphBuilder, x: Argument, output_size: Sizes, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+    b: GraphBuilder,
+    x: Argument,
+    output_size: PerAxis,
+    kernel_size: PerAxis,
+    dilation: PerAxis = 1,
+    padding: PerAxis = 0,
+    stride: PerAxis = 1,
 ) -> Tensor:
     """[N, C * taps, windows] added to [N, C, H, W]."""
     x = tensor(b, x)
@@ -136,7 +142,7 @@ def fold(
 
 
 def extract_patches(
-    b: GraphBuilder, images: Argument, size: Sizes, strides: Sizes | None = None, dilation_rate: Sizes = 1, padding: str = "valid",
+    b: GraphBuilder, images: Argument, size: PerAxis, strides: PerAxis | None = None, dilation_rate: PerAxis = 1, padding: str = "valid",
     data_format: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The windows of images or volumes as features, the last axis of a window first, behind it the channels."""

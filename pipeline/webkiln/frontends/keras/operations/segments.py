@@ -7,7 +7,7 @@ from webkiln.frontends.keras.operations.arguments import Argument, cast, operand
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import filled, part, reshaped, total
+from webkiln.ops.pieces import filled, part, reshaped, total, widened
 
 EMPTY = {"add": 0.0, "mul": 1.0}
 
@@ -33,8 +33,11 @@ def segment(reduction: str) -> Operation:
         if count is None and (reduction != "add" or options.get("sorted")):
             raise ShapeError(f"{b.layer}: how many segments there are depends on the data; give num_segments, with sorted=False")
         if count is None:
-            count = b.ops("Unique", [ids], {"axis": None, "count": b.late()})[0].shape[0]
-        start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
+            *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.late()})
+            none = reshaped(b, cast(b, found * 0, x.dtype), (*found.shape, *[1] * (x.type.rank - 1)))
+            start = widened(b, none, (*found.shape, *x.shape[1:]))
+        else:
+            start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
         known = b.op("Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids])
         return b.op("ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction})
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import reduce
 from itertools import product
+from math import pi
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, floating, operands, tensor
@@ -11,11 +12,11 @@ from webkiln.frontends.keras.operations.linalg import solve
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import element, filled, iota, reshaped, stacked, total, transposed, widened
-from webkiln.ops.resize import FILTERS
 
 METHODS = dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), "linear") | dict.fromkeys(
     ("cubic", "bicubic", "tricubic"), "cubic"
 )
+RADIUS = {"lanczos3": 3.0, "lanczos5": 5.0}
 MODES = ("constant", "nearest", "wrap", "mirror", "reflect")
 
 
@@ -205,10 +206,10 @@ def _kernel(b: GraphBuilder, near: Tensor, method: str) -> Tensor:
         inner = b.op("Mul", [b.op("Mul", [near * 1.5 - 2.5, near]), near]) + 1.0
         outer = b.op("Mul", [b.op("Mul", [near * -0.5 + 2.5, near]) - 4.0, near]) + 2.0
         return b.op("Where", [b.binary("Less", near, 1.0), inner, b.op("Where", [b.binary("Less", near, 2.0), outer, zero])])
-    if method not in FILTERS:
+    if method not in RADIUS:
         raise ShapeError(f"{b.layer}: method {method!r} is not supported; there are linear, cubic, lanczos3 and lanczos5")
-    radius, pi = FILTERS[method].radius, 3.141592653589793
+    radius = RADIUS[method]
     wave = b.op("Mul", [b.op("Sin", [near * pi]), b.op("Sin", [near * (pi / radius)])]) * (radius / pi**2)
     square = b.op("Where", [b.binary("Greater", near, 0.0), b.op("Square", [near]), b.constant(1.0, near.dtype)])
     value = b.op("Where", [b.binary("Greater", near, 1e-3), b.op("Div", [wave, square]), b.constant(1.0, near.dtype)])
-    return b.op("Where", [b.binary("Greater", near, float(radius)), zero, value])
+    return b.op("Where", [b.binary("Greater", near, radius), zero, value])
