@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
 
 
@@ -40,6 +41,11 @@ def filled(b: GraphBuilder, value: Scalar, dtype: str, shape: Sequence[int]) -> 
 def iota(b: GraphBuilder, size: int, dtype: str) -> Tensor:
     """0, 1, ... below `size`."""
     return b.op("Iota", [], {"size": size, "dtype": dtype})
+
+
+def sized(b: GraphBuilder, value: int, dtype: str) -> Tensor:
+    """A size as a number."""
+    return reshaped(b, b.op("Sizes", [], {"sizes": (value,), "dtype": dtype}), ()) if is_symbolic(value) else b.constant(value, dtype)
 
 
 def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:

@@ -6,7 +6,7 @@ from webkiln.errors import ShapeError
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, floating, operands, tensor
 from webkiln.frontends.keras.operations.linear import EPSILON
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import filled, iota, largest, part, reshaped, total, widened
+from webkiln.ops.pieces import filled, iota, largest, part, reshaped, sized, total, widened
 
 NEVER = -1e30
 """The logarithm of the probability of what cannot be."""
@@ -140,7 +140,7 @@ def ctc_decode(
     if merge_repeated:
         kept = b.op("And", [kept, b.op("NotEqual", [best, _behind(b, best, 1, -1)])])
     places = b.op("CumSum", [cast(b, kept, "int32")], {"axis": 1, "exclusive": True})
-    places = b.op("Where", [kept, places, b.constant(count, "int32")])
+    places = b.op("Where", [kept, places, sized(b, count, "int32")])
     packed = b.op("ScatterElements", [filled(b, -1, "int32", (batch, count)), places, best], {"axis": 1})
     score = b.op("Where", [inside, largest(b, x, 2), b.constant(0, x.dtype)])
     return [reshaped(b, packed, (1, batch, count)), -total(b, score, 1, keepdims=True)]

@@ -11,7 +11,7 @@ from webkiln.frontends.keras.operations.image import channels_last
 from webkiln.frontends.keras.operations.linalg import solve
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import element, filled, iota, reshaped, stacked, total, transposed, widened
+from webkiln.ops.pieces import element, filled, iota, reshaped, sized, stacked, total, transposed, widened
 
 METHODS = dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), "linear") | dict.fromkeys(
     ("cubic", "bicubic", "tricubic"), "cubic"
@@ -51,21 +51,28 @@ def _folded(b: GraphBuilder, place: Tensor, size: int, mode: str) -> Tensor:
     """A place outside as TensorFlow's fill mode moves it inside."""
     if mode == "constant":
         return place
-    last = float(size - 1)
-    if mode in ("reflect", "wrap") and size > 1:
-        before, behind = b.binary("Less", place, 0.0), b.binary("Greater", place, last)
-        if mode == "reflect":
-            turned = b.binary("Mod", b.op("Where", [before, -place, place]), 2.0 * size)
-            inner = b.op("Where", [b.binary("Greater", turned, float(size)), 2.0 * size - turned, turned - 1.0])
-            outer = b.op("Where", [b.binary("Less", turned, float(size)), turned, 2.0 * size - 1.0 - turned])
-            place = b.op("Where", [before, inner, b.op("Where", [behind, outer, place])])
-        else:
-            rounds = [b.op("Floor", [item / last]) for item in (-place, place)]
-            low = b.op("Add", [place, (rounds[0] + 1.0) * float(size)])
-            place = b.op("Where", [before, low, b.op("Where", [behind, b.op("Sub", [place, rounds[1] * float(size)]), place])])
-    elif mode not in ("reflect", "wrap", "nearest"):
+    if mode not in ("reflect", "wrap", "nearest"):
         raise ShapeError(f"{b.layer}: fill_mode {mode!r} is not supported; there are constant, nearest, reflect and wrap")
-    return b.op("Clip", [place], {"min": 0.0, "max": last})
+    if mode == "nearest" or size == 1:
+        return _bounded(b, place, size)
+    whole = sized(b, size, place.dtype)
+    last = whole - 1.0
+    before, behind = b.binary("Less", place, 0.0), b.op("Greater", [place, last])
+    if mode == "reflect":
+        turned = b.op("Mod", [b.op("Where", [before, -place, place]), whole * 2.0])
+        opposite = b.op("Sub", [whole * 2.0, turned])
+        inner = b.op("Where", [b.op("Greater", [turned, whole]), opposite, turned - 1.0])
+        outer = b.op("Where", [b.op("Less", [turned, whole]), turned, opposite - 1.0])
+    else:
+        rounds = [b.op("Floor", [b.op("Div", [item, b.binary("Max", last, 1.0)])]) for item in (-place, place)]
+        inner = b.op("Add", [place, b.op("Mul", [rounds[0] + 1.0, whole])])
+        outer = b.op("Sub", [place, b.op("Mul", [rounds[1], whole])])
+    return _bounded(b, b.op("Where", [before, inner, b.op("Where", [behind, outer, place])]), size)
+
+
+def _bounded(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
+    """The nearest place from 0 up to size - 1."""
+    return b.op("Min", [b.binary("Max", place, 0), sized(b, size - 1, place.dtype)])
 
 
 def _read_at(b: GraphBuilder, x: Tensor, row: Tensor, column: Tensor, seen: Tensor, interpolation: str, fill: float) -> Tensor:
@@ -75,8 +82,8 @@ def _read_at(b: GraphBuilder, x: Tensor, row: Tensor, column: Tensor, seen: Tens
 
     def at(down: Tensor, across: Tensor) -> Tensor:
         inside = reduce(lambda p, q: b.op("And", [p, q]), [_within(b, down, height), _within(b, across, width)])
-        flat = [cast(b, b.op("Clip", [item], {"min": 0.0, "max": size - 1.0}), "int32") for item, size in ((down, height), (across, width))]
-        place = widened(b, b.op("Add", [flat[0] * width, flat[1]]), (n, *down.shape[1:]))
+        flat = [cast(b, _bounded(b, item, size), "int32") for item, size in ((down, height), (across, width))]
+        place = widened(b, b.op("Add", [b.op("Mul", [flat[0], sized(b, width, "int32")]), flat[1]]), (n, *down.shape[1:]))
         found = b.op("GatherND", [reshaped(b, x, (n, height * width, channels)), reshaped(b, place, (*place.shape, 1))], {"batch": 1})
         return b.op("Where", [reshaped(b, inside, (*inside.shape, 1)), found, nothing])
 
@@ -95,7 +102,7 @@ def _read_at(b: GraphBuilder, x: Tensor, row: Tensor, column: Tensor, seen: Tens
 
 
 def _within(b: GraphBuilder, place: Tensor, size: int) -> Tensor:
-    return b.op("And", [b.binary("GreaterEqual", place, 0), b.binary("Less", place, size)])
+    return b.op("And", [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, place.dtype)])])
 
 
 def perspective_transform(
@@ -157,12 +164,12 @@ def _nodes(b: GraphBuilder, place: Tensor, size: int, order: int, mode: str) -> 
 def _inside(b: GraphBuilder, index: Tensor, size: int, mode: str) -> Tensor:
     """An index as Keras's fill mode moves it inside; `reflect` repeats the last element, and neither mode repeats the first."""
     if mode == "wrap":
-        return b.binary("Mod", index, size)
+        return b.op("Mod", [index, sized(b, size, index.dtype)])
     if mode in ("constant", "nearest"):
-        return b.op("Clip", [index], {"min": 0, "max": size - 1})
-    turned = b.binary("Mod", b.op("Abs", [index]), 2 * size)
-    back = 2 * size - turned
-    return b.op("Where", [b.binary("Less", turned, size), turned, back - 1 if mode == "reflect" else back])
+        return _bounded(b, index, size)
+    turned = b.op("Mod", [b.op("Abs", [index]), sized(b, 2 * size, index.dtype)])
+    back = b.op("Sub", [sized(b, 2 * size, index.dtype), turned])
+    return b.op("Where", [b.op("Less", [turned, sized(b, size, index.dtype)]), turned, back - 1 if mode == "reflect" else back])
 
 
 def scale_and_translate(
