@@ -56,6 +56,16 @@ Low-rank adapters (`enable_lora`) are added to the weights that they adapt.
 
 Where TensorFlow's own result depends on the processor or on the length of the array, webkiln's is this: floats out of the range of the integer that they are cast to become its nearest
 value, NaN becomes 0. `argmax` and `argmin` take -0.0 and 0.0 as equal; matrix products of int32 and int64 are exact modulo 2^32 and 2^64, where Keras computes them in float32.
+
+## Operations whose results leave room
+
+Factorisations (`keras.ops.linalg`, `logdet`, matrix norms by singular values, `perspective_transform`) run on the CPU on every backend, for matrices of up to 1024 rows and columns. `qr` has
+LAPACK's signs. Eigenvectors and singular vectors are unique up to their signs alone: those of `eigh` follow the steps of TensorFlow's library, and so do those of `svd` for square matrices below 16
+rows; for others they may be turned round, `u` and `v` together. Where Keras raises an error when it runs, a bundle gives numbers: `cholesky` and `logdet` of what is not positive definite NaN, `solve`
+and `inv` of singular matrices infinities or NaN, `sparse_categorical_crossentropy` NaN for a target that is no class; segments out of range are left out.
+`top_k(sorted=False)` gives its elements in order all the same, where TensorFlow gives them as they come. `ctc_loss` of a target that no path reaches is infinite, where TensorFlow gives a number above
+700. Sparse results of `one_hot` and `multi_hot` are dense. Complex numbers are pairs of real ones, as `fft`, `rfft` and `stft` take and give them; `view_as_complex`, `polar` and `eig` are refused, as are
+`ctc_decode` by beams, segments without `num_segments` (but for `segment_sum`), `jvp` and `elastic_transform`.
 """
 
 

@@ -138,8 +138,8 @@ KERAS = "frontends/keras"
 HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
 OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
 BUILD = {"canonical", "errors", "build", "frontends/arrays", "frontends/functions"}
-GRAPHS = {"ir", "ops/builder", "ops/operator", "inputs"}
-"""What frontends write graphs with; it knows no operator."""
+GRAPHS = {"ir", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
+"""What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/probe"
 REACH: dict[str, set[str]] = {
     "fetch": {KERAS, "plugins", "ops/operator", "ir"},

@@ -9,10 +9,46 @@ from webkiln.errors import InternalError, ShapeError
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import Node
 from webkiln.ir.types import Array, Type
-from webkiln.ops import choose, control, conv, elementwise, index, interpolate, linear, order, pool, reduce, resize, scan, scatter, shape
+from webkiln.ops import (
+    choose,
+    control,
+    conv,
+    elementwise,
+    factor,
+    index,
+    interpolate,
+    linear,
+    order,
+    pool,
+    reduce,
+    resize,
+    scan,
+    scatter,
+    shape,
+    special,
+    spectrum,
+)
 from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 
-FAMILIES = (elementwise, index, interpolate, linear, conv, pool, order, choose, scatter, reduce, resize, scan, control, shape)
+FAMILIES = (
+    elementwise,
+    special,
+    index,
+    interpolate,
+    linear,
+    factor,
+    spectrum,
+    conv,
+    pool,
+    order,
+    choose,
+    scatter,
+    reduce,
+    resize,
+    scan,
+    control,
+    shape,
+)
 OPERATORS = DEFINED
 
 

@@ -5,6 +5,10 @@ import numpy as np
 import pytest
 from keras import ops
 
+from tests.frontends.keras import test_image_operations as image
+from tests.frontends.keras import test_linalg_operations as linalg
+from tests.frontends.keras import test_math_operations as math
+from tests.frontends.keras import test_nn_operations as nn
 from tests.frontends.keras.operation_cases import CASES
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.operations.table import OPERATIONS
@@ -114,11 +118,12 @@ def test_expression(compare, name, tmp_path):
 
 
 def test_every_operation_is_tried():
-    spelled = {name.replace("_", "") for name in (*UNARY, *POSITIVE, *BINARY, *LOGICAL)}
+    rows = (name.split()[0] for module in (nn, image, linalg, math) for name in module.ROWS)
+    spelled = {name.replace("_", "") for name in (*UNARY, *POSITIVE, *BINARY, *LOGICAL, *rows)}
     written = {
         "where", "clip", "einsum", "normalize", "threshold", "cast", "converttotensor", "fulllike", "matmul", "dot", "moments", "norm", "batchnorm", "layernorm",
         "rmsnorm", "reshape", "expanddims", "swapaxes", "moveaxis", "concatenate", "stack", "split", "unstack", "getitem",
-        "slice", "pad", "broadcastto", "tile", "repeat", "take", "logicalnot",
+        "slice", "pad", "broadcastto", "tile", "repeat", "take", "logicalnot", "convtranspose",
     }  # fmt: skip
     elsewhere = {name.lower() for name in (*CASES, *CALLING)} | {"histogram", "ndim"}
     assert {name.lower() for name in OPERATIONS} <= spelled | written | elsewhere

@@ -22,10 +22,18 @@ UNTRACED: Mapping[str, str] = {
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
 
-NEVER: Mapping[str, tuple[str, str]] = {
+COMPLEX = "complex numbers, of which there are none here"
+PAIRS = "Keep real and imaginary parts as two tensors, as keras.ops.fft, rfft and stft give them"
+OPERATIONS_WITHOUT: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(["Angle", "Eig", "Polar", "ViewAsComplex", "ViewAsReal"], (COMPLEX, PAIRS)),
+    "ElasticTransform": (
+        "it draws its random numbers itself",
+        "Draw them with keras.random.normal, and move the image with keras.ops.image.map_coordinates",
+    ),
     "Bincount": ("how many counts it gives depends on the largest element", "Sum keras.ops.one_hot(x, size) over the elements"),
+    "JVP": ("it differentiates a function", "Write the derivative with other operations"),
 }
-"""Operations of keras.ops that no graph can say, and what can be written instead."""
+"""Operations of keras.ops that have no handler for a reason: what it is, and the way to go."""
 
 SAYS_TRAINING = frozenset({
     *AUGMENTATIONS, "AutoContrast", "CenterCrop", "ContrastLimitedAdaptiveHistogramEqualization", "Pipeline", "Resizing",
@@ -100,9 +108,10 @@ def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
 
 
 def _reason(layer: LayerSpec) -> tuple[str, str]:
+    if layer.kind == "operation" and layer.class_name in OPERATIONS_WITHOUT:
+        reason, hint = OPERATIONS_WITHOUT[layer.class_name]
+        return f"keras.ops operation {layer.class_name} is not supported: {reason}", hint
     if layer.kind == "operation":
-        if layer.class_name in NEVER:
-            return NEVER[layer.class_name]
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Write it with other operations, or convert the layer around it by a handler"
     if layer.class_name == "Lambda" and layer.own:

@@ -6,7 +6,7 @@ from math import prod
 
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
-from webkiln.frontends.keras.layers.conv import convolved, convolved_same, convolved_shape
+from webkiln.frontends.keras.layers.conv import convolution, convolution_same, convolution_shape
 from webkiln.frontends.keras.spec import LayerSpec
 from webkiln.ops.builder import Tensor
 
@@ -144,12 +144,12 @@ def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
 
     def project(x: Tensor) -> Tensor:
         images = b.op("Reshape", [x], {"shape": (prod(x.shape[: -len(given)]), *given)})
-        y = convolved(converter, layer, images)
+        y = convolution(converter, layer, images)
         return b.op("Reshape", [y], {"shape": (*x.shape[: -len(given)], *y.shape[1:])})
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         inner, shape = converter.builder, states[0].shape
-        total = inner.op("Add", [x, convolved_same(converter, layer, states[0], recurrent)])
+        total = inner.op("Add", [x, convolution_same(converter, layer, states[0], recurrent)])
 
         def gate(number: int) -> Tensor:
             starts = tuple(number * filters if d == axis else 0 for d in range(len(shape)))
@@ -160,7 +160,7 @@ def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
         h = leave * activate(inner, layer, carry)
         return h, [h, carry]
 
-    shape = convolved_shape(layer, given, filters)
+    shape = convolution_shape(layer, given, filters)
     return Cell((shape, shape), shape, 0, project, step)
 
 

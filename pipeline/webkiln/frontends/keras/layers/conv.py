@@ -6,7 +6,21 @@ from typing import Any
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.linear import adapted, bias_of
-from webkiln.ir.dim import greatest
+from webkiln.frontends.keras.windows import (
+    CAUSAL,
+    PADDING,
+    Pads,
+    by_channel,
+    convolved,
+    dims_of,
+    padding_of,
+    pads,
+    plain,
+    sizes,
+    spans,
+    transposed,
+    window_of,
+)
 from webkiln.ops.builder import Tensor
 
 
@@ -30,7 +44,7 @@ def separable_conv(converter: Converter, layer: Layer) -> None:
     pointwise = layer.weight("pointwise_kernel")
     layer.check_config(filters=pointwise.shape[-1])
     y = _convolve(converter, layer, x, kernel, channels, _window(layer, x, kernel), biased=False)
-    once = _plain(y.type.rank - 2)
+    once = plain(y.type.rank - 2)
     _finish(converter, layer, _convolve(converter, layer, y, converter.convert_to_constant_variable(pointwise), 1, once))
 
 
@@ -39,51 +53,34 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
     weight = layer.weight("kernel")
     layer.check_config(filters=weight.shape[-2])
     x, kernel = _operands(converter, layer, "kernel")
-    window = kernel.shape[:-2]
-    rank, b = x.type.rank, converter.builder
-    turned = {"starts": (*(size - 1 for size in window), 0, 0), "sizes": kernel.shape, "steps": (*(-1,) * len(window), 1, 1)}
-    kernel = b.op("Transpose", [b.op("Slice", [kernel], turned)], {"perm": (*range(rank - 2), rank - 1, rank - 2)})
-    strides = sizes(layer.config.get("strides", 1), len(window))
-    dilation = sizes(layer.config.get("dilation_rate", 1), len(window))
-    extra = layer.config.get("output_padding")
-    extras = sizes(extra, len(window)) if extra is not None else (None,) * len(window)
-    kind = layer.config.get("padding", "valid")
-    if kind not in ("valid", "same"):
-        raise layer.unsupported(f"padding {kind!r}", "There are valid and same")
-    pads = []
-    for axis, span, stride, more in zip(dims(layer, rank)[2:], _spans(window, dilation), strides, extras, strict=True):
-        reach = (x.shape[axis] - 1) * stride
-        if kind == "valid":
-            out = reach + span + (max(stride - span, 0) if more is None else more)
-        else:
-            out = reach + stride if more is None else reach + span % 2 + more
-        cut = max(reach + span - out, 0) // 2 if kind == "same" else 0
-        pads.append((span - 1 - cut, out + cut - 1 - reach))
-    attrs = _plain(len(window)) | {"dilation": dilation, "x_dilation": strides} | _pads(pads)
+    count = kernel.type.rank - 2
+    strides, dilation = (sizes(layer.config.get(name, 1), count) for name in ("strides", "dilation_rate"))
+    kind, extra = _kind(layer, PADDING), layer.config.get("output_padding")
+    kernel, attrs = transposed(converter.builder, x, kernel, layer.config.get("data_format"), kind, strides, dilation, extra)
     _finish(converter, layer, _convolve(converter, layer, x, kernel, 1, attrs))
 
 
-def convolved(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
+def convolution(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
     """x convolved with a layer's kernel, plus its bias, by its strides, padding and dilation."""
     kernel = converter.convert_to_constant_variable(layer.weight("kernel"))
     return _convolve(converter, layer, x, kernel, 1, _window(layer, x, kernel))
 
 
-def convolved_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tensor) -> Tensor:
+def convolution_same(converter: Converter, layer: Layer, x: Tensor, kernel: Tensor) -> Tensor:
     """x convolved with a kernel, to images of the size that it has."""
-    pads = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
-    return _convolve(converter, layer, x, kernel, 1, _plain(len(pads)) | _pads(pads), biased=False)
+    around = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
+    return _convolve(converter, layer, x, kernel, 1, plain(len(around)) | pads(around), biased=False)
 
 
-def convolved_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
-    """The shape of what `convolved` makes of images of a shape without the batch, with so many features."""
+def convolution_shape(layer: Layer, given: Sequence[int], features: int) -> tuple[int, ...]:
+    """The shape of what `convolution` makes of images of a shape without the batch, with so many features."""
     weight = layer.weight("kernel")
     strides, dilation = (sizes(layer.config.get(name, 1), len(given) - 1) for name in ("strides", "dilation_rate"))
-    spans = _spans(weight.shape[:-2], dilation)
     first = layer.config.get("data_format") == "channels_first"
     spatial = given[1:] if first else given[:-1]
-    around = [0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in spans]
-    made = [(size + more - span) // stride + 1 for size, span, stride, more in zip(spatial, spans, strides, around, strict=True)]
+    reaches = spans(weight.shape[:-2], dilation)
+    around = [0 if layer.config.get("padding", "valid") == "valid" else span - 1 for span in reaches]
+    made = [(size + more - span) // stride + 1 for size, span, stride, more in zip(spatial, reaches, strides, around, strict=True)]
     return (features, *made) if first else (*made, features)
 
 
@@ -101,17 +98,15 @@ def _depthwise(converter: Converter, layer: Layer, name: str) -> tuple[Tensor, T
     """x, the kernel as that of a grouped convolution, and the groups."""
     weight = layer.weight(name)
     x, kernel = _operands(converter, layer, name)
-    *window, channels, multiplier = weight.shape
-    layer.check_config(depth_multiplier=multiplier)
-    return x, converter.builder.op("Reshape", [kernel], {"shape": (*window, 1, channels * multiplier)}), channels
+    layer.check_config(depth_multiplier=weight.shape[-1])
+    return x, by_channel(converter.builder, kernel), weight.shape[-2]
 
 
 def _convolve(
     converter: Converter, layer: Layer, x: Tensor, kernel: Tensor, groups: int, attrs: dict[str, Any], *, biased: bool = True
 ) -> Tensor:  # fmt: skip
     """Convolve with a kernel [*window, in / groups, out]; add the layer's bias where it has one."""
-    rank = x.type.rank
-    batch, feature, *spatial = dims(layer, rank)
+    feature = dims(layer, x.type.rank)[1]
     per_group, features = kernel.shape[-2:]
     if x.shape[feature] != per_group * groups:
         fitting = f", groups={x.shape[feature] // per_group} would fit" if x.shape[feature] % per_group == 0 else ""
@@ -119,10 +114,8 @@ def _convolve(
             f"the kernel has {per_group} input channels, x has {x.shape[feature]}; "
             f"with groups={groups} x needs {per_group * groups}{fitting}"
         )
-    places = (batch, feature, *spatial)
-    order = {"x_dims": places, "w_dims": (rank - 1, rank - 2, *range(rank - 2)), "out_dims": places, "groups": groups}
     bias = [bias_of(converter, layer, features)] if biased and layer.config.get("use_bias", True) else []
-    return converter.builder.op("Conv", [x, kernel, *bias], order | attrs)
+    return convolved(converter.builder, x, kernel, layer.config.get("data_format"), groups, attrs, bias)
 
 
 def _finish(converter: Converter, layer: Layer, y: Tensor) -> None:
@@ -131,53 +124,23 @@ def _finish(converter: Converter, layer: Layer, y: Tensor) -> None:
 
 def _window(layer: Layer, x: Tensor, kernel: Tensor) -> dict[str, Any]:
     """The layer's strides, dilation and padding over x."""
-    spatial, window = dims(layer, x.type.rank)[2:], kernel.shape[:-2]
-    strides = sizes(layer.config.get("strides", 1), len(spatial))
-    dilation = sizes(layer.config.get("dilation_rate", 1), len(spatial))
-    return window_of(layer, [x.shape[axis] for axis in spatial], window, strides, dilation)
-
-
-def window_of(
-    layer: Layer, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
-) -> dict[str, Any]:  # fmt: skip
-    """The attributes of a convolution with the layer's padding."""
-    return {"strides": tuple(strides), "dilation": tuple(dilation)} | _pads(padding(layer, size, window, strides, dilation))
-
-
-def _plain(count: int) -> dict[str, Any]:
-    return {"strides": (1,) * count, "dilation": (1,) * count} | _pads([(0, 0)] * count)
-
-
-def _pads(pads: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    return {"pad_low": tuple(low for low, _ in pads), "pad_high": tuple(high for _, high in pads)}
-
-
-def _spans(window: Sequence[int], dilation: Sequence[int]) -> list[int]:
-    """How far each axis of a dilated window reaches."""
-    return [(size - 1) * gap + 1 for size, gap in zip(window, dilation, strict=True)]
+    config = layer.config
+    steps, gaps = config.get("strides", 1), config.get("dilation_rate", 1)
+    return window_of(x, kernel.shape[:-2], config.get("data_format"), _kind(layer, CAUSAL), steps, gaps)
 
 
 def dims(layer: Layer, rank: int) -> tuple[int, ...]:
     """(batch, feature, *spatial) of x in the layer's data format."""
-    first = layer.config.get("data_format") == "channels_first"
-    return (0, 1, *range(2, rank)) if first else (0, rank - 1, *range(1, rank - 1))
+    return dims_of(layer.config.get("data_format"), rank)
 
 
-def sizes(value: int | Sequence[int], count: int) -> tuple[int, ...]:
-    return (value,) * count if isinstance(value, int) else tuple(value)
+def padding(layer: Layer, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Pads:
+    """(low, high) of each spatial axis."""
+    return padding_of(_kind(layer, CAUSAL), size, window, strides, dilation)
 
 
-def padding(
-    layer: Layer, size: Sequence[int], window: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
-) -> list[tuple[int, int]]:  # fmt: skip
-    """(low, high) of each spatial axis for `valid`, `same` (the odd one goes high) and `causal`."""
-    kind: Any = layer.config.get("padding", "valid")
-    spans = _spans(window, dilation)
-    if kind == "valid":
-        return [(0, 0)] * len(size)
-    if kind == "causal":
-        return [(span - 1, 0) for span in spans]
-    if kind != "same":
-        raise layer.unsupported(f"padding {kind!r}", "There are valid, same and causal")
-    totals = [greatest([(-(-n // s) - 1) * s + span - n, 0]) for n, s, span in zip(size, strides, spans, strict=True)]
-    return [(total // 2, total - total // 2) for total in totals]
+def _kind(layer: Layer, there_are: Sequence[str]) -> str:
+    kind: str = layer.config.get("padding", "valid")
+    if kind not in there_are:
+        raise layer.unsupported(f"padding {kind!r}", f"There are {', '.join(there_are[:-1])} and {there_are[-1]}")
+    return kind

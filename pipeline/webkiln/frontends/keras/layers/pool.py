@@ -1,8 +1,9 @@
 """Pooling layers."""
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
-from webkiln.frontends.keras.layers.conv import dims, padding, sizes
+from webkiln.frontends.keras.layers.conv import dims, padding
 from webkiln.frontends.keras.operations.arguments import cast, countable
+from webkiln.frontends.keras.windows import sizes
 from webkiln.ir.axis import OrderNC
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
-from webkiln.frontends.keras.layers.conv import dims, sizes
+from webkiln.frontends.keras.layers.conv import dims
+from webkiln.frontends.keras.windows import sizes
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -34,24 +35,33 @@ def up_sampling(converter: Converter, layer: Layer) -> None:
         y = _repeated(converter.builder, x, spatial, factors)
     else:
         wanted = [x.shape[axis] * factor for axis, factor in zip(spatial, factors, strict=True)]
-        y = _rounded(converter, x, interpolation, lambda value: resized(converter.builder, value, spatial, wanted, interpolation))
+        y = resized_to(converter.builder, x, spatial, wanted, interpolation)
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
 def resizing(converter: Converter, layer: Layer) -> None:
     x = images_of(converter, layer)
-    config, b = layer.config, converter.builder
-    spatial = spatial_axes(layer, x)
+    config = layer.config
+    options = {name: config[name] for name in ("antialias", "crop_to_aspect_ratio", "pad_to_aspect_ratio", "fill_value") if name in config}
     wanted = (config["height"], config["width"])
+    y = resized_to(converter.builder, x, spatial_axes(layer, x), wanted, config["interpolation"], **options)
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def resized_to(
+    b: GraphBuilder, x: Tensor, axes: Sequence[int], wanted: Sequence[int], interpolation: str, *, antialias: bool = False,
+    crop_to_aspect_ratio: bool = False, pad_to_aspect_ratio: bool = False, fill_value: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """Height and width at another size, cut or filled before that where the ratio is to stay."""
 
     def resize(y: Tensor) -> Tensor:
-        if config.get("crop_to_aspect_ratio"):
-            y = _cropped(b, y, spatial, wanted)
-        elif config.get("pad_to_aspect_ratio"):
-            y = _padded(b, y, spatial, wanted, float(config.get("fill_value", 0.0)))
-        return resized(b, y, spatial, wanted, config["interpolation"], antialias=bool(config.get("antialias", False)))
+        if crop_to_aspect_ratio:
+            y = _cropped(b, y, axes, wanted)
+        elif pad_to_aspect_ratio:
+            y = _padded(b, y, axes, wanted, float(fill_value))
+        return resized(b, y, axes, wanted, interpolation, antialias=bool(antialias))
 
-    converter.set_variable(converter.get_output_tensor(layer)[0], _rounded(converter, x, config["interpolation"], resize))
+    return _rounded(b, x, interpolation, resize)
 
 
 def images_of(converter: Converter, layer: Layer) -> Tensor:
@@ -68,12 +78,12 @@ def spatial_axes(layer: Layer, x: Tensor) -> tuple[int, int]:
     return last - 1, last
 
 
-def _rounded(converter: Converter, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:
+def _rounded(b: GraphBuilder, x: Tensor, interpolation: str, resize: Callable[[Tensor], Tensor]) -> Tensor:
     """What `resize` makes of x; other interpolations than `nearest` compute in float32, and integers are rounded at the end."""
     if interpolation == "nearest" or x.dtype == "float32":
         return resize(x)
-    y = resize(converter.cast(x, "float32"))
-    return converter.cast(y if is_float(x.dtype) else converter.builder.op("Round", [y]), x.dtype)
+    y = resize(b.op("Cast", [x], {"dtype": "float32"}))
+    return b.op("Cast", [y if is_float(x.dtype) else b.op("Round", [y])], {"dtype": x.dtype})
 
 
 def resized(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.keras.layer import Converter, Layer
-from webkiln.frontends.keras.layers.conv import window_of
+from webkiln.frontends.keras.layers.conv import padding
+from webkiln.frontends.keras.windows import pads
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -31,8 +32,10 @@ def stft_spectrogram(converter: Converter, layer: Layer) -> None:
         weight = layer.weight(name)
         stride = config.get("frame_step") or config["frame_length"] // 2
         order = {"x_dims": (0, 2, 1), "w_dims": (2, 1, 0), "out_dims": (0, 2, 1), "groups": 1}
-        attrs = window_of(layer, [steps], weight.shape[:1], (stride,), (1,))
-        y = b.op("Conv", [signal, converter.convert_to_constant_variable(weight)], order | attrs)
+        around = pads(padding(layer, [steps], weight.shape[:1], (stride,), (1,)))
+        y = b.op(
+            "Conv", [signal, converter.convert_to_constant_variable(weight)], order | {"strides": (stride,), "dilation": (1,)} | around
+        )
         return b.op("Transpose", [b.op("Reshape", [y], {"shape": (n, channels, *y.shape[1:])})], {"perm": (0, 1, 3, 2)})
 
     real = against("real_kernel") if mode != "imag" else None

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
 from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
+from webkiln.frontends.keras.operations.linalg import norm
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -18,6 +18,8 @@ AxisArgument = int | Sequence[int] | None
 WIDE = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}
 """What Keras sums these up in."""
 NARROW = frozenset(WIDE)
+EPSILON = 1e-7
+"""keras.config.epsilon()."""
 
 
 def matmul(b: GraphBuilder, x1: Argument, x2: Argument) -> Tensor:
@@ -99,18 +101,6 @@ def moments(b: GraphBuilder, x: Argument, axes: AxisArgument, keepdims: bool = F
     return [cast(b, y, x.dtype) for y in found]
 
 
-def norm(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False, **options: Any) -> Tensor:
-    x = floating(b, x)
-    degree = options.get("ord")
-    axes = axes_of(axis, x.type.rank)
-    attrs = {"axes": axes, "keepdims": keepdims}
-    if degree == 1 and len(axes) == 1:
-        return b.op("ReduceSum", [b.op("Abs", [x])], attrs)
-    if degree not in {None, 2, "euclidean", "fro"} or (degree == 2 and len(axes) != 1):
-        raise ShapeError(f"{b.layer}: norm of order {degree!r} is not supported; orders are 1 and 2 of one axis, and None")
-    return b.op("Sqrt", [b.op("ReduceSum", [b.op("Square", [x])], attrs)])
-
-
 def logsumexp(b: GraphBuilder, x: Argument, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     x = floating(b, x)
     axes = axes_of(axis, x.type.rank)
@@ -124,13 +114,17 @@ def batch_norm(
     b: GraphBuilder, x: Argument, mean: Argument, variance: Argument, *affine: Argument, axis: int, epsilon: float = 1e-3, **named: Argument
 ) -> Tensor:
     given = dict(zip(("offset", "scale"), affine, strict=False)) | named
-    x = tensor(b, x)
+    x = floating(b, x)
     channels = x.shape[axis]
 
     def filled(value: Argument, otherwise: float) -> Tensor:
-        return b.op("Broadcast", [b.constant(otherwise, x.dtype)], {"shape": (channels,)}) if value is None else tensor(b, value)
+        return (
+            b.op("Broadcast", [b.constant(otherwise, x.dtype)], {"shape": (channels,)})
+            if value is None
+            else cast(b, tensor(b, value), x.dtype)
+        )
 
-    inputs = [x, filled(given.get("scale"), 1.0), filled(given.get("offset"), 0.0), tensor(b, mean), tensor(b, variance)]
+    inputs = [x, *(filled(*item) for item in ((given.get("scale"), 1.0), (given.get("offset"), 0.0), (mean, 0.0), (variance, 1.0)))]
     return b.op("BatchNorm", inputs, {"axis": axis % x.type.rank, "epsilon": epsilon})
 
 
@@ -145,21 +139,29 @@ def layer_norm(
     **options: bool,
 ) -> Tensor:
     """Centre and scale; with `rms_scaling` scale by the deviation alone, as Keras does."""
-    x = floating(b, x)
+    x, given = _wide(b, x)
     rms_scaling = options.get("rms_scaling", False)
     axes = axes_of(axis, x.type.rank)
-    eps = 1e-7 if epsilon is None else epsilon
     shape = tuple(n if axis in axes else 1 for axis, n in enumerate(x.shape))
-    y = standardise(b, x, axes, eps, centre=not rms_scaling)
-    if gamma is not None:
-        y = b.op("Mul", [y, b.op("Reshape", [tensor(b, gamma)], {"shape": shape})])
-    return y if beta is None or rms_scaling else b.op("Add", [y, b.op("Reshape", [tensor(b, beta)], {"shape": shape})])
+
+    def seen(value: Argument) -> Tensor:
+        return b.op("Reshape", [cast(b, tensor(b, value), x.dtype)], {"shape": shape})
+
+    y = standardise(b, x, axes, EPSILON if epsilon is None else epsilon, centre=not rms_scaling)
+    y = y if gamma is None else b.op("Mul", [y, seen(gamma)])
+    return cast(b, y if beta is None or rms_scaling else b.op("Add", [y, seen(beta)]), given)
 
 
 def rms_norm(b: GraphBuilder, x: Argument, scale: Argument = None, axis: AxisArgument = -1, epsilon: float | None = None) -> Tensor:
-    x = floating(b, x)
-    y = by_root_mean_square(b, x, axes_of(axis, x.type.rank), 1e-7 if epsilon is None else epsilon)
-    return y if scale is None else b.op("Mul", operands(b, y, scale))
+    x, given = _wide(b, x)
+    y = by_root_mean_square(b, x, axes_of(axis, x.type.rank), EPSILON if epsilon is None else epsilon)
+    return cast(b, y if scale is None else b.op("Mul", [y, cast(b, tensor(b, scale), x.dtype)]), given)
+
+
+def _wide(b: GraphBuilder, x: Argument) -> tuple[Tensor, str]:
+    """x in float32 at least, and its own dtype."""
+    x = tensor(b, x)
+    return x if x.dtype == "float64" else cast(b, x, FLOAT), x.dtype
 
 
 def softmax(op: str) -> Operation:

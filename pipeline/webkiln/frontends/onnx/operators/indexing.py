@@ -1,11 +1,10 @@
 """Gathering and scattering."""
 
-from math import prod
-
 from webkiln.frontends.onnx.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.ops.builder import Tensor
+from webkiln.ops.overlap import overlapped
 
 
 def gather(call: NodeCall) -> Tensor:
@@ -84,30 +83,14 @@ def tensor_scatter(call: NodeCall) -> Tensor:
 
 
 def col2im(call: NodeCall) -> Tensor:
-    """Blocks [N, C * taps, L] added where they were taken: a transposed convolution whose kernel has one 1 for each tap."""
+    """Blocks [N, C * taps, L] added where they were taken."""
     x, image, block = call.tensor(0), call.sizes(1), call.sizes(2)
     if x.dtype == "bool":
         raise call.unsupported("adds truths", "Cast them to numbers")
-    count, taps = len(image), prod(block)
+    count = len(image)
     strides, dilation = call.attr("strides") or (1,) * count, call.attr("dilations") or (1,) * count
     pads = call.attr("pads") or (0,) * 2 * count
-    channels = x.shape[1] // taps
-    rows = zip(image, block, strides, dilation, pads[:count], pads[count:], strict=True)
-    spans = [(width - 1) * gap + 1 for width, gap in zip(block, dilation, strict=True)]
-    counts = [(size + low + high - (width - 1) * gap - 1) // stride + 1 for size, width, stride, gap, low, high in rows]
-    blocks = reshaped(call, x, (x.shape[0] * channels, taps, *counts))
-    numbers = iota(call, taps, "int32")
-    tapped = call.op("Sub", [call.constant(taps - 1, "int32"), numbers])
-    same = call.op("Equal", [reshaped(call, numbers, (taps, 1)), tapped])
-    kernel = reshaped(call, cast(call, same, x.dtype), (1, taps, *block))
-    dims = tuple(range(count + 2))
-    reach = [(own - 1) * stride + 1 for own, stride in zip(counts, strides, strict=True)]
-    attrs = {
-        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": (1,) * count, "dilation": tuple(dilation), "x_dilation": tuple(strides),
-        "pad_low": tuple(span - 1 - low for span, low in zip(spans, pads[:count], strict=True)),
-        "pad_high": tuple(size + low - own for size, low, own in zip(image, pads[:count], reach, strict=True)), "groups": 1,
-    }  # fmt: skip
-    return reshaped(call, call.op("Conv", [blocks, kernel], attrs), (x.shape[0], channels, *image))
+    return overlapped(call.builder, x, image, block, strides, dilation, pads[:count], pads[count:])
 
 
 INDEXING: dict[str, NodeHandler] = {

@@ -1,5 +1,4 @@
-"""Windows, Fourier transforms and mel filters: products with matrices of sines and cosines, whose angles are
-reduced as integers, computed in float64."""
+"""Windows, Fourier transforms and mel filters."""
 
 from math import pi
 
@@ -9,6 +8,7 @@ from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor
+from webkiln.ops.fourier import transformed
 
 
 def window(*weights: float) -> NodeHandler:
@@ -26,58 +26,12 @@ def window(*weights: float) -> NodeHandler:
     return handler
 
 
-def waves(call: NodeCall, rows: int, columns: int, period: int, dtype: str) -> tuple[Tensor, Tensor]:
-    """cos and sin of 2 pi r c / period, [rows, columns]."""
-    product = call.op("Mul", [reshaped(call, iota(call, rows, "int32"), (rows, 1)), iota(call, columns, "int32")])
-    turn = cast(call, call.op("Mod", [product, call.constant(period, "int32")]), dtype) * (2 * pi / period)
-    return call.op("Cos", [turn]), call.op("Sin", [turn])
-
-
-def transformed(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
-    """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex numbers, cut or padded to `length`.
-
-    Forward, onesided gives the first half; backward it takes the first half, and gives real numbers.
-    """
-    taken = length // 2 + 1 if inverse and onesided else length
-    have = min(x.shape[-2], taken)
-    x = part(call, x, x.type.rank - 2, 0, have)
-    given = length // 2 + 1 if onesided and not inverse else length
-    dtype, x = x.dtype, cast(call, x, "float64")
-    cos, sin = waves(call, have, given, length, x.dtype)
-    real = reshaped(call, part(call, x, x.type.rank - 1, 0, 1), x.shape[:-1])
-    imaginary = reshaped(call, part(call, x, x.type.rank - 1, 1, 1), x.shape[:-1]) if x.shape[-1] == 2 else None
-    if inverse and onesided:
-        weight = _doubled(call, have, length, x.dtype)
-        real = call.op("Mul", [real, weight])
-        imaginary = call.op("Mul", [imaginary, weight]) if imaginary is not None else None
-
-    def product(a: Tensor, b: Tensor) -> Tensor:
-        flat = reshaped(call, a, (-(-a.type.size // a.shape[-1]), a.shape[-1]))
-        return reshaped(call, call.op("MatMul", [flat, b]), (*a.shape[:-1], b.shape[-1]))
-
-    along, across = product(real, cos), product(real, sin)
-    if not inverse:
-        across = -across
-    if imaginary is not None:
-        other, turned = product(imaginary, cos), product(imaginary, sin)
-        along = along - turned if inverse else along + turned
-        across = across + other
-    if inverse:
-        along, across = along * (1 / length), across * (1 / length)
-    parts = [along] if inverse and onesided else [along, across]
-    return cast(call, _paired(call, parts), dtype)
-
-
-def _paired(call: NodeCall, parts: list[Tensor]) -> Tensor:
-    wide = [reshaped(call, item, (*item.shape, 1)) for item in parts]
+def paired(call: NodeCall, x: Tensor, length: int, *, inverse: bool, onesided: bool) -> Tensor:
+    """The transform of [..., n, 1 or 2] along the axis before the last: of real or of complex numbers, cut or padded to `length`."""
+    real, *others = (reshaped(call, part(call, x, x.type.rank - 1, place, 1), x.shape[:-1]) for place in range(x.shape[-1]))
+    parts = transformed(call.builder, (real, others[0] if others else None), length, inverse=inverse, onesided=onesided)
+    wide = [reshaped(call, item, (*item.shape, 1)) for item in parts if item is not None]
     return wide[0] if len(wide) == 1 else call.op("Concat", wide, {"axis": wide[0].type.rank - 1})
-
-
-def _doubled(call: NodeCall, have: int, length: int, dtype: str) -> Tensor:
-    """Each frequency stands for its mirror image, too, but for the first and the middle one."""
-    numbers = iota(call, have, "int32")
-    single = call.op("Equal", [call.op("Mod", [numbers * 2, call.constant(length, "int32")]), call.constant(0, "int32")])
-    return call.op("Where", [single, call.constant(1, dtype), call.constant(2, dtype)])
 
 
 def dft(call: NodeCall) -> Tensor:
@@ -90,7 +44,7 @@ def dft(call: NodeCall) -> Tensor:
     length = call.sizes(1)[0] if call.has(1) else size
     perm = [d for d in range(x.type.rank) if d != axis]
     perm.insert(x.type.rank - 2, axis)
-    y = transformed(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
+    y = paired(call, transposed(call, x, perm), length, inverse=inverse, onesided=onesided)
     return transposed(call, y, [perm.index(d) for d in range(x.type.rank)])
 
 
@@ -103,7 +57,7 @@ def stft(call: NodeCall) -> Tensor:
     frames = call.op("Gather", [signal, call.op("Add", [starts, iota(call, length, "int32")])], {"axis": 1})
     if call.has(2):
         frames = call.op("Mul", [frames, reshaped(call, call.tensor(2), (length, 1))])
-    return transformed(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
+    return paired(call, frames, length, inverse=False, onesided=bool(call.attr("onesided", 1)))
 
 
 def mel_weight_matrix(call: NodeCall) -> GraphValue:

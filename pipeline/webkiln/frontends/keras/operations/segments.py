@@ -1,0 +1,71 @@
+"""keras.ops.math operations by group and by rank."""
+
+import numpy as np
+
+from webkiln.errors import ShapeError
+from webkiln.frontends.keras.operations.arguments import Argument, cast, operands, tensor
+from webkiln.frontends.keras.operations.elementwise import Operation
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import filled, part, reshaped, total, widened
+
+EMPTY = {"add": 0.0, "mul": 1.0}
+
+
+def _nothing(reduction: str, dtype: str) -> float:
+    """What a segment without elements is: the least or the largest finite number of the dtype for an extreme."""
+    if reduction in EMPTY:
+        return EMPTY[reduction]
+    limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
+    return (
+        float(limits.min if reduction == "max" else limits.max)
+        if is_float(dtype)
+        else int(limits.min if reduction == "max" else limits.max)
+    )
+
+
+def segment(reduction: str) -> Operation:
+    """Rows of data combined by the number of their segment; rows of a number below 0 or from `num_segments` on are left out."""
+
+    def apply(b: GraphBuilder, data: Argument, segment_ids: Argument, num_segments: int | None = None, **options: bool) -> Tensor:
+        x, ids = tensor(b, data), cast(b, tensor(b, segment_ids), "int32")
+        count = num_segments
+        if count is None and (reduction != "add" or options.get("sorted")):
+            raise ShapeError(f"{b.layer}: how many segments there are depends on the data; give num_segments, with sorted=False")
+        if count is None:
+            *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.late()})
+            none = reshaped(b, cast(b, found * 0, x.dtype), (*found.shape, *[1] * (x.type.rank - 1)))
+            start = widened(b, none, (*found.shape, *x.shape[1:]))
+        else:
+            start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
+        known = b.op("Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids])
+        return b.op("ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction})
+
+    return apply
+
+
+def top_k(b: GraphBuilder, x: Argument, k: int, **_: bool) -> list[Tensor]:
+    """The largest along the last axis, and where they stood; of equal ones the first."""
+    x = tensor(b, x)
+    axis = x.type.rank - 1
+    values, places = (part(b, item, axis, 0, k) for item in b.ops("Sort", [x], {"axis": axis, "descending": True}))
+    return [values, cast(b, places, "int32")]
+
+
+def in_top_k(b: GraphBuilder, targets: Argument, predictions: Argument, k: int) -> Tensor:
+    """Whether fewer than k predictions are above that of the target; never where one is not finite or there is no such class."""
+    x, ids = tensor(b, predictions), tensor(b, targets)
+    place = reshaped(b, ids, (ids.shape[0], 1))
+    own = b.op("GatherElements", [x, place], {"axis": 1})
+    above = total(b, cast(b, b.op("Greater", [x, own]), "int32"), 1)
+    strange = b.op("Not", [b.binary("LessEqual", b.op("Abs", [x]), float(np.finfo(x.dtype).max))])
+    sound = b.binary("Equal", total(b, cast(b, strange, "int32"), 1), 0)
+    known = b.op("And", [b.binary("GreaterEqual", ids, 0), b.binary("Less", ids, x.shape[1])])
+    return b.op("And", [b.binary("Less", above, k), b.op("And", [sound, known])])
+
+
+def cdist(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
+    """The distances between rows."""
+    one, two = operands(b, x, y, floating=True)
+    one, two = reshaped(b, one, (*one.shape[:-1], 1, one.shape[-1])), reshaped(b, two, (*two.shape[:-2], 1, *two.shape[-2:]))
+    return b.op("Sqrt", [total(b, b.op("Square", [b.op("Sub", [one, two])]), -1)])

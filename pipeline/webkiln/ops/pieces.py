@@ -1,0 +1,67 @@
+"""The operators that compositions of the frontends consist of, as functions."""
+
+from collections.abc import Sequence
+
+from webkiln.ir.dim import is_symbolic
+from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
+
+
+def reshaped(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+    return x if tuple(shape) == x.shape else b.op("Reshape", [x], {"shape": tuple(shape)})
+
+
+def transposed(b: GraphBuilder, x: Tensor, perm: Sequence[int]) -> Tensor:
+    return x if tuple(perm) == tuple(range(len(perm))) else b.op("Transpose", [x], {"perm": tuple(perm)})
+
+
+def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:
+    """`count` elements of one axis, from `start` on."""
+    if (start, count, step) == (0, x.shape[axis], 1):
+        return x
+    starts = tuple(start if d == axis else 0 for d in range(x.type.rank))
+    sizes = tuple(count if d == axis else size for d, size in enumerate(x.shape))
+    return b.op("Slice", [x], {"starts": starts, "sizes": sizes, "steps": tuple(step if d == axis else 1 for d in range(x.type.rank))})
+
+
+def element(b: GraphBuilder, x: Tensor, axis: int, place: int) -> Tensor:
+    """The slice at a place of an axis, without that axis."""
+    axis %= x.type.rank
+    return reshaped(b, part(b, x, axis, place % x.shape[axis], 1), (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def widened(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
+    """x broadcast to a shape."""
+    return x if tuple(shape) == x.shape else b.op("Broadcast", [x], {"shape": tuple(shape)})
+
+
+def filled(b: GraphBuilder, value: Scalar, dtype: str, shape: Sequence[int]) -> Tensor:
+    return b.op("Broadcast", [b.constant(value, dtype)], {"shape": tuple(shape)})
+
+
+def iota(b: GraphBuilder, size: int, dtype: str) -> Tensor:
+    """0, 1, ... below `size`."""
+    return b.op("Iota", [], {"size": size, "dtype": dtype})
+
+
+def sized(b: GraphBuilder, value: int, dtype: str) -> Tensor:
+    """A size as a number."""
+    return reshaped(b, b.op("Sizes", [], {"sizes": (value,), "dtype": dtype}), ()) if is_symbolic(value) else b.constant(value, dtype)
+
+
+def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    axis %= xs[0].type.rank + 1
+    return b.op("Concat", [reshaped(b, x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs], {"axis": axis})
+
+
+def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
+    return x if x.dtype == dtype else b.op("Cast", [x], {"dtype": dtype})
+
+
+def total(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Tensor:
+    """The sum over axes."""
+    return b.op("ReduceSum", [x], {"axes": tuple(sorted(axis % x.type.rank for axis in axes)), "keepdims": keepdims})
+
+
+def largest(b: GraphBuilder, x: Tensor, *axes: int, keepdims: bool = False) -> Tensor:
+    return b.op("ReduceMax", [x], {"axes": tuple(sorted(axis % x.type.rank for axis in axes)), "keepdims": keepdims})

@@ -1,0 +1,371 @@
+"""Eigenvalues of symmetric matrices and singular values, as procedures that run on the CPU (Golub & Van Loan, Matrix Computations, 8.3 and 8.6).
+
+Vectors are unique up to their signs alone. Signs come from the steps taken, which are those of Eigen, TensorFlow's library, for matrices as small
+as its own procedures take whole: `eigh` of any size, `svd` of square ones below 16 rows.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
+
+from webkiln.ir.graph import Attributes
+from webkiln.ir.types import Array, Type
+from webkiln.nest.build import Lowering, View
+from webkiln.nest.expr import INT, Expr, apply, const, select
+from webkiln.nest.nest import COMPUTE
+from webkiln.nest.procedure import ProcedureWriter
+from webkiln.ops.factor import Matrix, copied, reflector, square, summed
+from webkiln.ops.operator import Case, Operator, define
+from webkiln.ops.order import FALSE, TRUE, ZERO, writer
+
+ONE = const(1, INT)
+ITERATIONS = 30
+"""Steps of the QR algorithm for each eigenvalue, and sweeps of Jacobi's method, at most."""
+
+
+def _precision(view: View) -> float:
+    return float(np.finfo(view.type.dtype).eps)
+
+
+def _rotated(w: ProcedureWriter, matrix: Matrix, count: Expr, p: Expr, q: Expr, c: Expr, s: Expr, *, rows: bool = False) -> None:
+    """Columns (or rows) p and q of a matrix as c p - s q and s p + c q."""
+    with w.repeat(count) as k:
+        first, second = ((p, k), (q, k)) if rows else ((k, p), (k, q))
+        x, y = matrix.keep(*first), matrix.keep(*second)
+        matrix[first] = c * x - s * y
+        matrix[second] = s * x + c * y
+
+
+def _sorted(w: ProcedureWriter, count: Expr, values: Matrix, vectors: Sequence[Matrix], before: str) -> None:
+    """The best of those that are left to the front, with its columns."""
+    with w.repeat(count) as i:
+        best = w.variable(i)
+        with w.repeat(count, i + 1) as k, w.when(apply(before, values[k, ZERO], values[best, ZERO])):
+            w.set(best, k)
+        with w.when(apply("ne", best, i)):
+            held = values.keep(i, ZERO)
+            values[i, ZERO] = values[best, ZERO]
+            values[best, ZERO] = held
+            for matrix in vectors:
+                with w.repeat(count) as row:
+                    held = matrix.keep(row, i)
+                    matrix[row, i] = matrix[row, best]
+                    matrix[row, best] = held
+
+
+def _scale(w: ProcedureWriter, matrix: Matrix, count: Expr, *, lower: bool) -> Expr:
+    """The largest absolute value, 1 for a matrix of zeros; the matrix is divided by it. With `lower` of that triangle alone."""
+    most = w.variable(const(0, COMPUTE[(*w.inputs, *w.outputs)[matrix.operand]]))
+    with w.repeat(count) as row, w.repeat(row + 1 if lower else count) as column:
+        w.set(most, apply("max", most, apply("abs", matrix[row, column])))
+    with w.when(apply("eq", most, const(0, most.type))):
+        w.set(most, const(1, most.type))
+    with w.repeat(count) as row, w.repeat(row + 1 if lower else count) as column:
+        matrix[row, column] = matrix[row, column] / most
+    return most
+
+
+def _identity(w: ProcedureWriter, matrix: Matrix, count: Expr, type_: str) -> None:
+    with w.repeat(count) as row, w.repeat(count) as column:
+        matrix[row, column] = select(apply("eq", row, column), const(1, type_), const(0, type_))
+
+
+def _eigen_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    square(types[0])
+    return Type(types[0].dtype, types[0].shape[:-1]), types[0]
+
+
+def _lower_eigen(low: Lowering, attrs: Attributes) -> None:
+    """To tridiagonal form by reflections (8.3.1), then QR steps with Wilkinson's shift (8.3.3)."""
+    x = low.materialized(low.inputs[0])
+    n, dtype, type_ = x[-1], x.type.dtype, COMPUTE[x.type.dtype]
+    work, beside, taus = low.temporary(dtype, (n, n)), low.temporary(dtype, (n,)), low.temporary(dtype, (n,))
+    operands = (*low.outputs, work, beside, taus)
+    w = writer([x], operands)
+    size = w.number(n)
+    zero = const(0, type_)
+    with w.repeat(w.number(prod(x.shape[:-2]))) as batch:
+        whole = w.variable(batch * size * size)
+        d, q = Matrix(w, 1, w.variable(batch * size), ONE), Matrix(w, 2, whole, size)
+        a, e, p = Matrix(w, 3, ZERO, size), Matrix(w, 4, ZERO, ONE), Matrix(w, 5, ZERO, ONE)
+        copied(w, Matrix(w, 0, whole, size), a, size, size)
+        scale = _scale(w, a, size, lower=True)
+        _identity(w, q, size, type_)
+        with w.repeat(size - 1) as c:
+            _reflected(w, a, e, p, q, c, size, type_)
+        with w.repeat(size) as k:
+            d[k, ZERO] = a[k, k]
+        end, left = w.variable(size - 1), w.variable(size * ITERATIONS)
+        with w.while_(apply("and", apply("gt", end, ZERO), apply("gt", left, ZERO))):
+            w.set(left, left - 1)
+            with w.repeat(size - 1) as k:
+                far = w.variable(e[k, ZERO] / _precision(x))
+                near = apply("abs", d[k, ZERO]) + apply("abs", d[k + 1, ZERO])
+                with w.when(apply("le", far * far, near)):
+                    e[k, ZERO] = zero
+            begun = w.variable(FALSE)
+            with w.while_(apply("and", apply("gt", end, ZERO), apply("not", begun))):
+                w.set(begun, apply("ne", e[end - 1, ZERO], zero))
+                with w.when(apply("not", begun)):
+                    w.set(end, end - 1)
+            with w.when(apply("gt", end, ZERO)):
+                _step(w, d, e, q, end, size, zero)
+        _sorted(w, size, d, [q], "lt")
+        with w.repeat(size) as k:
+            d[k, ZERO] = d[k, ZERO] * scale
+    low.host(w, [x], operands)
+
+
+def _reflected(w: ProcedureWriter, a: Matrix, e: Matrix, p: Matrix, q: Matrix, c: Expr, size: Expr, type_: str) -> None:
+    """One column of the lower triangle of `a` below its diagonal as 0 but for the first, which is `e`; q is multiplied by the reflection."""
+    first = w.variable(c + 1)
+    with summed(w, const(0, type_), c + 2, size) as (rest, row):
+        w.set(rest, rest + a[row, c] * a[row, c])
+    beta, tau, divisor = reflector(w, a.keep(first, c), rest)
+    e[c, ZERO] = beta
+    with w.when(apply("ne", tau, const(0, type_))):
+        a[first, c] = const(1, type_)
+        with w.repeat(size, c + 2) as row:
+            a[row, c] = a[row, c] / divisor
+        with w.repeat(size, first) as row:
+            with summed(w, const(0, type_), first, size) as (total, k):
+                lower = apply("ge", row, k)
+                w.set(total, total + a[select(lower, row, k), select(lower, k, row)] * a[k, c])
+            p[row, ZERO] = total * tau
+        with summed(w, const(0, type_), first, size) as (dot, k):
+            w.set(dot, dot + p[k, ZERO] * a[k, c])
+        share = w.variable(dot * tau * -0.5)
+        with w.repeat(size, first) as row:
+            p[row, ZERO] = p[row, ZERO] + share * a[row, c]
+        with w.repeat(size, first) as row, w.repeat(row + 1, first) as k:
+            a[row, k] = a[row, k] - a[row, c] * p[k, ZERO] - p[row, ZERO] * a[k, c]
+        with w.repeat(size) as row:
+            with summed(w, const(0, type_), first, size) as (dot, k):
+                w.set(dot, dot + q[row, k] * a[k, c])
+            w.set(dot, dot * tau)
+            with w.repeat(size, first) as k:
+                q[row, k] = q[row, k] - dot * a[k, c]
+
+
+def _step(w: ProcedureWriter, d: Matrix, e: Matrix, q: Matrix, end: Expr, size: Expr, zero: Expr) -> None:
+    """One implicit QR step on the block that ends at `end`."""
+    start = w.variable(end - 1)
+    going = w.variable(TRUE)
+    with w.while_(apply("and", apply("gt", start, ZERO), going)):
+        w.set(going, apply("ne", e[start - 1, ZERO], zero))
+        with w.when(going):
+            w.set(start, start - 1)
+    half, beside = w.variable((d[end - 1, ZERO] - d[end, ZERO]) * 0.5), e.keep(end - 1, ZERO)
+    length = apply("sqrt", half * half + beside * beside)
+    below = select(apply("gt", half, zero), half + length, half - length)
+    level = apply("eq", half, zero)
+    shift = w.variable(d[end, ZERO] - select(level, apply("abs", beside), beside * beside / select(level, const(1, zero.type), below)))
+    x, z = w.variable(d[start, ZERO] - shift), e.keep(start, ZERO)
+    k = w.variable(start)
+    with w.while_(apply("and", apply("lt", k, end), apply("ne", z, zero))):
+        c, s = _givens(w, x, z)
+        here, beside, there = d.keep(k, ZERO), e.keep(k, ZERO), d.keep(k + 1, ZERO)
+        sdk, dkp = w.variable(s * here + c * beside), w.variable(s * beside + c * there)
+        d[k, ZERO] = c * (c * here - s * beside) - s * (c * beside - s * there)
+        d[k + 1, ZERO] = s * sdk + c * dkp
+        e[k, ZERO] = c * sdk - s * dkp
+        with w.when(apply("gt", k, start)):
+            e[k - 1, ZERO] = c * e[k - 1, ZERO] - s * z
+        w.set(x, e[k, ZERO])
+        with w.when(apply("lt", k, end - 1)):
+            w.set(z, -s * e[k + 1, ZERO])
+            e[k + 1, ZERO] = c * e[k + 1, ZERO]
+        _rotated(w, q, size, k, k + 1, c, s)
+        w.set(k, k + 1)
+
+
+def _givens(w: ProcedureWriter, x: Expr, z: Expr) -> tuple[Expr, Expr]:
+    """c and s of the rotation that makes z 0 (5.1.3), z not being 0."""
+    one = const(1, x.type)
+    flat = apply("gt", apply("abs", x), apply("abs", z))
+    above, below = select(flat, z, x), select(flat, x, z)
+    t = w.variable(above / below)
+    length = apply("sqrt", t * t + one)
+    u = w.variable(one / select(apply("lt", below, const(0, x.type)), -length, length))
+    return w.variable(select(flat, u, t * u)), w.variable(select(flat, -t * u, -u))
+
+
+def _eigen_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    """The same steps on whole matrices."""
+    values, vectors = np.zeros(x.shape[:-1]), np.zeros(x.shape)
+    for place in np.ndindex(*x.shape[:-2]):
+        lower = np.tril(x[place].astype(np.float64))
+        scale = np.abs(lower).max(initial=0) or 1
+        d, q = _eigen_of((lower + np.tril(lower, -1).T) / scale, float(np.finfo(x.dtype).eps))
+        values[place], vectors[place] = d * scale, q
+    return values, vectors
+
+
+def _eigen_of(t: Array, precision: float) -> tuple[Array, Array]:
+    n, q = len(t), np.eye(len(t))
+    for c in range(n - 2):
+        v = t[c + 1 :, c].copy()
+        if np.any(v[1:]):
+            v[0] += np.linalg.norm(v) * (1 if v[0] >= 0 else -1)
+            h = np.eye(n)
+            h[c + 1 :, c + 1 :] -= 2 * np.outer(v, v) / (v @ v)
+            t, q = h @ t @ h, q @ h
+    end = n - 1
+    for _ in range(ITERATIONS * n):
+        d, e = np.diag(t), np.diag(t, -1).copy()
+        e[(e / precision) ** 2 <= np.abs(d[:-1]) + np.abs(d[1:])] = 0
+        t = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
+        while end > 0 and e[end - 1] == 0:
+            end -= 1
+        if end == 0:
+            break
+        start = end - 1
+        while start > 0 and e[start - 1] != 0:
+            start -= 1
+        half, last = (d[end - 1] - d[end]) / 2, e[end - 1]
+        shift = d[end] - (last**2 / (half + np.copysign(np.hypot(half, last), half)) if half else abs(last))
+        x, z = d[start] - shift, e[start]
+        for k in range(start, end):
+            c, s = x / np.hypot(x, z), -z / np.hypot(x, z)
+            g = np.array([[c, s], [-s, c]])
+            t[[k, k + 1]] = g.T @ t[[k, k + 1]]
+            for matrix in (t, q):
+                matrix[:, [k, k + 1]] = matrix[:, [k, k + 1]] @ g
+            if k == end - 1 or t[k + 2, k] == 0:
+                break
+            x, z = t[k + 1, k], t[k + 2, k]
+    order = np.argsort(np.diag(t), kind="stable")
+    return np.diag(t)[order], q[:, order]
+
+
+def _eigen_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(31)
+    for shape in ((4, 4), (2, 3, 3), (6, 6)):
+        x = rng.standard_normal(shape)
+        yield Case(((x + np.swapaxes(x, -1, -2)).astype(np.float32),), tolerance=1e-4)
+    yield Case((np.diag([3.0, -1.0, 2.0]),), name="diagonal")
+    yield Case((np.zeros((2, 2), np.float32),), name="zeros")
+    yield Case((np.array([[2.0]], np.float32),), name="one")
+
+
+EIGEN = define(Operator("SymmetricEigen", _eigen_types, _eigen_reference, _lower_eigen, cases=_eigen_cases))
+"""The eigenvalues of symmetric matrices, ascending, and their vectors as columns; read from the lower triangle."""
+
+
+def _svd_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
+    square(types[0])
+    return types[0], Type(types[0].dtype, types[0].shape[:-1]), types[0]
+
+
+def _lower_svd(low: Lowering, attrs: Attributes) -> None:
+    """Rotations from both sides until a sweep finds nothing (Kogbetliantz 1955; Jacobi's method, 8.5 and 8.6.4)."""
+    x = low.materialized(low.inputs[0])
+    n, type_ = x[-1], COMPUTE[x.type.dtype]
+    work = low.temporary(x.type.dtype, (n, n))
+    operands = (*low.outputs, work)
+    w = writer([x], operands)
+    size = w.number(n)
+    with w.repeat(w.number(prod(x.shape[:-2]))) as batch:
+        whole = w.variable(batch * size * size)
+        u, v, a = Matrix(w, 1, whole, size), Matrix(w, 3, whole, size), Matrix(w, 4, ZERO, size)
+        values = Matrix(w, 2, w.variable(batch * size), ONE)
+        copied(w, Matrix(w, 0, whole, size), a, size, size)
+        scale = _scale(w, a, size, lower=False)
+        _identity(w, u, size, type_)
+        _identity(w, v, size, type_)
+        most = w.variable(const(0, type_))
+        with w.repeat(size) as k:
+            w.set(most, apply("max", most, apply("abs", a[k, k])))
+        going, left = w.variable(TRUE), w.variable(const(ITERATIONS, INT))
+        with w.while_(apply("and", going, apply("gt", left, ZERO))):
+            w.set(left, left - 1)
+            w.set(going, FALSE)
+            with w.repeat(size, ONE) as p, w.repeat(p) as q:
+                bound = apply("max", most * (2 * _precision(x)), const(float(np.finfo(x.type.dtype).tiny), type_))
+                with w.when(apply("gt", apply("max", apply("abs", a[p, q]), apply("abs", a[q, p])), bound)):
+                    w.set(going, TRUE)
+                    _annihilated(w, a, u, v, p, q, size)
+                    w.set(most, apply("max", most, apply("max", apply("abs", a[p, p]), apply("abs", a[q, q]))))
+        with w.repeat(size) as k:
+            sign = w.variable(select(apply("lt", a[k, k], const(0, type_)), const(-1, type_), const(1, type_)))
+            values[k, ZERO] = a[k, k] * sign
+            with w.repeat(size) as row:
+                u[row, k] = u[row, k] * sign
+        _sorted(w, size, values, [u, v], "gt")
+        with w.repeat(size) as k:
+            values[k, ZERO] = values[k, ZERO] * scale
+    low.host(w, [x], operands)
+
+
+def _annihilated(w: ProcedureWriter, a: Matrix, u: Matrix, v: Matrix, p: Expr, q: Expr, size: Expr) -> None:
+    """The 2 x 2 matrix at p and q made diagonal: made symmetric by a rotation, then by Jacobi's."""
+    pp, pq, qp, qq = a.keep(p, p), a.keep(p, q), a.keep(q, p), a.keep(q, q)
+    zero, one = const(0, pp.type), const(1, pp.type)
+    across = w.variable(qp - pq)
+    plain = w.variable(apply("eq", across, zero))
+    slope = w.variable((pp + qq) / select(plain, one, across))
+    length = apply("sqrt", slope * slope + one)
+    s1, c1 = w.variable(select(plain, zero, one / length)), w.variable(select(plain, one, slope / length))
+    x, y, z = w.variable(c1 * pp + s1 * qp), w.variable(c1 * pq + s1 * qq), w.variable(c1 * qq - s1 * pq)
+    done = w.variable(apply("eq", y, zero))
+    tau = w.variable((x - z) / (2.0 * select(done, one, apply("abs", y))))
+    root = apply("sqrt", tau * tau + one)
+    t = w.variable(one / select(apply("gt", tau, zero), tau + root, tau - root))
+    c = w.variable(select(done, one, one / apply("sqrt", t * t + one)))
+    signed = select(apply("gt", y, zero), -t, t)
+    s = w.variable(select(done, zero, signed * c))
+    c2, s2 = w.variable(c1 * c + s1 * s), w.variable(s1 * c - c1 * s)
+    _rotated(w, a, size, p, q, c2, -s2, rows=True)
+    _rotated(w, u, size, p, q, c2, -s2)
+    _rotated(w, a, size, p, q, c, s)
+    _rotated(w, v, size, p, q, c, s)
+
+
+def _svd_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
+    """The singular vectors of the right side from the rotations, the others from them."""
+    u, values, v = np.zeros(x.shape), np.zeros(x.shape[:-1]), np.zeros(x.shape)
+    for place in np.ndindex(*x.shape[:-2]):
+        u[place], values[place], v[place] = _svd_of(x[place].astype(np.float64), 2 * float(np.finfo(x.dtype).eps))
+    return u, values, v
+
+
+def _svd_of(a: Array, precision: float) -> tuple[Array, Array, Array]:
+    n = len(a)
+    a, u, v = a.copy(), np.eye(n), np.eye(n)
+    for _ in range(ITERATIONS):
+        going = False
+        for p in range(1, n):
+            for q in range(p):
+                bound = precision * np.abs(np.diag(a)).max()
+                if max(abs(a[p, q]), abs(a[q, p])) <= bound:
+                    continue
+                going, pair = True, [p, q]
+                m = a[np.ix_(pair, pair)]
+                angle = np.arctan2(m[1, 0] - m[0, 1], m[0, 0] + m[1, 1]) if m[1, 0] != m[0, 1] else 0.0
+                angle -= np.pi if m[1, 0] < m[0, 1] else 0
+                first = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+                m = first @ m
+                turn = np.arctan(2 * m[0, 1] / (m[0, 0] - m[1, 1])) / 2 if m[0, 0] != m[1, 1] else np.pi / 4 * -np.sign(m[0, 1])
+                right = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
+                left = right.T @ first
+                a[pair] = left @ a[pair]
+                u[:, pair] = u[:, pair] @ left.T
+                a[:, pair], v[:, pair] = a[:, pair] @ right, v[:, pair] @ right
+        if not going:
+            break
+    signs = np.where(np.diag(a) < 0, -1, 1)
+    values = np.diag(a) * signs
+    order = np.argsort(-values, kind="stable")
+    return (u * signs)[:, order], values[order], v[:, order]
+
+
+def _svd_cases() -> Iterable[Case]:
+    rng = np.random.default_rng(32)
+    for shape in ((4, 4), (2, 3, 3), (7, 7)):
+        yield Case((rng.standard_normal(shape).astype(np.float32),), tolerance=1e-4)
+    yield Case((np.zeros((2, 2), np.float32),), name="zeros")
+
+
+SVD = define(Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases))
+"""x = U S V^T of square matrices: U, the singular values, descending, and V."""
