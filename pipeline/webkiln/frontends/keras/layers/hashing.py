@@ -139,6 +139,8 @@ def _rounds(state: Sequence[Wide], count: int) -> list[Wide]:
 def buckets_of(b: GraphBuilder, layer: Layer, x: Tensor, count: int, salt: Any) -> Tensor:
     """Which of `count` buckets the decimal text of each number falls into, uint32: by FarmHash, with a salt by SipHash."""
     check_count(layer, count)
+    if x.dtype == "bool":
+        raise layer.unsupported("hashing of bools, whose texts are words", "Cast them to integers first")
     if x.dtype not in DIGITS:
         x = b.op("Cast", [x], {"dtype": "int64" if x.dtype in {"uint32", "uint64"} or x.dtype.startswith("float") else "int32"})
     text = Text(b, b.op("Reshape", [x], {"shape": (*x.shape, 1)}))
