@@ -159,6 +159,15 @@ def certain(name: str, tried: Tried, arrays: Sequence[np.ndarray], policy: str) 
     return (value >= limits.min) & (value <= limits.max) & ~edge
 
 
+def saved(model: keras.Model, path: Path) -> bool:
+    """Whether Keras can save a model; it fails to copy the configs of some layers into HDF5."""
+    try:
+        model.save(path)
+    except TypeError:
+        return False
+    return True
+
+
 def attempt(name: str, tried: Tried, dtype: str, policy: str, folder: Path | None) -> dict[str, Found]:
     """The verdict by source: memory, and where a folder is given .keras and .h5. A file that gives the graph and the weights of memory has
     its verdict. Another graph is compared with what Keras loads: a layer whose `get_config` leaves its policy out has another one in a file.
@@ -174,8 +183,9 @@ def attempt(name: str, tried: Tried, dtype: str, policy: str, folder: Path | Non
     for source in sources:
         path = (folder or Path()) / source
         try:
-            if source != "memory":
-                model.save(path)
+            if source != "memory" and not saved(model, path):
+                found[source] = Found("no oracle", "Keras cannot save it")
+                continue
             converter = KerasConverter(batch_size=BATCH)
             graph = converter.convert(model) if source == "memory" else converter.convert(*parse_model(path))
             converted[source] = graph, converter.digests

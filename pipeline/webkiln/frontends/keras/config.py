@@ -14,7 +14,7 @@ DROPPED = frozenset({
     "synchronized", "renorm", "renorm_clipping", "renorm_momentum", "autocast", "sparse", "ragged", "optional", "shared_object_id",
     "inbound_nodes", "dynamic", "build_input_shape", "noise_shape",
 })  # fmt: skip
-NO_OPERATIONS = frozenset({"InputLayer", "Functional", "Model", "Sequential"})
+NO_OPERATIONS = frozenset({"InputLayer", "Functional", "Model", "Pipeline", "Sequential"})
 DROPPED_ENDINGS = ("_initializer", "_regularizer", "_constraint")
 RENAMED = {"batch_input_shape": "batch_shape"}
 

@@ -14,7 +14,7 @@ from webkiln.ir.types import DTYPES, is_float
 HALVES = frozenset({"float16", "bfloat16"})
 QUANTIZED = re.compile(r"(int8|int4|float8|gptq|awq)(?:/\S+)?_from_(\S+)")
 
-SHAPING = frozenset({"Flatten", "Identity", "Permute", "Reshape"})
+SHAPING = frozenset({"Equalization", "Flatten", "Identity", "Permute", "RandomGrayscale", "Reshape"})
 """Layers that declare the dtype of their input to be that of their output; all others declare their compute dtype."""
 
 AUGMENTATIONS = (
@@ -32,7 +32,7 @@ INTEGERS = SHAPING | {
     *(f"{kind}{rank}D" for kind in ("ZeroPadding", "Cropping", "UpSampling", "SpatialDropout") for rank in (1, 2, 3)),
     *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
     *("Add", "Average", "Concatenate", "TFDConcat", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
-    *("Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
+    *("AdditiveAttention", "Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
     *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup"),
 }  # fmt: skip
 """Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
@@ -64,6 +64,9 @@ class Policy:
 
 
 def policy_of(layer: LayerSpec) -> Policy:
+    """A Pipeline, whose config says none, has that of its last layer."""
+    if layer.own and layer.class_name == "Pipeline" and layer.parts:
+        return policy_of([*layer.parts.values()][-1])
     return parse_policy(str(layer.config.get("dtype") or "float32"))
 
 
@@ -92,6 +95,8 @@ def takes_integers(layer: Layer) -> bool:
         return layer.config.get("activation") in INTEGER_ACTIVATIONS
     if layer.class_name == "ReversibleEmbedding":
         return not layer.arguments.kwargs.get("reverse")
+    if layer.class_name == "Attention":
+        return layer.config.get("score_mode") == "concat"
     return layer.class_name in INTEGERS
 
 
@@ -109,6 +114,8 @@ def work_dtype(layer: LayerSpec) -> str:
 def declared_dtype(layer: LayerSpec, given: str) -> str:
     """What a layer of Keras's own says its output is, where its first input is said to be `given`."""
     declared = policy_of(layer).declared
+    if layer.class_name == "Pipeline" and layer.parts:
+        return declared_dtype([*layer.parts.values()][-1], given)
     if layer.class_name in COUNTING:
         return COUNTING[layer.class_name] if layer.config.get("output_mode") == "int" else declared
     return given if layer.class_name in SHAPING and not is_float(storable(given)) else declared

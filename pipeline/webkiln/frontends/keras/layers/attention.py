@@ -8,6 +8,8 @@ from typing import Any
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.activations import softmax
 from webkiln.frontends.keras.layers.linear import adapted
+from webkiln.frontends.keras.operations.arguments import floating, operands
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
 
 ARGUMENTS = ("query", "value", "key", "query_mask", "value_mask", "key_mask", "attention_mask", "return_attention_scores", "training", "use_causal_mask")  # fmt: skip
@@ -32,7 +34,7 @@ def attention(converter: Converter, layer: Layer) -> None:
         far = 65504.0 if scores.dtype == "float16" else 1e9
         scores = b.op("Where", [shown, scores, b.binary("Sub", scores, far)])
     weights = softmax(b, scores)
-    y = b.op("MatMul", [weights, value])
+    y = b.op("MatMul", [weights, value if is_float(value.dtype) else _cast(b, value, weights.dtype)])
     if query_mask is not None:
         y = b.op("Where", [_widened(b, query_mask, -1), y, b.constant(0.0, y.dtype)])
     _set_outputs(converter, layer, [y, weights])
@@ -45,7 +47,8 @@ def _scores(converter: Converter, layer: Layer, query: Tensor, key: Tensor) -> T
     if not additive and config.get("score_mode", "dot") == "dot":
         y = b.op("MatMul", [query, key], {"transpose_b": True})
         return y if scale is None else b.op("Mul", [y, scale])
-    y = b.op("Add", [_widened(b, query, -2), _widened(b, key, -3)])
+    query, key = operands(b, query, key)
+    y = floating(b, b.op("Add", [_widened(b, query, -2), _widened(b, key, -3)]))
     axes = {"axes": (y.type.rank - 1,), "keepdims": False}
     if additive:
         y = b.op("Tanh", [y])

@@ -7,6 +7,8 @@ A hash has 64 bits; here it is a pair of uint32 tensors. `farmhashna::Hash64` of
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.vectors import encoded
 from webkiln.frontends.keras.layers.wide import Wide, chosen, shifted, wide
@@ -36,6 +38,20 @@ class Text:
     """The decimal text of each number [..., 1]: its bytes from the right and from the left [..., width], 0 beyond its length, and that."""
 
     def __init__(self, b: GraphBuilder, x: Tensor) -> None:
+        self.b, self.short = b, x.dtype != "int64"
+        right, left, length = self._words(x) if x.dtype == "bool" else self._digits(x)
+        self.right, self.left, self.length = (b.op("Cast", [item], {"dtype": "uint32"}) for item in (right, left, length))
+        self.none = b.binary("Mul", self.length, 0)
+
+    def _words(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """true and false"""
+        both = [("eurt\0", "eslaf"), ("true\0", "false"), ("\4", "\5")]
+        texts = [[self.b.constant(np.array([*map(ord, word)], "int32")) for word in pair] for pair in both]
+        right, left, length = (self.b.op("Where", [x, yes, no]) for yes, no in texts)
+        return right, left, length
+
+    def _digits(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        b = self.b
         rest, digits, axis = x, [], x.type.rank - 1
         for _ in range(DIGITS[x.dtype]):
             digits.append(b.op("Abs", [b.binary("Rem", rest, 10)]))
@@ -52,9 +68,7 @@ class Text:
         behind = b.op("Sub", [b.binary("Sub", length, 1), place])
         found = b.op("GatherElements", [right, b.binary("Max", behind, 0)], {"axis": axis})
         left = b.op("Where", [b.binary("GreaterEqual", behind, 0), found, none])
-        self.b, self.short = b, x.dtype == "int32"
-        self.right, self.left, self.length = (b.op("Cast", [item], {"dtype": "uint32"}) for item in (right, left, length))
-        self.none = b.binary("Mul", self.length, 0)
+        return right, left, length
 
     def letter(self, text: Tensor, number: int) -> Tensor:
         if number >= text.shape[-1]:
@@ -139,7 +153,7 @@ def _rounds(state: Sequence[Wide], count: int) -> list[Wide]:
 def buckets_of(b: GraphBuilder, layer: Layer, x: Tensor, count: int, salt: Any) -> Tensor:
     """Which of `count` buckets the decimal text of each number falls into, uint32: by FarmHash, with a salt by SipHash."""
     check_count(layer, count)
-    if x.dtype not in DIGITS:
+    if x.dtype not in DIGITS and x.dtype != "bool":
         x = b.op("Cast", [x], {"dtype": "int64" if x.dtype in {"uint32", "uint64"} or x.dtype.startswith("float") else "int32"})
     text = Text(b, b.op("Reshape", [x], {"shape": (*x.shape, 1)}))
     hashed = farm_hash(text) if salt is None else sip_hash(text, [salt, salt] if isinstance(salt, int) else salt)
