@@ -47,6 +47,7 @@ CASES: Mapping[str, Callable[[Any, Any], Any]] = {
     "BitwiseXor": lambda x, y: ops.bitwise_xor(whole(x), whole(y)), "Cbrt": lambda x, y: ops.cbrt(x), "Conj": lambda x, y: ops.conj(x),
     "Conjugate": lambda x, y: ops.conjugate(x), "Corrcoef": lambda x, y: ops.corrcoef(x[0]),
     "Correlate": lambda x, y: ops.correlate(ops.ravel(x), y[0, 0], mode="same"),
+    "Nonzero": lambda x, y: ops.nonzero(x > 0)[1],
     "CountNonzero": lambda x, y: ops.count_nonzero(whole(x, 1), axis=1), "Cross": lambda x, y: ops.cross(x[..., :3], y[..., 1:3]),
     "Cumprod": lambda x, y: ops.cumprod(x, axis=1), "Cumsum": lambda x, y: ops.cumsum(x), "Deg2rad": lambda x, y: ops.deg2rad(x),
     "Diag": lambda x, y: ops.diag(x[0, 0], k=-2), "Diagflat": lambda x, y: ops.diagflat(x[0], k=1),
