@@ -85,7 +85,7 @@ def run_graphs(
     folders = {"/repository/": ROOT, "/programs/": folder}
     answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, PATIENCE_SECONDS, browser) if frames else []
     for number, answer in zip(made, answers, strict=True):
-        failure = json.loads(answer) if answer[:1] == b"{" else None
+        failure = json.loads(answer) if answer[:2] == b'{"' else None
         host = bool(made[number].program["procedures"])
         outcomes[number] = Failed(failure["error"]) if failure else Ran(frame.decode(answer).outputs, host)
     return [outcome if outcome is not None else Failed("no answer") for outcome in outcomes]

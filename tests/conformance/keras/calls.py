@@ -92,7 +92,7 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
 def made(call: Call) -> Any:
     """What is called."""
     if call.kind == "function":
-        return getattr(keras.ops, call.name)
+        return getattr(importlib.import_module(call.made), call.name)
     if call.kind == "layer":
         return keras.saving.deserialize_keras_object(call.made, safe_mode=False)
     module, name, config = call.made
@@ -154,8 +154,8 @@ def mapped(value: Any, change: Any) -> Any:
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    array = np.asarray(backend.convert_to_numpy(value))
-    return array.astype("float32") if array.dtype.name == "bfloat16" else array
+    half = backend.standardize_dtype(value.dtype) == "bfloat16"
+    return np.asarray(backend.convert_to_numpy(backend.cast(value, "float32") if half else value))
 
 
 def short(error: Exception) -> str:

@@ -34,7 +34,7 @@ HELPERS = frozenset({"convert_to_numpy", "convert_to_tensor", "device", "dtype",
 @dataclass(frozen=True)
 class Call:
     """`kind` is "layer", "function" or "operation" (a class of keras.ops); `made` what makes the layer or operation again: its serialised form, or
-    class and arguments. In `args` and `kwargs` tensors are numpy arrays. `test` is the first test that made the call."""
+    class and arguments; of a function its module. In `args` and `kwargs` tensors are numpy arrays. `test` is the first test that made the call."""
 
     kind: str
     name: str
@@ -122,7 +122,7 @@ def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         with RECORDER.inside() as outermost:
             result = function(*args, **kwargs)
         if outermost:
-            RECORDER.note("function", name, lambda: None, args, kwargs)
+            RECORDER.note("function", name, lambda: function.__module__, args, kwargs)
         return result
 
     return wrapper
@@ -131,16 +131,12 @@ def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 def watch_functions() -> None:
     for part in MODULES:
         module = importlib.import_module(f"keras.src.ops.{part}")
+        public = [keras.ops, getattr(keras.ops, part, keras.ops)]
         for name, function in list(vars(module).items()):
-            if (
-                name in HELPERS
-                or not inspect.isfunction(function)
-                or function.__module__ != module.__name__
-                or not hasattr(keras.ops, name)
-            ):
+            if name in HELPERS or not inspect.isfunction(function) or not any(getattr(place, name, None) is function for place in public):
                 continue
             wrapper = watched(name, function)
-            for place in (module, keras.ops, importlib.import_module("keras.src.ops")):
+            for place in (module, importlib.import_module("keras.src.ops"), *public):
                 if getattr(place, name, None) is function:
                     setattr(place, name, wrapper)
 
