@@ -5,6 +5,7 @@ import re
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cache
@@ -167,6 +168,25 @@ def test_addresses_that_do_not_fit(monkeypatch: Any, variable: str, value: str, 
     monkeypatch.setenv(variable, value)
     with pytest.raises(RecipeError, match=re.escape(message)):
         remote.serving_address()
+
+
+def test_a_page_that_does_not_begin_is_asked_for_again(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Session:
+        def get(self, url: str) -> None:
+            asked.append(url)
+            if asked.count(url) == 2:
+                urllib.request.urlopen(f"{url}/request").read()
+                urllib.request.urlopen(urllib.request.Request(f"{url}/done", b"{}", method="POST")).read()
+
+    monkeypatch.setattr(pages, "BEGIN_SECONDS", 0.1)
+    monkeypatch.setattr(browsers, "session", lambda name: Session())
+    monkeypatch.setattr(browsers, "console", lambda name: [])
+    assert pages.run_frames("webkit", digits, {"count": 0}, [], 10) == []
+    first, again, last = asked
+    assert first == again
+    assert last == "about:blank"
 
 
 def test_pages_are_served_where_the_browser_reaches_them(monkeypatch: Any) -> None:

@@ -15,6 +15,8 @@ from webkiln.errors import RunError, ToolError
 DATA = ("webkiln/backends/harness*.js",)
 
 HARNESS = Path(__file__).with_name("harness.js")
+BEGIN_SECONDS = 30
+"""When a page that has not begun is asked for again: WebKitGTK was seen to leave a new session's first page unloaded, without an error."""
 PAGE = b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module" src="/harness/harness_page.js"></script>'
 
 
@@ -30,7 +32,7 @@ def run_page(
     """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of each frame; `what` is named in errors."""
     from selenium.common.exceptions import WebDriverException
 
-    done = threading.Event()
+    begun, done = threading.Event(), threading.Event()
     failure: dict[str, Any] = {}
     answers: dict[int, bytes] = {}
     text = json.dumps(request).encode()
@@ -40,6 +42,7 @@ def run_page(
             case [""]:
                 return HTTPStatus.OK, "text/html", PAGE
             case ["request"]:
+                begun.set()
                 return HTTPStatus.OK, "application/json", text
             case ["in", index]:
                 return HTTPStatus.OK, "application/octet-stream", frames[int(index)]
@@ -56,6 +59,8 @@ def run_page(
     with Server({"/harness/": HARNESS.parent, **folders}, route=route, address=serving_address()) as server:
         try:
             session.get(server.url)
+            if not begun.wait(BEGIN_SECONDS):
+                session.get(server.url)
             finished = done.wait(timeout)
             log = " ".join(browsers.console(browser))
             session.get("about:blank")
