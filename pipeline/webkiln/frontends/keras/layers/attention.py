@@ -46,15 +46,16 @@ def _scores(converter: Converter, layer: Layer, query: Tensor, key: Tensor) -> T
     additive = layer.class_name == "AdditiveAttention"
     if not additive and config.get("score_mode", "dot") == "dot":
         y = b.op("MatMul", [query, key], {"transpose_b": True})
-        return y if scale is None else b.op("Mul", [y, scale])
+        return y if scale is None else b.op("Mul", operands(b, y, scale))
     query, key = operands(b, query, key)
     y = floating(b, b.op("Add", [_widened(b, query, -2), _widened(b, key, -3)]))
     axes = {"axes": (y.type.rank - 1,), "keepdims": False}
     if additive:
         y = b.op("Tanh", [y])
-        return b.op("ReduceSum", [y if scale is None else b.op("Mul", [scale, y])], axes)
-    y = b.op("Tanh", [y if scale is None else b.op("Mul", [scale, y])])
-    return b.op("Mul", [converter.convert_to_constant_variable(layer.weight("concat_score_weight")), b.op("ReduceSum", [y], axes)])
+        return b.op("ReduceSum", [y if scale is None else b.op("Mul", operands(b, scale, y))], axes)
+    y = b.op("Tanh", [y if scale is None else b.op("Mul", operands(b, scale, y))])
+    weight = converter.convert_to_constant_variable(layer.weight("concat_score_weight"))
+    return b.op("Mul", operands(b, weight, b.op("ReduceSum", [y], axes)))
 
 
 def heads(*, grouped: bool) -> LayerHandler:
