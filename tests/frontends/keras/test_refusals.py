@@ -53,6 +53,15 @@ def test_layers_without_a_handler_are_named_together(tmp_path):
     assert {"TorchModuleWrapper", "JaxLayer"} <= set(NOT_CONVERTED)
 
 
+def test_layers_that_take_strings_are_named(tmp_path):
+    x, words = keras.Input((5,), name="x"), keras.Input((1,), dtype="string", name="words")
+    y = L.Concatenate(name="both")([x, L.CategoryEncoding(4, name="code")(L.Hashing(4, name="bins")(words))])
+    keras.Model([x, words], y).save(tmp_path / "m.keras")
+    with pytest.raises(UnsupportedError) as error:
+        KerasConverter().convert(tmp_path / "m.keras")
+    assert [(where, what) for where, what, _ in error.value.items] == [("bins (Hashing)", "it takes the strings of input 'words'")]
+
+
 def test_channels_that_do_not_fit_name_what_would():
     model = single((8, 8, 6), L.Conv2D(4, 3, groups=1, name="conv"))
     kernel = model.get_layer("conv").kernel

@@ -44,6 +44,7 @@ BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
 BYTES_HINT = "Cast to another dtype before"
 CALLS = "it takes functions of Python, which no file holds"
 CALLS_HINT = "Convert the model as it is in memory, or put the operation into the call of a layer of your own and pass --plugin FILE.py that defines it"
+STRINGS_HINT = "Let the page turn texts into numbers, and build a model of the layers behind this one: keras.Model(layer.output, outputs)"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
@@ -59,8 +60,11 @@ def may_be_traced(layer: LayerSpec) -> bool:
 
 
 def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str) -> Iterator[Item]:
+    texts = {layer.name for layer in model.layers if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"}
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
+        for name in sorted({ref.layer for call in layer.calls for ref in call.refs()} & texts):
+            yield where, f"it takes the strings of input {name!r}", STRINGS_HINT
         if layer.own and layer.kind == "layer":
             yield from (
                 (where, what, hint) for what, hint in _modes(layer, built_in=is_handled(layer) and registered_handler(layer) is None)
