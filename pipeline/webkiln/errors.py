@@ -82,6 +82,7 @@ PACKAGES = {
     "tensorflow": "tensorflow-cpu",
     "tf_keras": "tf_keras",
     "torch": "torch",
+    "yaml": "pyyaml",
 }
 """What pip installs for a module that only some commands and sources need."""
 

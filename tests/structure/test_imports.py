@@ -143,9 +143,9 @@ GRAPHS = {"ir", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops
 PROBE = "frontends/probe"
 REACH: dict[str, set[str]] = {
     "fetch": {KERAS, "plugins", "ops/operator", "ir"},
-    "load": {KERAS, PROBE, *HANDLERS, "plugins", "foreign", *GRAPHS},
+    "load": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "plugins", "foreign", *GRAPHS},
     "load_onnx": {"frontends/onnx", PROBE, "foreign", *GRAPHS},
-    "convert": {KERAS, PROBE, *HANDLERS, *OPERATORS},
+    "convert": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, *OPERATORS},
     "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
@@ -154,7 +154,7 @@ REACH: dict[str, set[str]] = {
     "link": {"backends/toolchain"},
     "pack": OPERATORS | {"weights"},
     "bundle": {"ir", "codegen", "backends/launches"},
-    "reference": {KERAS, PROBE, *HANDLERS, "plugins", "npz", *GRAPHS},
+    "reference": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "plugins", "npz", *GRAPHS},
     "reference_onnx": {"frontends/onnx", PROBE, "npz", *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),

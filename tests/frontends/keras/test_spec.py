@@ -12,7 +12,6 @@ from keras import layers as L
 from keras import ops
 
 from webkiln import canonical
-from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.memory import describe_model
@@ -137,10 +136,6 @@ def test_keras_2_files(tmp_path):
     x = np.array([[-3, -0.5, 0.25, 2]], "float32")
     outputs, _ = run_graph(graph, {"x": x})
     assert np.allclose(outputs["sum"], np.clip((2 * x + 1) * 0.2 + 0.5, 0, 1) + np.where(x > 0, x, x / 2))
-    with h5py.File(tmp_path / "old.h5", "a") as file:
-        file.attrs["keras_version"] = b"1.2.2"
-    with pytest.raises(SourceError, match=r"written by Keras 1\.2\.2"):
-        KerasConverter().convert(tmp_path / "old.h5")
 
 
 def test_layers_of_one_name_in_two_nested_models(tmp_path):

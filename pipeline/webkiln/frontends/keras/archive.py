@@ -3,9 +3,9 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import SourceError, WebkilnError
+from webkiln.frontends.keras.eras.held import Held
 
 MAX_BYTES = 16 << 30
 MAX_JSON_BYTES = 64 << 20
 MAX_MEMBERS = 10_000
 RATIO_FREE_BYTES = 1 << 20
 MAX_RATIO = 200
+WEIGHTS_ALONE = (
+    "holds weights but no model; give the architecture and these weights beside it: webkiln build model.json --weights FILE.h5 "
+    "(of to_json or to_yaml), or save the model with model.save(), not save_weights()"
+)
 ZIP_START = b"PK\x03\x04"
 DTYPES = frozenset({"float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"})
 
@@ -38,6 +43,10 @@ class ModelFile:
     version: str = "3"
     assets: Callable[[str], bytes | None] = lambda _: None
     """The file of a layer's assets at a path in the archive."""
+    backend: str = ""
+    """What computed with the weights, where the file says it."""
+    held: Mapping[str, Mapping[str, Held]] = field(default_factory=dict)
+    """Weights that are known by the paths of their layers already; of the others the reader finds out."""
 
 
 @contextmanager
@@ -61,7 +70,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], str] | None:
             return None
         with zipfile.ZipFile(path) as archive:
             _check_members(path.name, archive)
-            return _json(path.name, archive.read("config.json")), _version(archive)
+            return parse_config(path.name, archive.read("config.json")), _version(archive)
 
 
 def _version(archive: zipfile.ZipFile) -> str:
@@ -79,7 +88,7 @@ def open_source(path: Path) -> Iterator[ModelFile]:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 _check_members(path.name, archive)
-                config, version = _json(path.name, archive.read("config.json")), _version(archive)
+                config, version = parse_config(path.name, archive.read("config.json")), _version(archive)
                 weights = io.BytesIO(_member(path.name, archive, "model.weights.h5"))
 
                 def asset(place: str) -> bytes | None:
@@ -91,12 +100,10 @@ def open_source(path: Path) -> Iterator[ModelFile]:
         elif h5py.is_hdf5(path):
             with h5py.File(path, "r") as file:
                 if "model_config" not in file.attrs:
-                    raise SourceError(f"{path.name}: holds weights but no model; save it with model.save(), not save_weights()")
-                config = _json(path.name, file.attrs["model_config"])
-                version = str(_text(file.attrs.get("keras_version", "3")))
-                if version.startswith("1."):
-                    raise SourceError(f"{path.name}: written by Keras {version}; load it with Keras 2 and save it again")
-                yield ModelFile(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version)
+                    raise SourceError(f"{path.name}: {WEIGHTS_ALONE}")
+                config = parse_config(path.name, file.attrs["model_config"])
+                version, backend = attribute(file, "keras_version", "3"), attribute(file, "backend")
+                yield ModelFile(path.name, config, _group(path.name, file, "model_weights"), paths=False, version=version, backend=backend)
         elif _start(path) == ZIP_START:
             raise SourceError(f"{path.name}: a .keras archive without its end: the file is truncated; copy it or save it again")
         else:
@@ -108,8 +115,24 @@ def _start(path: Path) -> bytes:
         return file.read(len(ZIP_START))
 
 
+def attribute(file: h5py.Group, name: str, otherwise: str = "") -> str:
+    return str(_text(file.attrs.get(name, otherwise)))
+
+
 def _text(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
+
+
+def names_in(group: h5py.Group, attribute: str) -> list[str]:
+    """A list of names that an attribute holds, or, where it is long, several attributes of its name and a number."""
+    if attribute in group.attrs:
+        return [str(_text(name)) for name in group.attrs[attribute]]
+    found: list[str] = []
+    for number in range(MAX_MEMBERS):
+        if f"{attribute}{number}" not in group.attrs:
+            break
+        found += [str(_text(name)) for name in group.attrs[f"{attribute}{number}"]]
+    return found
 
 
 def _check_members(source: str, archive: zipfile.ZipFile) -> None:
@@ -152,10 +175,14 @@ def _name_layers(config: Any) -> None:
         pending += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
 
 
-def _json(source: str, text: str | bytes) -> dict[str, Any]:
+def parse_config(source: str, text: str | bytes) -> dict[str, Any]:
+    """The config of a model in JSON."""
     if len(text) > MAX_JSON_BYTES:
         raise SourceError(f"{source}: a config of {len(text)} bytes (at most {MAX_JSON_BYTES}); refused")
-    config = json.loads(text)
+    return checked_config(source, json.loads(text))
+
+
+def checked_config(source: str, config: Any) -> dict[str, Any]:
     _name_layers(config)
     if not isinstance(config, dict) or not isinstance(config.get("config"), dict) or "class_name" not in config:
         raise SourceError(f"{source}: its config is not that of a Keras model; save it again with model.save()")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.frontends.arrays import Literal
+from webkiln.frontends.keras.parts import snake_case
 from webkiln.frontends.keras.spec import LayerCall, Ref
 
 DROPPED = frozenset({
@@ -20,6 +21,16 @@ RENAMED = {"batch_input_shape": "batch_shape"}
 
 PUBLISHED_AS = {"GroupQueryAttention": "GroupedQueryAttention"}
 """Classes of Keras whose public name, which files have, is not their own, by which weights lie."""
+
+
+def is_old(version: str) -> bool:
+    """Whether a version is one of Keras 1 or 2, whose masks, names and functions differ from those of Keras 3."""
+    return version.partition(".")[0] in {"0", "1", "2"}
+
+
+def layer_name(entry: Mapping[str, Any]) -> str:
+    """The name of a layer; a class of the user's may leave it out of its config."""
+    return str(entry["name"] if "name" in entry else entry["config"].get("name") or snake_case(str(entry["class_name"])))
 
 
 def class_name(layer: Mapping[str, Any]) -> str:
@@ -48,7 +59,7 @@ def clean(config: Mapping[str, Any], version: str = "3") -> dict[str, Any]:
     for key, value in config.items():
         if key not in DROPPED and not key.endswith(DROPPED_ENDINGS):
             result[RENAMED.get(key, key)] = _plain(value, key)
-    for argument in ("activation", "recurrent_activation") if version.startswith("2.") else ():
+    for argument in ("activation", "recurrent_activation") if is_old(version) else ():
         if result.get(argument) == "hard_sigmoid":
             result[argument] = "hard_sigmoid_2"
     return result

@@ -18,9 +18,10 @@ from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.literals import literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
-from webkiln.frontends.keras.reader import add_blob, weight_names
+from webkiln.frontends.keras.reader import add_blob
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
+from webkiln.frontends.keras.weight_names import weight_names
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]

@@ -14,42 +14,27 @@ from webkiln.canonical import digest
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.archive import ModelFile, member, open_source, read_array, read_config, reading
+from webkiln.frontends.keras.archive import ModelFile, member, names_in, read_array, read_config, reading
+from webkiln.frontends.keras.eras.files import modern_file, open_model
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.weight_names import weight_names
 from webkiln.ir.types import Array
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
-WEIGHTS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D", "DepthwiseConv1D", "DepthwiseConv2D"), ("kernel", "bias")),
-    **dict.fromkeys(("Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose"), ("kernel", "bias")),
-    **dict.fromkeys(("SeparableConv1D", "SeparableConv2D"), ("depthwise_kernel", "pointwise_kernel", "bias")),
-    **dict.fromkeys(("SimpleRNNCell", "LSTMCell", "GRUCell", "ConvLSTMCell"), ("kernel", "recurrent_kernel", "bias")),
-    "BatchNormalization": ("gamma", "beta", "moving_mean", "moving_variance"),
-    "LayerNormalization": ("gamma", "beta"),
-    "GroupNormalization": ("gamma", "beta"),
-    "RMSNormalization": ("scale",),
-    "Normalization": ("mean", "variance", "count"),
-    "SpectralNormalization": ("kernel", "vector_u"),
-    "PReLU": ("alpha",),
-    "Attention": ("scale", "concat_score_weight"),
-    "AdditiveAttention": ("scale",),
-    "STFTSpectrogram": ("real_kernel", "imag_kernel"),
-    "Embedding": ("embeddings",),
-    "ReversibleEmbedding": ("embeddings", "reverse_embeddings"),
-}
-"""The names of a built-in layer's weights in the order in which Keras keeps them."""
-
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 MAX_LAYERS = 20_000
 """Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
 
 
-def parse_model(path: Path) -> tuple[ModelSpec, Blobs]:
-    """The spec of a `.keras` or `.h5` file that the HDF5 library is known to survive, and its weights by digest; SourceError where it cannot be read."""
-    with open_source(path) as source, reading(path):
+def parse_model(path: Path, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
+    """The spec of a model file that the HDF5 library is known to survive, and its weights by digest; SourceError where it cannot be read.
+
+    `companion` is the file of weights that belongs to an architecture, or the folder of the shards of a TensorFlow.js model.
+    """
+    with open_model(path, companion) as source, reading(path):
         reader = _Reader(source)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
 
@@ -61,7 +46,8 @@ def read_structure(path: Path) -> ModelSpec | None:
         return None
     config, version = found
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
-        return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
+        source = modern_file(ModelFile(path.name, config, nothing, paths=True, version=version))
+        return _Reader(source).model(source.config, nothing, "", 0)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:
@@ -70,14 +56,6 @@ def add_blob(blobs: Blobs, array: Array) -> str:
     key = digest(array.tobytes())
     blobs[key] = array
     return key
-
-
-def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the weights that a built-in layer of this config has, in Keras's order; none where they are not known."""
-    options = {"gamma": "scale", "beta": "center", "bias": "use_bias", "scale": "use_scale"}
-    lacking = {"concat_score_weight"} if config.get("score_mode") != "concat" else set()
-    lacking |= {"imag": {"real_kernel"}, "real": {"imag_kernel"}}.get(str(config.get("mode")), set())
-    return tuple(name for name in WEIGHTS.get(class_name, ()) if name not in lacking and config.get(options.get(name, ""), True))
 
 
 class _Reader:
@@ -101,7 +79,7 @@ class _Reader:
         layers = [self._layer(entry, group, scope, depth) for entry, group in zip(entries, groups, strict=True)]
         if len({layer.name for layer in layers}) != len(layers):
             raise SourceError(f"{self.source.path}: model {config.get('name')} has two layers of one name")
-        old = self.source.version.startswith("2.")
+        old = configs.is_old(self.source.version)
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs], together=old)
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
         layers = with_masks(layers, old=old)
@@ -123,14 +101,14 @@ class _Reader:
 
     def _groups(self, entries: list[Any], weights: h5py.Group, *, inputs_counted: bool) -> list[tuple[h5py.Group, str] | None]:
         if not self.source.paths:
-            return [(weights, str(_name(entry))) for entry in entries]
+            return [(weights, configs.layer_name(entry)) for entry in entries]
         counts: dict[str, int] = {}
         groups: list[tuple[h5py.Group, str] | None] = []
         for entry in entries:
             if configs.is_operation(entry) or (entry["class_name"] == "InputLayer" and not inputs_counted):
                 groups.append(None)
                 continue
-            stem = snake_case(configs.class_name(entry))
+            stem = snake_case(entry.get("saved_class") or configs.class_name(entry))
             count = counts.get(stem, -1) + 1
             counts[stem] = count
             groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
@@ -140,7 +118,7 @@ class _Reader:
         self.count += 1
         if self.count > MAX_LAYERS:
             raise SourceError(f"{self.source.path}: more than {MAX_LAYERS} layers; refused")
-        name, class_name = str(_name(entry)), configs.class_name(entry)
+        name, class_name = configs.layer_name(entry), configs.class_name(entry)
         path = f"{scope}{name}"
         own = configs.is_own(entry)
         spec = LayerSpec(
@@ -195,7 +173,10 @@ class _Reader:
         return node if isinstance(node, h5py.Group) else parent
 
     def _weights(self, path: str, spec: LayerSpec, parent: h5py.Group, name: str) -> Iterable[tuple[str, Weight]]:
-        found = self._arrays_by_path(path, spec, parent, name) if self.source.paths else self._arrays_by_name(path, spec, parent)
+        if path in self.source.held:
+            found: Iterable[tuple[str, Array]] = ((name, held.read()) for name, held in self.source.held[path].items())
+        else:
+            found = self._arrays_by_path(path, spec, parent, name) if self.source.paths else self._arrays_by_name(path, spec, parent)
         for weight, array in found:
             yield weight, Weight(f"{path}/{weight}", add_blob(self.blobs, array), str(array.dtype), array.shape)
 
@@ -216,7 +197,7 @@ class _Reader:
         group = member(self.source.path, weights, outer)
         if not isinstance(group, h5py.Group):
             return
-        names = [entry.decode() if isinstance(entry, bytes) else str(entry) for entry in group.attrs.get("weight_names", ())]
+        names = names_in(group, "weight_names")
         owners = {name: name.removesuffix(":0").rpartition("/") for name in names}
         common = {name: _common_end(owner, path) for name, (owner, _, _) in owners.items()}
         if spec.class_name.endswith("Cell") and not any(shared for shared, _ in common.values()):
@@ -249,7 +230,7 @@ def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]],
         first = layers[0]["config"] if layers else {}
         shape = first.get("batch_shape") or first.get("batch_input_shape") or config.get("build_input_shape")
         layers.insert(0, {"class_name": "InputLayer", "config": {"name": "input", "batch_shape": shape, "dtype": "float32"}})
-    names = [str(_name(layer)) for layer in layers]
+    names = [configs.layer_name(layer) for layer in layers]
     for layer, before in zip(layers[1:], names[:-1], strict=True):
         layer["inbound_nodes"] = [{"args": [[before, 0, 0]], "kwargs": {}}]
     return layers, [(names[0], Ref(names[0]))], [(names[-1], Ref(names[-1]))]
@@ -284,8 +265,3 @@ def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
     if isinstance(value, dict):
         return {key: _shift(item, offsets) for key, item in value.items()}
     return value
-
-
-def _name(entry: Mapping[str, Any]) -> Any:
-    """The name of a layer; a class of the user's may leave it out of its config."""
-    return entry["name"] if "name" in entry else entry["config"].get("name") or snake_case(str(entry["class_name"]))

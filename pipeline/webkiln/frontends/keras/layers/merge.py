@@ -1,5 +1,6 @@
 """Layers with several inputs."""
 
+from collections.abc import Sequence
 from functools import reduce
 from string import ascii_lowercase, ascii_uppercase
 
@@ -7,7 +8,7 @@ from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.norm import to_length_1
 from webkiln.frontends.keras.operations.arguments import operands
 from webkiln.ir.types import is_float
-from webkiln.ops.builder import Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
 
 
 def merge(op: str, *, mean: bool = False) -> LayerHandler:
@@ -47,14 +48,25 @@ def concatenate(converter: Converter, layer: Layer) -> None:
 def dot(converter: Converter, layer: Layer) -> None:
     """Sum the products of two inputs over an axis of each, sample by sample."""
     x, y = promoted(converter, layer)
-    given, b = layer.config["axes"], converter.builder
-    first, second = (axis % tensor.type.rank for axis, tensor in zip([given] * 2 if isinstance(given, int) else given, (x, y), strict=True))
-    if 0 in (first, second) or x.shape[first] != y.shape[second]:
-        raise layer.error(f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one size, and not be the batch")
+    b, axes = converter.builder, layer.config["axes"]
     if layer.config.get("normalize"):
+        first, second = _axes(layer, x, y, axes)
         x, y = to_length_1(b, x, (first,), 1e-7), to_length_1(b, y, (second,), 1e-7)
+    converter.set_variable(converter.get_output_tensor(layer)[0], batch_product(layer, b, x, y, axes))
+
+
+def batch_product(layer: Layer, b: GraphBuilder, x: Tensor, y: Tensor, axes: int | Sequence[int]) -> Tensor:
+    """The sums of products over an axis of each, [N, 1] where no other axis is left."""
+    first, second = _axes(layer, x, y, axes)
     left, right = ascii_lowercase[: x.type.rank], ascii_uppercase[: y.type.rank]
     right = "".join("a" if axis == 0 else left[first] if axis == second else letter for axis, letter in enumerate(right))
     result = left.replace(left[first], "") + right[1:].replace(left[first], "")
     z = b.op("Einsum", [x, y], {"equation": f"{left},{right}->{result}"})
-    converter.set_variable(converter.get_output_tensor(layer)[0], b.op("Reshape", [z], {"shape": (*z.shape, 1)}) if z.type.rank == 1 else z)
+    return b.op("Reshape", [z], {"shape": (*z.shape, 1)}) if z.type.rank == 1 else z
+
+
+def _axes(layer: Layer, x: Tensor, y: Tensor, given: int | Sequence[int]) -> tuple[int, int]:
+    first, second = (axis % tensor.type.rank for axis, tensor in zip([given] * 2 if isinstance(given, int) else given, (x, y), strict=True))
+    if 0 in (first, second) or x.shape[first] != y.shape[second]:
+        raise layer.error(f"axis {first} of {list(x.shape)} and axis {second} of {list(y.shape)} must have one size, and not be the batch")
+    return first, second

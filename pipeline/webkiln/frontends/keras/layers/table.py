@@ -29,6 +29,7 @@ from webkiln.frontends.keras.layers.norm import (
 from webkiln.frontends.keras.layers.pool import adaptive_pool, global_pool, pool
 from webkiln.frontends.keras.layers.recurrent import bidirectional, cell, recurrent, time_distributed
 from webkiln.frontends.keras.layers.resize import resizing, up_sampling
+from webkiln.frontends.keras.layers.retired import RETIRED
 from webkiln.frontends.keras.layers.shape import cropping, flatten, masking, permute, repeat_vector, reshape, zero_padding
 from webkiln.frontends.keras.layers.spectrogram import mel_spectrogram, stft_spectrogram
 from webkiln.frontends.keras.policies import AUGMENTATIONS
@@ -143,4 +144,5 @@ LAYERS: Mapping[str, LayerHandler] = {
     "GaussianNoise": identity,
     "ActivityRegularization": identity,
     "Identity": identity,
+    **RETIRED,
 }

@@ -1,0 +1,72 @@
+"""How Keras 1 called the arguments of layers, and what it wrote for some of their values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+NAMES: Mapping[str, str] = {
+    "atrous_rate": "dilation_rate",
+    "bias": "use_bias",
+    "border_mode": "padding",
+    "dim_ordering": "data_format",
+    "filter_length": "kernel_size",
+    "inner_activation": "recurrent_activation",
+    "length": "size",
+    "nb_filter": "filters",
+    "output_dim": "units",
+    "p": "rate",
+    "pool_length": "pool_size",
+    "sigma": "stddev",
+    "stride": "strides",
+    "subsample": "strides",
+    "subsample_length": "strides",
+}
+"""Keras 1's name -> today's."""
+
+KEPT: Mapping[str, frozenset[str]] = {"Embedding": frozenset({"output_dim"})}
+"""Arguments that have kept their names in some classes."""
+
+JOINED: Mapping[tuple[str, ...], str] = {
+    ("nb_row", "nb_col"): "kernel_size",
+    ("kernel_dim1", "kernel_dim2", "kernel_dim3"): "kernel_size",
+}
+"""Numbers that are one argument today."""
+
+ORDERINGS = {"th": "channels_first", "tf": "channels_last", "default": "channels_last"}
+SIDES = ("top_pad", "bottom_pad", "left_pad", "right_pad")
+
+DROPPED = frozenset({
+    "W_constraint", "W_regularizer", "U_regularizer", "activity_regularizer", "b_constraint", "b_regularizer", "beta_regularizer",
+    "depthwise_constraint", "depthwise_regularizer", "dropout_U", "dropout_W", "forget_bias_init", "gamma_regularizer", "init",
+    "inner_init", "input_length", "pointwise_constraint", "pointwise_regularizer",
+})  # fmt: skip
+"""What matters to training alone."""
+
+
+def modern(class_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """A layer's config by today's names."""
+    kept = KEPT.get(class_name, frozenset())
+    found = {key if key in kept else NAMES.get(key, key): value for key, value in config.items() if key not in DROPPED}
+    for names, name in JOINED.items():
+        if all(key in found for key in names):
+            found[name] = [found.pop(key) for key in names]
+    if "data_format" in found:
+        found["data_format"] = ORDERINGS.get(str(found["data_format"]), found["data_format"])
+    if class_name.startswith("ZeroPadding"):
+        found["padding"] = _pairs(found.get("padding"), int(class_name[-2]))
+    return found
+
+
+def _pairs(padding: Any, rank: int) -> Any:
+    """(before, after) of each axis, from one number an axis, or from names of sides."""
+    if isinstance(padding, Mapping):
+        sides = SIDES if rank == 2 else SIDES[2:]
+        padding = [padding.get(side, 0) for side in sides]
+    elif isinstance(padding, int):
+        padding = [padding] * rank
+    if isinstance(padding, list) and len(padding) == rank != 1 and all(isinstance(item, int) for item in padding):
+        padding = [[item, item] for item in padding]
+    if isinstance(padding, list) and len(padding) == 2 * rank == 4:
+        padding = [padding[:2], padding[2:]]
+    if rank == 1 and isinstance(padding, list) and len(padding) == 1:
+        padding = padding * 2
+    return padding

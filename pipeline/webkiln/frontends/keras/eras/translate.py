@@ -1,0 +1,63 @@
+"""The config of a model that an older Keras wrote, as Keras 3 would write it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from webkiln.errors import SourceError
+from webkiln.frontends.keras import config as configs
+from webkiln.frontends.keras.eras import arguments, classes
+from webkiln.frontends.keras.eras.merged import begins_with_merge, functional
+
+Entry = dict[str, Any]
+MAX_DEPTH = 60
+WRAPPED = ("layer", "backward_layer", "cell")
+LISTED = ("cells", "layers")
+
+
+def modern(entry: Mapping[str, Any], depth: int = 0) -> Entry:
+    """A model or layer in today's words. `saved_class` is what it was called, where that differs."""
+    if depth > MAX_DEPTH:
+        raise SourceError(f"models and layers nested more than {MAX_DEPTH} deep; refused")
+    if not configs.is_own(entry) or not isinstance(entry.get("config"), Mapping):
+        return dict(entry)
+    if begins_with_merge(entry):
+        entry = functional(entry)
+    saved, config = str(entry["class_name"]), dict(entry["config"])
+    for key in (*WRAPPED, *LISTED):
+        if key in config:
+            config[key] = _inside(config[key], depth + 1)
+    if saved == "Sequential":
+        config["layers"] = _with_input(config["layers"])
+    class_name, config = classes.modern(saved, arguments.modern(saved, config))
+    return {**entry, "class_name": class_name, "config": config, "saved_class": saved}
+
+
+def _inside(value: Any, depth: int) -> Any:
+    if isinstance(value, list):
+        return [_inside(item, depth) for item in value]
+    return modern(value, depth) if isinstance(value, Mapping) and "class_name" in value else value
+
+
+def _with_input(layers: list[Entry]) -> list[Entry]:
+    """With a layer for what a Sequential takes, which the config of its first layer says in files of Keras 1 and 2."""
+    if not layers or layers[0]["class_name"] == "InputLayer" or "layers" in layers[0]["config"]:
+        return layers
+    first = dict(layers[0]["config"])
+    shape, dtype = first.pop("batch_input_shape", None), first.pop("input_dtype", None)
+    if shape is None:
+        return layers
+    start = {"class_name": "InputLayer", "config": {"name": "input", "batch_input_shape": shape, "dtype": dtype or "float32"}}
+    return [start, {**layers[0], "config": first}, *layers[1:]]
+
+
+def entries(model: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The layers of a model, and of those inside it, whatever holds them."""
+    pending: list[Any] = [model]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            if "class_name" in item and isinstance(item.get("config"), Mapping):
+                yield item
+            pending += item.values()
+        elif isinstance(item, list):
+            pending += item
