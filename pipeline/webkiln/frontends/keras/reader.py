@@ -23,6 +23,7 @@ from webkiln.frontends.keras.weight_names import weight_names
 from webkiln.ir.types import Array
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
+CHECKPOINTS = "_layer_checkpoint_dependencies"
 MAX_DEPTH = 50
 MAX_OUTPUTS = 1024
 MAX_LAYERS = 20_000
@@ -111,8 +112,17 @@ class _Reader:
             stem = snake_case(entry.get("saved_class") or configs.class_name(entry))
             count = counts.get(stem, -1) + 1
             counts[stem] = count
-            groups.append((weights, f"layers/{stem}_{count}" if count else f"layers/{stem}"))
+            groups.append((weights, self._place(weights, stem, count)))
         return groups
+
+    def _place(self, weights: h5py.Group, stem: str, count: int) -> str:
+        """Where the layer of that number among those of its class lies. Keras 2.12 to 2.14 counts layers with weights twice, and skips numbers."""
+        folder = member(self.source.path, weights, CHECKPOINTS)
+        if not isinstance(folder, h5py.Group):
+            return f"layers/{stem}_{count}" if count else f"layers/{stem}"
+        numbers = sorted(int(found[1] or 0) for name in folder if (found := re.fullmatch(rf"{stem}(?:_(\d+))?", name)))
+        number = numbers[count] if count < len(numbers) else count
+        return f"{CHECKPOINTS}/{stem}_{number}" if number else f"{CHECKPOINTS}/{stem}"
 
     def _layer(self, entry: Mapping[str, Any], group: tuple[h5py.Group, str] | None, scope: str, depth: int) -> LayerSpec:
         self.count += 1

@@ -29,7 +29,7 @@ def modern(entry: Mapping[str, Any], depth: int = 0) -> Entry:
     if saved == "Sequential":
         config["layers"] = _with_input(config["layers"])
     class_name, config = classes.modern(saved, arguments.modern(saved, config))
-    return {**entry, "class_name": class_name, "config": config, "saved_class": saved}
+    return {**entry, "class_name": class_name, "config": {"trainable": True, **config}, "saved_class": saved}
 
 
 def _inside(value: Any, depth: int) -> Any:
@@ -40,10 +40,11 @@ def _inside(value: Any, depth: int) -> Any:
 
 def _with_input(layers: list[Entry]) -> list[Entry]:
     """With a layer for what a Sequential takes, which the config of its first layer says in files of Keras 1 and 2."""
-    if not layers or layers[0]["class_name"] == "InputLayer" or "layers" in layers[0]["config"]:
+    if not layers or layers[0]["class_name"] == "InputLayer":
         return layers
     first = dict(layers[0]["config"])
-    shape, dtype = first.pop("batch_input_shape", None), first.pop("input_dtype", None)
+    within = next((layer["config"] for layer in first.get("layers", ()) if layer["class_name"] == "InputLayer"), {})
+    shape, dtype = first.pop("batch_input_shape", within.get("batch_input_shape")), first.pop("input_dtype", within.get("dtype"))
     if shape is None:
         return layers
     start = {"class_name": "InputLayer", "config": {"name": "input", "batch_input_shape": shape, "dtype": dtype or "float32"}}
