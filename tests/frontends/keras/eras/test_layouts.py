@@ -1,14 +1,18 @@
 """Files of every era, read without a framework and run, against what Keras 2 computed for the same models."""
 
+from functools import reduce
+from importlib import import_module
+
 import numpy as np
 import pytest
 
-from tests.backends.harness import error
+from tests.backends.harness import Job, error, run
 from tests.frontends.keras.eras.layouts import FILES, Model, read
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ir.graph import Graph
-from webkiln.ops.evaluate import run_graph
+from webkiln.ops.evaluate import fixed_values, run_graph
+from webkiln.passes.pipeline import PASSES
 
 BOUNDS = {"TensorFlow.js, float16": 2e-3, "TensorFlow.js, uint16": 1e-3, "TensorFlow.js, uint8": 0.1}
 
@@ -35,3 +39,28 @@ def check(name, model: Model, outputs) -> None:
 def test_files_compute_what_keras_computed(name, tmp_path):
     model, graph = converted(name, tmp_path)
     check(name, model, run_graph(graph, given(model, graph))[0])
+
+
+def job(model: Model, graph: Graph) -> Job:
+    optimised = reduce(lambda g, name: import_module(f"webkiln.passes.{name}").run(g), PASSES, graph)
+    return Job(optimised, given(model, graph), fixed_values(optimised, graph.weights))
+
+
+FEW = ("1.2, channels first, Theano: conv_2d", "1.2: lstm", "2.0: merged", "2.15: local_2", "TensorFlow.js, uint16: conv_2d")
+"""What is run on every backend."""
+
+
+@pytest.mark.parametrize(
+    ("backend", "names"),
+    [("wasm", tuple(FILES)), ("js", FEW), ("webgpu", FEW), ("webgl", FEW)],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_backends_compute_what_keras_computed(backend, names, tmp_path):
+    pairs = []
+    for number, name in enumerate(names):
+        folder = tmp_path / f"file{number}"
+        folder.mkdir()
+        pairs.append(converted(name, folder))
+    results = run([job(*pair) for pair in pairs], backend, tmp_path)
+    for name, (model, _), outputs in zip(names, pairs, results, strict=True):
+        check(name, model, outputs)

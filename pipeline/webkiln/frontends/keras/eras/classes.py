@@ -10,6 +10,7 @@ RENAMED: Mapping[str, str] = {
     "AtrousConvolution2D": "Conv2D",
     "BatchNormalizationV1": "BatchNormalization",
     "BatchNormalizationV2": "BatchNormalization",
+    "Container": "Model",
     "Convolution1D": "Conv1D",
     "Convolution2D": "Conv2D",
     "Convolution3D": "Conv3D",

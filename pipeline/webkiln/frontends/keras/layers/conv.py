@@ -57,7 +57,11 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
     strides, dilation = (sizes(layer.config.get(name, 1), count) for name in ("strides", "dilation_rate"))
     kind, extra = _kind(layer, PADDING), layer.config.get("output_padding")
     kernel, attrs = transposed(converter.builder, x, kernel, layer.config.get("data_format"), kind, strides, dilation, extra)
-    _finish(converter, layer, _convolve(converter, layer, x, kernel, 1, attrs))
+    y = _convolve(converter, layer, x, kernel, 1, attrs)
+    said = layer.config.get("output_shape")
+    if said is not None and list(said)[1:] != list(y.shape[1:]):
+        raise layer.unsupported(f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides", "Crop or pad behind it")
+    _finish(converter, layer, y)
 
 
 def convolution(converter: Converter, layer: Layer, x: Tensor) -> Tensor:
