@@ -2,6 +2,7 @@
 
 import copy
 import json
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from tests.frontends.keras.eras import keras_1
+from tests.frontends.keras.eras import keras_1, models_3
 
 WRITTEN = Path(__file__).with_name("written")
 Config = dict[str, Any]
@@ -39,6 +40,13 @@ def read(name: str) -> Model:
     with np.load(WRITTEN / f"{name}.npz") as arrays:
         given, wanted = ([arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy")
     return Model(name, config, lists, given, wanted)
+
+
+def read_3(name: str) -> Model:
+    """A model of Keras 3, of which only inputs and outputs are known here: those that Keras 3.0 computed."""
+    with np.load(WRITTEN / f"{name}.3.0.npz") as arrays:
+        given, wanted = ([arrays[key] for key in sorted(arrays) if key[0] == kind] for kind in "xy")
+    return Model(name, {}, {}, given, wanted)
 
 
 def layers_of(config: Config) -> list[Config]:
@@ -286,11 +294,35 @@ def _archive(version: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
     return lambda folder, model: (WRITTEN / f"{model.name}.{version}.keras", None)
 
 
+def _pair(folder: Path, model: Model) -> tuple[Path, Path | None]:
+    """The config and the weights of a `.keras`, which are what `to_json` and `save_weights` give."""
+    with zipfile.ZipFile(WRITTEN / f"{model.name}.3.0.5.keras") as archive:
+        for member, name in (("config.json", "model.json"), ("model.weights.h5", "model.weights.h5")):
+            (folder / name).write_bytes(archive.read(member))
+    return folder / "model.json", folder / "model.weights.h5"
+
+
+def _now(ending: str) -> Callable[[Path, Model], tuple[Path, Path | None]]:
+    """What the Keras that is installed writes."""
+
+    def write(folder: Path, model: Model) -> tuple[Path, Path | None]:
+        made = models_3.made(model.name)
+        if ending != "pair":
+            made.save(folder / f"model.{ending}")
+            return folder / f"model.{ending}", None
+        (folder / "model.json").write_text(made.to_json())
+        made.save_weights(folder / "model.weights.h5")
+        return folder / "model.json", folder / "model.weights.h5"
+
+    return write
+
+
 def _tfjs(**options: Any) -> Callable[[Path, Model], tuple[Path, Path | None]]:
     return lambda folder, model: (write_tfjs(folder, model, **options), None)
 
 
-ARCHIVED = sorted({path.name.partition(".")[0] for path in WRITTEN.glob("*.keras")})
+ARCHIVED = sorted(path.name.partition(".")[0] for path in WRITTEN.glob("*.2.12.0.keras"))
+KERAS_3 = sorted(path.name.partition(".")[0] for path in WRITTEN.glob("*.3.0.5.keras"))
 RECENT = frozenset({"attention", "gru_after", "local_2", "lstm_sigmoid", "stacked"})
 """Models that Keras 1 and 2.0 cannot state."""
 ALL = sorted(path.stem for path in WRITTEN.glob("*.h5"))
@@ -306,6 +338,11 @@ def same(model: Model) -> Model:
 FILES: Mapping[str, File] = {
     file.name: file
     for file in (
+        *(File("3.0", name, same, _archive("3.0.5")) for name in KERAS_3),
+        *(File("3.0, weights beside JSON", name, same, _pair) for name in KERAS_3),
+        *(File("3.15", name, same, _now("keras")) for name in KERAS_3),
+        *(File("3.15, h5", name, same, _now("h5")) for name in KERAS_3),
+        *(File("3.15, weights beside JSON", name, same, _now("pair")) for name in KERAS_3),
         *(File("2.12, archive", name, same, _archive("2.12.0")) for name in ARCHIVED),
         *(File("2.15, archive", name, same, _archive("2.21.0")) for name in ARCHIVED),
         *(File("2.15", name, same, _h5("2.15.0")) for name in ALL),

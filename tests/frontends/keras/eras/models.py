@@ -231,7 +231,7 @@ MODELS = {
     )
 }  # fmt: skip
 
-ARCHIVED = frozenset({"both_ways", "frozen", "local_2", "merged", "nested", "over_time"})
+ARCHIVED = frozenset({"both_ways", "merged", "nested"})
 """Models that are saved as `.keras`, too."""
 
 if __name__ == "__main__":

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, error, run
-from tests.frontends.keras.eras.layouts import FILES, Model, read
+from tests.frontends.keras.eras.layouts import FILES, Model, read, read_3
+from webkiln import canonical
+from webkiln.canonical import digest
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.ir.graph import Graph
+from webkiln.ir.serial import to_json
 from webkiln.ops.evaluate import fixed_values, run_graph
 from webkiln.passes.pipeline import PASSES
 
@@ -19,7 +22,7 @@ BOUNDS = {"TensorFlow.js, float16": 2e-3, "TensorFlow.js, uint16": 1e-3, "Tensor
 
 def converted(name, folder) -> tuple[Model, Graph]:
     file = FILES[name]
-    model = file.stated(read(file.model))
+    model = file.stated((read_3 if file.layout.startswith("3.") else read)(file.model))
     path, companion = file.write(folder, model)
     return model, KerasConverter(batch_size=2).convert(*parse_model(path, companion))
 
@@ -48,19 +51,29 @@ def job(model: Model, graph: Graph) -> Job:
 
 FEW = ("1.2, channels first, Theano: conv_2d", "1.2: lstm", "2.0: merged", "2.15: local_2", "TensorFlow.js, uint16: conv_2d")
 """What is run on every backend."""
+RUN = {"wasm": tuple(FILES), "js": FEW, "webgpu": FEW, "webgl": FEW}
 
 
-@pytest.mark.parametrize(
-    ("backend", "names"),
-    [("wasm", tuple(FILES)), ("js", FEW), ("webgpu", FEW), ("webgl", FEW)],
-    ids=lambda x: x if isinstance(x, str) else "",
-)
+@pytest.mark.parametrize(("backend", "names"), RUN.items(), ids=RUN)
 def test_backends_compute_what_keras_computed(backend, names, tmp_path):
-    pairs = []
+    """Files of one model mostly give one program with the same weights, which runs once."""
+    programs: dict[str, tuple[str, Model, Job]] = {}
     for number, name in enumerate(names):
         folder = tmp_path / f"file{number}"
         folder.mkdir()
-        pairs.append(converted(name, folder))
-    results = run([job(*pair) for pair in pairs], backend, tmp_path)
-    for name, (model, _), outputs in zip(names, pairs, results, strict=True):
+        model, graph = converted(name, folder)
+        weights = {slot: digest(value.tobytes()) for slot, value in graph.weights.items()}
+        key = digest(canonical.dumps([to_json(graph), weights, [value.tolist() for value in model.given], FILES[name].model]))
+        if key not in programs:
+            programs[key] = name, model, job(model, graph)
+    results = run([item for _, _, item in programs.values()], backend, tmp_path)
+    for (name, model, _), outputs in zip(programs.values(), results, strict=True):
         check(name, model, outputs)
+
+
+def test_there_are_files_of_every_era():
+    """At least sixty, of each version some, and with Theano's kernels where channels come first."""
+    assert len(FILES) >= 60
+    for layout in ("1.2", "2.0", "2.2.4", "2.4", "2.15", "3.0", "3.15"):
+        assert sum(name.startswith((f"{layout}:", f"{layout},")) for name in FILES) >= 8, layout
+    assert any(name.startswith("1.2, channels first, Theano") for name in FILES)
