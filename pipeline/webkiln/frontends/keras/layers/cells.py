@@ -7,8 +7,9 @@ from math import prod
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.conv import convolution, convolution_same, convolution_shape
-from webkiln.frontends.keras.spec import LayerSpec
-from webkiln.ops.builder import Tensor
+from webkiln.frontends.keras.spec import INITIAL, LayerSpec
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast
 
 Shape = tuple[int, ...]
 
@@ -16,13 +17,22 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """`project` is what a cell does to its input alone, done for all steps at once; `step` takes the projection of one step and the
-    states [N, *shape], and gives the output [N, *output] and the next states. `shown` is the state that the output is, if any."""
+    states [N, *shape], and gives the output [N, *output] and the next states. `shown` is the state that the output is, if any.
+    `initial` gives the first states for a tensor of N rows; without it they are zeros."""
 
     states: tuple[Shape, ...]
     output: Shape
     shown: int | None
     project: Callable[[Tensor], Tensor]
     step: Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
+    initial: Callable[[Tensor], list[Tensor]] | None = None
+
+    def start(self, b: GraphBuilder, batch: int, dtype: str) -> list[Tensor]:
+        """The first states, [batch, *shape]."""
+        zero = b.constant(0.0, dtype)
+        if self.initial is None:
+            return [b.op("Broadcast", [zero], {"shape": (batch, *shape)}) for shape in self.states]
+        return [cast(b, state, dtype) for state in self.initial(b.op("Broadcast", [zero], {"shape": (batch, 1)}))]
 
 
 class CellBuilder:
@@ -129,10 +139,13 @@ def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
             following += new
         return x, following
 
+    def initial(rows: Tensor) -> list[Tensor]:
+        return [state for cell in cells for state in cell.start(converter.builder, rows.shape[0], rows.dtype)]
+
     shapes = tuple(shape for cell in cells for shape in cell.states)
     top = cells[-1]
     shown = None if top.shown is None else len(shapes) - len(top.states) + top.shown
-    return Cell(shapes, top.output, shown, cells[0].project, step)
+    return Cell(shapes, top.output, shown, cells[0].project, step, initial if any(cell.initial for cell in cells) else None)
 
 
 def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
@@ -186,4 +199,6 @@ def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> 
         output, *following = converter.apply(spec, scope, [x, *states])
         return output, following
 
-    return Cell(shapes, tuple(spec.config["output_shape"]), None, lambda x: x, step)
+    first = spec.parts.get(INITIAL)
+    initial = None if first is None else lambda rows: converter.apply(first, layer.path, [rows])
+    return Cell(shapes, tuple(spec.config["output_shape"]), None, lambda x: x, step, initial)
