@@ -8,7 +8,7 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, error, run
-from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.tried import randomise
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify

@@ -3,11 +3,11 @@
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, cast, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import filled, part, reshaped, total
+from webkiln.ops.pieces import cast, filled, part, reshaped, total
 
 EMPTY = {"add": 0.0, "mul": 1.0}
 
