@@ -27,8 +27,10 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             import_files(plugins)
             model, blobs = read_memory(remake_model(params, inputs["source"]), params["function"])
         else:
-            refuse_foreign(inputs["source"], as_onnx=False)
-            model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")))
+            companion = inputs["external/"] / params.get("weights", "") if "external/" in inputs else None
+            if companion is None:
+                refuse_foreign(inputs["source"], as_onnx=False)
+            model, blobs = load_model(inputs["source"], plugins, trust_source=bool(params.get("trust_source")), companion=companion)
         handled = handled_by_plugins(model)
     canonical.write(outputs["spec.json"], {**to_json(model), "handled": handled})
     write_blobs(blobs, outputs["weights/"])

@@ -23,11 +23,14 @@ def _tf2onnx(option: str) -> str:
 
 
 WAYS = {
-    "a SavedModel of TensorFlow": f"load it in Keras, if Keras wrote it, and save it as .keras; or {_tf2onnx('--saved-model')}",
+    "a SavedModel of TensorFlow": "load it in the Keras that wrote it, and save it as one file: keras.models.load_model(FOLDER).save('model.h5'), or .keras; "
+    f"or {_tf2onnx('--saved-model')}",
+    "the metadata of a SavedModel that Keras wrote": "load the folder in that Keras, and save it as one file: "
+    "keras.models.load_model(FOLDER).save('model.h5'), or .keras",
     "a frozen graph of TensorFlow": _tf2onnx("--inputs X:0 --outputs Y:0 --graphdef"),
     "a LiteRT (TensorFlow Lite) model": f"build the Keras model that it was made from; or {_tf2onnx('--tflite')}",
-    "a TensorFlow.js model": "build the Keras model that it was made from; or convert it: "
-    "tensorflowjs_converter --input_format tfjs_layers_model --output_format keras model.json model.h5",
+    "a TensorFlow.js graph model": "build the Keras model or the program that it was made from, or convert that as a layers model, which is read",
+    "the folder of a TensorFlow.js layers model": "give the path of the model.json in it",
     "a PyTorch file": TORCH,
     "a TorchScript file": f"export the module that it was made from; {TORCH}",
     "a pickle": f"a pickle is a program, which is not run; {EXPORT}",
@@ -38,7 +41,8 @@ WAYS = {
     "a Caffe model": "convert it to ONNX with a converter for Caffe",
     "a Core ML model": EXPORT,
     "an OpenVINO model": "give the model that it was made from",
-    "a Keras model without weights (JSON)": "load it by keras.models.model_from_json, load its weights, and save it by model.save('model.keras')",
+    "a Keras model without weights (JSON)": "give its weights, too: --weights FILE.h5, of model.save_weights()",
+    "a Keras model without weights (YAML)": "give its weights, too: --weights FILE.h5, of model.save_weights()",
     "an ONNX model": "give it a name that ends in .onnx",
     "a Keras model": "give it a name that ends in .keras or .h5",
 }
@@ -82,25 +86,30 @@ def _folder(*names: str) -> Callable[[Path], bool]:
 
 FOLDERS: tuple[tuple[str, Callable[[Path], bool]], ...] = (
     ("a SavedModel of TensorFlow", _folder("saved_model.pb", "saved_model.pbtxt")),
-    ("a TensorFlow.js model", lambda path: (path / "model.json").is_file() and _json_keys(path / "model.json") == "a TensorFlow.js model"),
+    ("a TensorFlow.js graph model", lambda path: _json_format(path / "model.json") == "a TensorFlow.js graph model"),
+    ("the folder of a TensorFlow.js layers model", lambda path: _json_format(path / "model.json") == "a TensorFlow.js layers model"),
     ("a Core ML model", _folder("Manifest.json")),
     ("a folder of Hugging Face", lambda path: (path / "config.json").is_file() and _folder("*.safetensors", "pytorch_model*.bin")(path)),
 )
 
 
-def _json_keys(path: Path) -> str | None:
+def _json_format(path: Path) -> str | None:
     """The format of a JSON file, by its keys."""
     try:
-        keys = set(json.loads(path.read_bytes()))
-    except (ValueError, TypeError):
+        data = json.loads(path.read_bytes()) if path.stat().st_size < HEADER_BYTES else None
+    except (ValueError, OSError, RecursionError):
         return None
-    if "modelTopology" in keys or "weightsManifest" in keys:
-        return "a TensorFlow.js model"
-    return "a Keras model without weights (JSON)" if {"class_name", "config"} <= keys else None
+    if not isinstance(data, dict):
+        return None
+    if "modelTopology" in data or "weightsManifest" in data:
+        topology = data.get("modelTopology")
+        graph = data.get("format") == "graph-model" or (isinstance(topology, dict) and "node" in topology)
+        return "a TensorFlow.js graph model" if graph else "a TensorFlow.js layers model"
+    return "a Keras model without weights (JSON)" if {"class_name", "config"} <= data.keys() else None
 
 
 def _is_json(format_: str) -> Callable[[bytes, Path], bool]:
-    return lambda start, path: start.lstrip()[:1] == b"{" and path.stat().st_size < HEADER_BYTES and _json_keys(path) == format_
+    return lambda start, path: start.lstrip()[:1] == b"{" and _json_format(path) == format_
 
 
 def _is_safetensors(start: bytes, path: Path) -> bool:
@@ -132,8 +141,10 @@ STARTS: tuple[tuple[str, Callable[[bytes, Path], bool]], ...] = (
     ("a GGUF file", lambda start, path: start.startswith(b"GGUF")),
     ("a safetensors file, which holds weights without a model", _is_safetensors),
     ("an OpenVINO model", lambda start, path: re.match(rb"\s*(<\?xml[^>]*>\s*)?<net ", start) is not None),
-    ("a TensorFlow.js model", _is_json("a TensorFlow.js model")),
+    ("a TensorFlow.js graph model", _is_json("a TensorFlow.js graph model")),
     ("a Keras model without weights (JSON)", _is_json("a Keras model without weights (JSON)")),
+    ("a Keras model without weights (YAML)", lambda start, path: re.match(rb"(backend: \w+\s+)?class_name: \w+\s", start) is not None),
+    ("the metadata of a SavedModel that Keras wrote", lambda start, path: start[:1] == b"\x0a" and b"_tf_keras_" in start[:64]),
     ("a SavedModel of TensorFlow", _is_saved_model),
     ("a frozen graph of TensorFlow", _is_graph),
     ("a Caffe model", _is_caffe),

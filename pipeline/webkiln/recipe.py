@@ -20,7 +20,10 @@ TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1}
 
 @dataclass(frozen=True, slots=True)
 class PathSource:
+    """A model file; of an architecture (JSON or YAML) also the file of its `weights`."""
+
     path: Path
+    weights: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +271,11 @@ def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str)
         return PathSource(folder / value)
     if set(value) == {"url", "sha256"}:
         return _url(value, f"{where}: source")
+    if set(value) == {"path", "weights"}:
+        return PathSource(folder / value["path"], folder / value["weights"])
     if set(value) == {"script", "function"}:
         return ExportSource(folder / value["script"], value["function"], parameters)
-    raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, or script and function")
+    raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, path and weights, or script and function")
 
 
 def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource:

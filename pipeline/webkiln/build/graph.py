@@ -10,12 +10,15 @@ from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Pr
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
 from webkiln.build.tools import tool_of
+from webkiln.frontends.keras.eras.shards import shard_files
 from webkiln.frontends.onnx.external import external_files
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
+WEIGHTS = "weights.h5"
+"""What the weights of an architecture are called in the build."""
 LINKERS = ("emcc", "wasm-ld")
 
 
@@ -51,12 +54,13 @@ class ModelGraph:
         inputs: dict[str, Input] = {}
         params: dict[str, Any] = {}
         code: tuple[Path, ...] = ()
-        outputs: tuple[str, ...] = ("source", "external/") if self.recipe.is_onnx else ("source",)
+        beside = self._beside()
+        outputs: tuple[str, ...] = ("source", "external/") if self.recipe.is_onnx or beside else ("source",)
         match source:
             case PathSource(path):
                 inputs, params = {"source": Local(path)}, {"kind": "path"}
-                if self.recipe.is_onnx and (files := external_files(path)):
-                    inputs["external/"] = Folder(tuple(files))
+                if beside:
+                    inputs["external/"] = Folder(tuple(beside))
             case UrlSource(url, sha256):
                 params = {"kind": "url", "url": url, "sha256": sha256}
             case ExportSource(script, function, parameters):
@@ -77,8 +81,8 @@ class ModelGraph:
     def load(self) -> Action:
         if self.recipe.is_onnx:
             return self._add("load", "", self._model(), ("spec.json", "weights/"), {}, program="load_onnx", source=self._source_name())
-        inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
-        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function()}
+        inputs = {**self._model(), **self._plugins(), **self._modules()}
+        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function(), **self._weights_name()}
         outputs = ("spec.json", "weights/")
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
@@ -166,7 +170,7 @@ class ModelGraph:
             sizes = {**self._sizes(), **self._samples()}
             inputs = {**self._model(), "sizes.json": Product(self.convert(), "sizes.json")}
             return self._add("reference", "", inputs, outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name())
-        inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
+        inputs = {**self._model(), **self._plugins(), **self._modules()}
         if any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
             inputs["sizes.json"] = Product(self.convert(), "sizes.json")
         params = {
@@ -175,6 +179,7 @@ class ModelGraph:
             "plugins": self._plugin_names(),
             "trust_source": self.recipe.trust_source,
             **self._function(),
+            **self._weights_name(),
         }
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
@@ -224,8 +229,23 @@ class ModelGraph:
         return found | ({"convert", "optimize", "lower", "pack"} if recipe.operators else set())
 
     def _model(self) -> dict[str, Input]:
-        """An ONNX file and those of its external data."""
-        return {"source": Product(self.fetch(), "source"), "external/": Product(self.fetch(), "external/")}
+        """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js, the weights of an architecture."""
+        external = {"external/": Product(self.fetch(), "external/")} if self.recipe.is_onnx or self._beside() else {}
+        return {"source": Product(self.fetch(), "source"), **external}
+
+    def _beside(self) -> list[tuple[str, Path]]:
+        match self.recipe.source:
+            case PathSource(path, weights) if weights is not None:
+                return [(WEIGHTS, weights)]
+            case PathSource(path) if self.recipe.is_onnx:
+                return external_files(path)
+            case PathSource(path) if path.suffix == ".json":
+                return shard_files(path)
+        return []
+
+    def _weights_name(self) -> dict[str, Any]:
+        source = self.recipe.source
+        return {"weights": WEIGHTS} if isinstance(source, PathSource) and source.weights is not None else {}
 
     def _sizes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
@@ -234,8 +254,8 @@ class ModelGraph:
 
     def _source_name(self) -> str:
         match self.recipe.source:
-            case PathSource(path):
-                return path.name
+            case PathSource(path, weights):
+                return path.name if weights is None else f"{path.name} with {weights.name}"
             case UrlSource(url):
                 return url
             case ExportSource(script, function):

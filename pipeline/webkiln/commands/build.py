@@ -71,6 +71,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help="the model file, a function that returns a model (module:function), a folder with a recipe.toml, a model of models/, or one that comes "
         f"with webkiln: {', '.join(shipped())}",
     )
+    parser.add_argument("--weights", type=Path, help="the weights (save_weights) of an architecture in JSON or YAML")
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
@@ -165,6 +166,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     if options.batch_size is not None and options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     file = recipe_file(options.source)
+    if options.weights is not None and (file is not None or not options.source.is_file()):
+        raise RecipeError(f"{options.source}: --weights are those of an architecture in JSON or YAML, which this is not")
     known = with_parameters(read_recipe(file) if file is not None else _plain(options), parameters_of(options))
     changed = replace(
         known,
@@ -192,6 +195,8 @@ def _plain(options: argparse.Namespace) -> Recipe:
         raise SourceError(
             f"{options.source}: no such file; give the path of a model file, such as my.keras, a function as module:function, or one of {names}{similar(str(options.source), shipped())}"
         )
+    elif options.weights is not None:
+        source, stem = PathSource(options.source.absolute(), options.weights.absolute()), options.source.stem
     else:
         refuse_foreign(options.source, as_onnx=options.source.suffix == ".onnx")
         source, stem = PathSource(options.source.absolute()), options.source.stem

@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 
 from tests.backends.harness import ROOT
-from tests.conformance.keras.judge import Refused, outline
+from tests.conformance.keras.judge import Refused, summary
 from tests.conformance.keras.recorded import Left
 from tests.conformance.report import OPERATORS, digest
 from webkiln.recipe import BACKENDS
@@ -72,7 +72,7 @@ def write_page(rows: Mapping[str, Row], refused: Sequence[Refused], left: Iterab
         cells = " | ".join(str(row.right[backend]) for backend in shown)
         lines.append(f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |")
     for title, kind in (("Refused", "refused"), ("No model", "not a model")):
-        reasons = Counter((name_of(item.call.kind, item.call.name), outline(item.reason)) for item in refused if item.kind == kind)
+        reasons = Counter((name_of(item.call.kind, item.call.name), summary(item.reason)) for item in refused if item.kind == kind)
         lines += [f"\n## {title}\n", "| call of | reason | calls |", "|---|---|---|"]
         lines += [f"| `{name}` | {reason.replace('|', '/')} | {count} |" for (name, reason), count in sorted(reasons.items())]
     lines += ["\n## Not counted\n", "| call of | reason | calls |", "|---|---|---|"]

@@ -12,7 +12,6 @@ from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.keras.handlers import HANDLERS, Handlers
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.masks import under_masks
-from webkiln.frontends.keras.operations.arguments import cast
 from webkiln.frontends.keras.policies import (
     PROMOTED,
     RESTORING,
@@ -33,6 +32,7 @@ from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.builder import Block, GraphBuilder, StepFunction, Tensor
+from webkiln.ops.pieces import cast
 from webkiln.ops.table import RULES
 from webkiln.plugins import failed_plugin
 

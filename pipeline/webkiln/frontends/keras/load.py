@@ -10,6 +10,7 @@ from typing import Any
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.keras.archive import open_source, read_config, reading
+from webkiln.frontends.keras.eras.tfjs import is_json
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
 from webkiln.frontends.keras.probe import read_model
@@ -18,28 +19,35 @@ from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.keras.supported import LAMBDA, LAMBDA_HINT, NO_HANDLER, UNKNOWN, find_unsupported, may_be_traced
 from webkiln.plugins import import_files
 
+APART = "a class of yours, in a model whose weights lie apart from it"
+APART_HINT = "Load both in Keras and save the model as one file: model.save('model.keras')"
 FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})
 """Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
 
 
-def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model file.
+def load_model(
+    path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False, companion: Path | None = None
+) -> tuple[ModelSpec, Blobs]:  # fmt: skip
+    """The spec and weight blobs of a model file, whose weights may be those of a `companion`: a file, or a folder of shards.
 
     `plugins` are Python files of the user that register Keras classes or handlers. Without `trust_source` no class, function or bytecode
     that the file names is executed unless a plugin registered it; UnsupportedError lists them.
     """
     import_files(plugins)
-    structure = read_structure(path)
+    structure = read_structure(path) if companion is None else None
     if structure is not None:
         hopeless = find_unsupported(
             structure, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
         )
         if hopeless:
             raise UnsupportedError(path.name, _with_nested(path, hopeless))
-    model, blobs = read_model(path)
+    model, blobs = read_model(path, companion=companion)
     unsupported = find_unsupported(model, HANDLERS.handles)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
+    if companion is not None or is_json(path):
+        apart = [(name, APART, APART_HINT) for name in _foreign_classes(model)]
+        raise UnsupportedError(path.name, [*unsupported, *(apart if not unsupported else ())])
     return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
 
 

@@ -15,11 +15,11 @@ from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
-from webkiln.frontends.keras.literals import literal
+from webkiln.frontends.keras.literals import Refused, literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.reader import add_blob
-from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
 from webkiln.frontends.keras.weight_names import weight_names
 from webkiln.ir.types import DTYPES
@@ -162,9 +162,34 @@ class Walker:
             own: list[Arguments] = [(args[number], {}) for args in given]
             calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in own]
             spec = self.layer(part, f"{path}/{self.name_of(part)}", calls, own)
-            shapes = cell_shapes(part) if spec.traced and hasattr(part, "state_size") else {}
-            parts[place] = replace(spec, config={**spec.config, **shapes})
+            if spec.traced and hasattr(part, "state_size"):
+                first = self.initial_states(part, f"{path}/{spec.name}")
+                spec = replace(spec, config={**spec.config, **cell_shapes(part)}, parts=first)
+            parts[place] = spec
         return parts
+
+    def initial_states(self, cell: Any, path: str) -> dict[str, LayerSpec]:
+        """What a cell of the user's makes its first states of, as a part of it."""
+        if not hasattr(cell, "get_initial_state"):
+            return {}
+
+        def states(rows: Any) -> list[Any]:
+            pair = keras.tree.flatten(cell.get_initial_state(batch_size=2))
+            if any(isinstance(state, keras.KerasTensor) for state in pair):
+                return list(keras.tree.flatten(cell.get_initial_state(batch_size=rows.shape[0])))
+            arrays = [keras.ops.convert_to_numpy(state) for state in pair]
+            if any((array[:1] != array[1:]).any() for array in arrays):
+                raise Refused("the rows of its first states differ")
+            zeros = [keras.ops.reshape(rows * 0, (-1, *[1] * (array.ndim - 1))) for array in arrays]
+            return [zero + array[:1].astype(rows.dtype) for zero, array in zip(zeros, arrays, strict=True)]
+
+        rows: Arguments = ((keras.KerasTensor((None, 1), cell.compute_dtype),), {})
+        try:
+            model, weights = trace_layer(self, cell, f"{path}/{INITIAL}", [rows], states)
+        except UnsupportedError as error:
+            self.unsupported += error.items
+            return {}
+        return {INITIAL: LayerSpec(INITIAL, type(cell).__name__, {}, own=False, model=model, weights=weights, traced=True)}
 
     def register(self, layer: Any, path: str) -> None:
         """Give every variable below `layer` its slot, by the path of the first layer that owns it; a wrapper only borrows what it wraps."""

@@ -1,6 +1,7 @@
-"""Reads a Keras file, first in a process of its own, because of the HDF5 library. Run: python -m webkiln.frontends.keras.probe FILE"""
+"""Reads a Keras file, first in a process of its own, because of the HDF5 library. Run: python -m webkiln.frontends.keras.probe FILE [ARCHITECTURE]"""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from webkiln.errors import SourceError
@@ -10,16 +11,18 @@ from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.probe import limit_memory, run_probe
 
 
-def read_model(path: Path) -> tuple[ModelSpec, Blobs]:
-    """The spec of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
-    if path.is_file():
+def read_model(path: Path, *, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
+    """The spec of a model file, with what belongs to it, and its weights by digest; SourceError where it cannot be read."""
+    if companion is not None and companion.is_file() and path.is_file():
+        check_readable(companion, [str(path.absolute())])
+    elif path.is_file():
         check_readable(path)
-    return parse_model(path)
+    return parse_model(path, companion=companion)
 
 
-def check_readable(path: Path) -> None:
+def check_readable(path: Path, arguments: Sequence[str] = ()) -> None:
     """Raise SourceError for a file that cannot be parsed within its share of time and memory; every other error is left to the parser."""
-    status, _ = run_probe("webkiln.frontends.keras.probe", path)
+    status, _ = run_probe("webkiln.frontends.keras.probe", path, arguments)
     if status is None:
         raise SourceError(f"{path.name}: cannot be read in reasonable time; it is damaged; save it again with model.save()")
     if status != 0:
@@ -30,7 +33,10 @@ def main() -> int:
     path = Path(sys.argv[1])
     limit_memory(path)
     try:
-        parse_model(path)
+        if sys.argv[2:]:
+            parse_model(Path(sys.argv[2]), companion=path)
+        else:
+            parse_model(path)
     except MemoryError:
         return 1
     except Exception as error:  # noqa: BLE001 - whatever the parser says, it says again in the caller

@@ -30,7 +30,7 @@ MAX_LAYERS = 20_000
 """Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
 
 
-def parse_model(path: Path, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
+def parse_model(path: Path, *, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
     """The spec of a model file that the HDF5 library is known to survive, and its weights by digest; SourceError where it cannot be read.
 
     `companion` is the file of weights that belongs to an architecture, or the folder of the shards of a TensorFlow.js model.

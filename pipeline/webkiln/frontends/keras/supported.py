@@ -63,8 +63,8 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
     texts = {layer.name for layer in model.layers if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"}
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
-        for name in sorted({ref.layer for call in layer.calls for ref in call.refs()} & texts):
-            yield where, f"it takes the strings of input {name!r}", STRINGS_HINT
+        for source in sorted({ref.layer for call in layer.calls for ref in call.refs()} & texts):
+            yield where, f"it takes the strings of input {source!r}", STRINGS_HINT
         if layer.own and layer.kind == "layer":
             yield from (
                 (where, what, hint) for what, hint in _modes(layer, built_in=is_handled(layer) and registered_handler(layer) is None)
