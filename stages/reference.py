@@ -6,6 +6,7 @@ from typing import Any
 
 from webkiln import canonical, npz
 from webkiln.build import stage
+from webkiln.errors import SourceError
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
 from webkiln.frontends.keras.made import remake_model
@@ -16,6 +17,10 @@ from webkiln.ir.needs import fitting_sizes
 from webkiln.plugins import import_files
 
 DATA = ()
+NO_REFERENCE = (
+    "is a model in several files, which Keras does not load, so that there are no reference outputs to verify it against; "
+    "build it (webkiln build), or load it in the program that wrote it, and save it as .keras"
+)
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
@@ -28,6 +33,8 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
             import_files(plugins)
             model = remake_model(params, inputs["source"])
             spec, _ = read_memory(model, params["function"])
+        elif "external/" in inputs:
+            raise SourceError(f"{inputs['source'].name}: {NO_REFERENCE}")
         else:
             spec, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
             model = load_with_keras(inputs["source"], trust_source=trust_source)

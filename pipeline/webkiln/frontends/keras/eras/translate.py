@@ -43,7 +43,7 @@ def _with_input(layers: list[Entry]) -> list[Entry]:
     if not layers or layers[0]["class_name"] == "InputLayer":
         return layers
     first = dict(layers[0]["config"])
-    within = next((layer["config"] for layer in first.get("layers", ()) if layer["class_name"] == "InputLayer"), {})
+    within: Mapping[str, Any] = next((layer["config"] for layer in first.get("layers", ()) if layer["class_name"] == "InputLayer"), {})
     shape, dtype = first.pop("batch_input_shape", within.get("batch_input_shape")), first.pop("input_dtype", within.get("dtype"))
     if shape is None:
         return layers

@@ -60,7 +60,9 @@ def conv_transpose(converter: Converter, layer: Layer) -> None:
     y = _convolve(converter, layer, x, kernel, 1, attrs)
     said = layer.config.get("output_shape")
     if said is not None and list(said)[1:] != list(y.shape[1:]):
-        raise layer.unsupported(f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides", "Crop or pad behind it")
+        raise layer.unsupported(
+            f"its output_shape is {list(said)}, where {list(y.shape)} follows from its strides", "Crop or pad behind it"
+        )
     _finish(converter, layer, y)
 
 
