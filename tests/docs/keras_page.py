@@ -13,6 +13,8 @@ Every public layer of Keras 3, and what becomes of it. The page is written from 
 with it, on wasm and js, with the options named; options that are not named have Keras's defaults. Other values of the same options work as well; what does not is said under
 [Refused](#refused).
 
+Files of Keras 1 and 2, and layers that Keras 3 has not: [keras-versions.md](keras-versions.md).
+
 A layer that is not here, yours or Keras's, is traced where its `call` is written with `keras.ops`; for any other write a handler: [tutorial-custom-layer.md](tutorial-custom-layer.md).
 """
 EXPLAINED = """

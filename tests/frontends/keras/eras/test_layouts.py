@@ -24,7 +24,7 @@ def converted(name, folder) -> tuple[Model, Graph]:
     file = FILES[name]
     model = file.stated((read_3 if file.layout.startswith("3.") else read)(file.model))
     path, companion = file.write(folder, model)
-    return model, KerasConverter(batch_size=2).convert(*parse_model(path, companion))
+    return model, KerasConverter(batch_size=2).convert(*parse_model(path, companion=companion))
 
 
 def given(model: Model, graph: Graph) -> dict[str, np.ndarray]:

@@ -12,7 +12,6 @@ from webkiln.frontends.keras.eras.layouts import Era
 from webkiln.frontends.keras.parts import PROJECTIONS, RECURRENT, part_entries
 from webkiln.frontends.keras.weight_names import FIXED, WEIGHTS, weight_names
 
-Entry = Mapping[str, Any]
 Assigned = dict[str, dict[str, Held]]
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
 GATED = RECURRENT | {"ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D"}
@@ -27,11 +26,11 @@ class Misfit(Exception):
     """The weights of a layer are not those that its config asks for."""
 
 
-def is_container(entry: Entry) -> bool:
+def is_container(entry: Mapping[str, Any]) -> bool:
     return entry["class_name"] in CONTAINERS and configs.is_own(entry)
 
 
-def leaves(entry: Entry, path: str) -> Iterator[tuple[str, Entry]]:
+def leaves(entry: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The layers with weights of a layer, or of a model with those inside it, by their paths."""
     if not is_container(entry):
         yield path, entry
@@ -41,7 +40,7 @@ def leaves(entry: Entry, path: str) -> Iterator[tuple[str, Entry]]:
             yield from leaves(layer, f"{path}/{configs.layer_name(layer)}")
 
 
-def counts(entry: Entry, era: Era) -> tuple[int, int]:
+def counts(entry: Mapping[str, Any], era: Era) -> tuple[int, int]:
     """How many weights of a layer training changes, and how many it does not; Misfit where that is not known."""
     class_name, config = str(entry["class_name"]), entry["config"]
     if not configs.is_own(entry) or class_name in OWNERS:
@@ -64,7 +63,7 @@ def _added(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return sum(moving for moving, _ in pairs), sum(fixed for _, fixed in pairs)
 
 
-def assigned(entry: Entry, path: str, held: Sequence[Held], era: Era) -> Assigned:
+def assigned(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era) -> Assigned:
     """The weights of a layer of a model, or of a model inside it, by the paths of the layers that take them; Misfit where they do not fit."""
     if not is_container(entry):
         return dict(_leaf(entry, path, held, era))
@@ -97,7 +96,7 @@ def _named_so(weights: Mapping[str, Held]) -> bool:
     return all(item.last in (name, SPELLED.get(name)) or item.last not in NAMES for name, item in weights.items())
 
 
-def _leaf(entry: Entry, path: str, held: Sequence[Held], era: Era) -> Iterator[tuple[str, dict[str, Held]]]:
+def _leaf(entry: Mapping[str, Any], path: str, held: Sequence[Held], era: Era) -> Iterator[tuple[str, dict[str, Held]]]:
     """The weights of one layer, by its path or those of the layers that it is made of."""
     class_name, config = str(entry["class_name"]), entry["config"]
     if not configs.is_own(entry) or class_name in OWNERS:
@@ -127,7 +126,7 @@ def _leaf(entry: Entry, path: str, held: Sequence[Held], era: Era) -> Iterator[t
         raise Misfit
 
 
-def misfit(source: str, path: str, entry: Entry, held: Sequence[Held]) -> SourceError:
+def misfit(source: str, path: str, entry: Mapping[str, Any], held: Sequence[Held]) -> SourceError:
     """What there is to say of weights that do not fit their layer."""
     shapes = ", ".join(f"{item.last} {list(item.shape)}" for item in held) or "none"
     return SourceError(f"{source}: {path} ({entry['class_name']}): its weights in the file are {shapes}, which are not those of its config")

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Config = dict[str, Any]
-
 RENAMED: Mapping[str, str] = {
     "AtrousConvolution1D": "Conv1D",
     "AtrousConvolution2D": "Conv2D",
@@ -33,17 +31,17 @@ CUDNN = {"activation": "tanh", "recurrent_activation": "sigmoid", "use_bias": Tr
 """What cuDNN's recurrent layers compute, which have no arguments for it."""
 
 
-def _normalization(config: Config) -> tuple[str, Config]:
+def _normalization(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     mode = config.pop("mode", 0)
     return NORMALIZATIONS.get(mode, f"BatchNormalization of mode {mode}"), config
 
 
-def _gated(config: Config) -> tuple[str, Config]:
+def _gated(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Before `reset_after` was an argument, the reset gate acted before the product."""
     return "GRU", {"reset_after": False, **config}
 
 
-def _merge(config: Config) -> tuple[str, Config]:
+def _merge(config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A merge by a function of the user's is a Lambda layer."""
     if config.get("mode_type", "raw") != "raw":
         return "Lambda", config
@@ -54,7 +52,7 @@ def _merge(config: Config) -> tuple[str, Config]:
     return MERGES.get(mode, f"Merge of mode {mode}"), kept | options.get(mode, {})
 
 
-MADE: Mapping[str, Callable[[Config], tuple[str, Config]]] = {
+MADE: Mapping[str, Callable[[dict[str, Any]], tuple[str, dict[str, Any]]]] = {
     "BatchNormalization": _normalization,
     "CuDNNGRU": lambda config: ("GRU", {**config, **CUDNN, "reset_after": True}),
     "CuDNNLSTM": lambda config: ("LSTM", {**config, **CUDNN}),
@@ -69,7 +67,7 @@ MADE: Mapping[str, Callable[[Config], tuple[str, Config]]] = {
 """Classes whose config is another one today."""
 
 
-def modern(class_name: str, config: Config) -> tuple[str, Config]:
+def modern(class_name: str, config: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Today's class of a layer, and its config."""
     class_name = RENAMED.get(class_name, class_name)
     return MADE[class_name](config) if class_name in MADE else (class_name, config)

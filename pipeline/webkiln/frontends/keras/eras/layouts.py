@@ -9,8 +9,6 @@ import numpy as np
 from webkiln.frontends.keras.eras.held import Held, joined
 from webkiln.ir.types import Array
 
-Config = Mapping[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Era:
@@ -24,17 +22,17 @@ class Era:
         return self.version < (2,)
 
 
-Layout = Callable[[Sequence[Held], Config, Era], list[Held]]
+Layout = Callable[[Sequence[Held], Mapping[str, Any], Era], list[Held]]
 
 
-def _first(config: Config) -> bool:
+def _first(config: Mapping[str, Any]) -> bool:
     return config.get("data_format") == "channels_first"
 
 
 def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) -> Layout:
     """Convolutions over `rank` axes; how the axes of Keras 1's kernels become those of today's, where channels come last and first."""
 
-    def layout(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+    def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
         kernel, *rest = held
         axes = (first if _first(config) else last) if era.first and len(kernel.shape) == rank + 2 else ()
         kernel = kernel.transposed(axes) if axes else kernel
@@ -43,7 +41,7 @@ def _conv(rank: int, last: tuple[int, ...] = (), first: tuple[int, ...] = ()) ->
     return layout
 
 
-def _conv_1d(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+def _conv_1d(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
     """Keras 1 has an axis of size 1 behind that of the steps; before 1.1 its kernels are [filters, in, steps, 1]."""
     kernel, *rest = held
     if len(kernel.shape) == 4:
@@ -55,7 +53,7 @@ def _conv_1d(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
     return [kernel.turned(1) if era.theano else kernel, *rest]
 
 
-def _separable(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+def _separable(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
     turned = era.first and _first(config)
     return [item.transposed((2, 3, 1, 0)) if turned and len(item.shape) == 4 else item for item in held]
 
@@ -76,7 +74,7 @@ def _cudnn(gates: int, biases: Callable[[Held, int], Held]) -> Layout:
     """A recurrent layer, whose weights cuDNN may have held: kernels transposed gate by gate, two biases for each gate."""
     class_name = {4: "LSTM", 3: "GRU"}[gates]
 
-    def layout(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+    def layout(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
         parts = _gates(class_name, held)
         if len(parts) != 3 or parts[2].shape != (2 * gates * parts[1].shape[0],):
             return parts
@@ -103,14 +101,14 @@ def _apart(bias: Held, gates: int) -> Held:
     return bias.reshaped((2, bias.shape[0] // 2))
 
 
-def _conv_lstm(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+def _conv_lstm(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
     if len(held) == 12 and era.first and _first(config):
         held = [item.transposed((2, 3, 1, 0)) if len(item.shape) == 4 else item for item in held]
     parts = _gates("ConvLSTM2D", held)
     return [part.turned(2) if era.theano and len(part.shape) == 4 else part for part in parts]
 
 
-def _normalization(held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+def _normalization(held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
     """Up to 1.0.5 the last is a deviation, which epsilon is added to as it is."""
     if not era.first or era.version >= (1, 0, 6) or len(held) != 4:
         return list(held)
@@ -132,13 +130,13 @@ LAYOUTS: Mapping[str, Layout] = {
 """Classes, by today's names, whose weights have lain otherwise."""
 
 
-def modern(class_name: str, held: Sequence[Held], config: Config, era: Era) -> list[Held]:
+def modern(class_name: str, held: Sequence[Held], config: Mapping[str, Any], era: Era) -> list[Held]:
     """The weights of a layer as it takes them today."""
     layout = LAYOUTS.get(class_name)
     return list(held) if layout is None or not held else layout(held, config, era)
 
 
-def count(class_name: str, config: Config, era: Era, names: int) -> int:
+def count(class_name: str, config: Mapping[str, Any], era: Era, names: int) -> int:
     """How many weights a layer that has `names` today has in its file."""
     apart = era.first and class_name in GATES and config.get("consume_less", "cpu") != "gpu"
     return 3 * len(GATES[class_name]) if apart else names

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-Entry = dict[str, Any]
 Ends = list[list[Any]]
 
 
@@ -14,7 +13,7 @@ def begins_with_merge(entry: Mapping[str, Any]) -> bool:
     return bool(first) and first[0]["class_name"] == "Merge" and bool(first[0]["config"].get("layers"))
 
 
-def functional(entry: Mapping[str, Any]) -> Entry:
+def functional(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The same as a Functional model. Keras keeps the weights of all branches side by side, so the layers stand side by side, too;
     layers of one name in several branches are one."""
     graph = _Graph()
@@ -26,7 +25,7 @@ def functional(entry: Mapping[str, Any]) -> Entry:
 
 class _Graph:
     def __init__(self) -> None:
-        self.layers: dict[str, Entry] = {}
+        self.layers: dict[str, dict[str, Any]] = {}
         self.inputs: list[str] = []
 
     def add(self, entry: Mapping[str, Any], given: Ends) -> Ends:
@@ -53,7 +52,7 @@ class _Graph:
         known["inbound_nodes"] = [*known["inbound_nodes"], given]
         return [[name, len(known["inbound_nodes"]) - 1, 0]]
 
-    def _input(self, name: str, config: Entry) -> list[Any]:
+    def _input(self, name: str, config: dict[str, Any]) -> list[Any]:
         start = f"{name}_input"
         if start not in self.inputs:
             self.inputs.append(start)

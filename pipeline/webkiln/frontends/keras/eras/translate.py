@@ -8,13 +8,12 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.eras import arguments, classes
 from webkiln.frontends.keras.eras.merged import begins_with_merge, functional
 
-Entry = dict[str, Any]
 MAX_DEPTH = 60
 WRAPPED = ("layer", "backward_layer", "cell")
 LISTED = ("cells", "layers")
 
 
-def modern(entry: Mapping[str, Any], depth: int = 0) -> Entry:
+def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     """A model or layer in today's words. `saved_class` is what it was called, where that differs."""
     if depth > MAX_DEPTH:
         raise SourceError(f"models and layers nested more than {MAX_DEPTH} deep; refused")
@@ -38,7 +37,7 @@ def _inside(value: Any, depth: int) -> Any:
     return modern(value, depth) if isinstance(value, Mapping) and "class_name" in value else value
 
 
-def _with_input(layers: list[Entry]) -> list[Entry]:
+def _with_input(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """With a layer for what a Sequential takes, which the config of its first layer says in files of Keras 1 and 2."""
     if not layers or layers[0]["class_name"] == "InputLayer":
         return layers

@@ -13,15 +13,13 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Array
 from webkiln.ops.builder import Tensor
 
-Shape = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Places:
     """Which elements of an image each place of the output sees: `seen` [places, window] are their numbers, -1 beyond the edges."""
 
-    given: Shape
-    out: Shape
+    given: tuple[int, ...]
+    out: tuple[int, ...]
     seen: Array
 
 
@@ -53,7 +51,7 @@ def locally_connected(converter: Converter, layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], activate(b, layer, y))
 
 
-def _places(layer: Layer, given: Shape) -> Places:
+def _places(layer: Layer, given: tuple[int, ...]) -> Places:
     """Windows begin at multiples of the strides; with padding `same` half a window before these."""
     window, steps = (sizes(layer.config.get(name, 1), len(given)) for name in ("kernel_size", "strides"))
     padding = layer.config.get("padding", "valid")
@@ -80,7 +78,7 @@ def _kernel(converter: Converter, layer: Layer, places: Places, channels: int, *
     kernel, filters = converter.convert_to_constant_variable(weight), layer.config["filters"]
     count, window = places.seen.shape
     kind = layer.config.get("implementation", 1)
-    wanted: dict[int, Shape] = {
+    wanted: dict[int, tuple[int, ...]] = {
         1: (count, window * channels, filters),
         2: (channels, *places.given, filters, *places.out) if first else (*places.given, channels, *places.out, filters),
         3: (int((places.seen >= 0).sum()) * channels * filters,),
