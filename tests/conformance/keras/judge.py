@@ -89,7 +89,10 @@ def differs(got: np.ndarray, reference: np.ndarray, tolerance: float, least: flo
         special = ~np.isfinite(reference) | ~np.isfinite(got)
         same = (got == reference) | (np.isnan(got) & np.isnan(reference))
         finite = np.abs(np.where(special, 0, reference))
-        near = np.abs(np.where(special, 0, got - reference)) <= tolerance * np.maximum(finite, 0.01 * finite.max(initial=0)) + least
+        near = (
+            np.abs(np.where(special, 0, got) - np.where(special, 0, reference))
+            <= tolerance * np.maximum(finite, 0.01 * finite.max(initial=0)) + least
+        )
         wrong = np.where(special, ~same, ~near)
     if not wrong.any():
         return None
