@@ -67,8 +67,18 @@ FORMATS = {
     "a SavedModel of TensorFlow": [saved_model],
     "a frozen graph of TensorFlow": [frozen_graph],
     "a LiteRT (TensorFlow Lite) model": [lite],
-    "a TensorFlow.js model": [
-        lambda path: path.write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []}))
+    "a TensorFlow.js graph model": [
+        lambda path: path.write_text(json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})),
+        lambda path: path.write_text(json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})),
+    ],
+    "a folder of a TensorFlow.js layers model": [
+        lambda path: (
+            path.mkdir(),
+            (path / "model.json").write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})),
+        )
+    ],
+    "a metadata file of a SavedModel that Keras wrote": [
+        lambda path: path.write_bytes(b'\x0a\xff\x05\x08\x00\x12\x04root"\x0f_tf_keras_model*\x00')
     ],
     "a PyTorch file": [lambda path: archive(path, "net/data.pkl", "net/data/0"), lambda path: path.write_bytes(TORCH_MAGIC + b"...")],
     "a TorchScript file": [lambda path: archive(path, "net/data.pkl", "net/code/net.py", "net/constants.pkl")],
@@ -83,6 +93,7 @@ FORMATS = {
     ],
     "an OpenVINO model": [lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')],
     "a Keras model without weights (JSON)": [lambda path: path.write_text(small().to_json())],
+    "a Keras model without weights (YAML)": [lambda path: path.write_text("backend: tensorflow\nclass_name: Sequential\nconfig: []\n")],
     "a Core ML model": [lambda path: (path.mkdir(), (path / "Manifest.json").write_text("{}"))],
     "an ONNX model": [lambda path: onnx.save(classifier(), path), lambda path: onnx.save(dynamic(), path)],
 }

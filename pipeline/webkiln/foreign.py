@@ -25,12 +25,12 @@ def _tf2onnx(option: str) -> str:
 WAYS = {
     "a SavedModel of TensorFlow": "load it in the Keras that wrote it, and save it as one file: keras.models.load_model(FOLDER).save('model.h5'), or .keras; "
     f"or {_tf2onnx('--saved-model')}",
-    "the metadata of a SavedModel that Keras wrote": "load the folder in that Keras, and save it as one file: "
+    "a metadata file of a SavedModel that Keras wrote": "load the folder in that Keras, and save it as one file: "
     "keras.models.load_model(FOLDER).save('model.h5'), or .keras",
     "a frozen graph of TensorFlow": _tf2onnx("--inputs X:0 --outputs Y:0 --graphdef"),
     "a LiteRT (TensorFlow Lite) model": f"build the Keras model that it was made from; or {_tf2onnx('--tflite')}",
     "a TensorFlow.js graph model": "build the Keras model or the program that it was made from, or convert that as a layers model, which is read",
-    "the folder of a TensorFlow.js layers model": "give the path of the model.json in it",
+    "a folder of a TensorFlow.js layers model": "give the path of the model.json in it",
     "a PyTorch file": TORCH,
     "a TorchScript file": f"export the module that it was made from; {TORCH}",
     "a pickle": f"a pickle is a program, which is not run; {EXPORT}",
@@ -87,7 +87,7 @@ def _folder(*names: str) -> Callable[[Path], bool]:
 FOLDERS: tuple[tuple[str, Callable[[Path], bool]], ...] = (
     ("a SavedModel of TensorFlow", _folder("saved_model.pb", "saved_model.pbtxt")),
     ("a TensorFlow.js graph model", lambda path: _json_format(path / "model.json") == "a TensorFlow.js graph model"),
-    ("the folder of a TensorFlow.js layers model", lambda path: _json_format(path / "model.json") == "a TensorFlow.js layers model"),
+    ("a folder of a TensorFlow.js layers model", lambda path: _json_format(path / "model.json") == "a TensorFlow.js layers model"),
     ("a Core ML model", _folder("Manifest.json")),
     ("a folder of Hugging Face", lambda path: (path / "config.json").is_file() and _folder("*.safetensors", "pytorch_model*.bin")(path)),
 )
@@ -144,7 +144,7 @@ STARTS: tuple[tuple[str, Callable[[bytes, Path], bool]], ...] = (
     ("a TensorFlow.js graph model", _is_json("a TensorFlow.js graph model")),
     ("a Keras model without weights (JSON)", _is_json("a Keras model without weights (JSON)")),
     ("a Keras model without weights (YAML)", lambda start, path: re.match(rb"(backend: \w+\s+)?class_name: \w+\s", start) is not None),
-    ("the metadata of a SavedModel that Keras wrote", lambda start, path: start[:1] == b"\x0a" and b"_tf_keras_" in start[:64]),
+    ("a metadata file of a SavedModel that Keras wrote", lambda start, path: start[:1] == b"\x0a" and b"_tf_keras_" in start[:64]),
     ("a SavedModel of TensorFlow", _is_saved_model),
     ("a frozen graph of TensorFlow", _is_graph),
     ("a Caffe model", _is_caffe),
