@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.backends.harness import error
 from tests.frontends.keras.eras.layouts import keras_1_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
 from tests.frontends.keras.eras.test_retired import chain, layer, numbers
 from webkiln.errors import SourceError, UnsupportedError, WebkilnError
@@ -16,6 +17,7 @@ from webkiln.foreign import refuse_foreign
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
 from webkiln.frontends.keras.reader import parse_model
+from webkiln.ops.evaluate import run_graph
 
 
 @pytest.fixture(scope="module")
@@ -205,6 +207,23 @@ def test_files_that_hold_no_architecture(pair, tmp_path, kind):
     elif kind != "missing":
         path.write_text({"text": "Dear webkiln", "empty": "", "list": "[1, 2]"}[kind])
     refused(path, r"other\.json", companion=pair[1])
+
+
+@pytest.mark.parametrize(("version", "deviation"), [("1.0.5", True), ("1.0.6", False), ("", False)])
+def test_what_a_running_std_is(tmp_path, version, deviation):
+    """Up to 1.0.5 a deviation, then a variance; weights that say no version are of the latest Keras 1."""
+    arrays = [np.abs(numbers(4, seed=n)) for n in range(4)]
+    config = {
+        **chain(layer("BatchNormalization", "n", 4, mode=0, axis=-1, epsilon=0.01)),
+        **({"keras_version": version} if version else {}),
+    }
+    (tmp_path / "model.json").write_text(json.dumps(config))
+    names = ("gamma", "beta", "running_mean", "running_std")
+    write_weights(tmp_path / "w.h5", {"n": [(f"n_{name}", array) for name, array in zip(names, arrays, strict=True)]}, "1")
+    graph = KerasConverter(batch_size=3).convert(*parse_model(tmp_path / "model.json", companion=tmp_path / "w.h5"))
+    x, (gamma, beta, mean, spread) = numbers(3, 4), arrays
+    wanted = (x - mean) / (spread + 0.01 if deviation else np.sqrt(spread + 0.01)) * gamma + beta
+    assert error(run_graph(graph, {"input": x})[0]["n"], wanted) < 1e-5
 
 
 def test_yaml_runs_nothing(pair, tmp_path):

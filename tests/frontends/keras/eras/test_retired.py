@@ -168,6 +168,14 @@ def inside() -> Old:
     )
 
 
+def unnamed() -> Old:
+    """Two models without names in a chain."""
+    parts = [chain(layer("Dense", name, 4, output_dim=4, activation="linear", bias=False)) for name in ("left", "right")]
+    left, right = numbers(4, 4, seed=3), numbers(4, 4, seed=4)
+    weights = {"sequential_1": {"W": left}, "sequential_2": {"W": right}}
+    return Old(chain(*parts), weights, PAIR[:1], lambda x: x @ left @ right)
+
+
 S = {name: numbers(5, seed=n) for n, name in enumerate(("t_left", "a_left", "t_right", "a_right"))}
 
 
@@ -221,6 +229,7 @@ CASES: dict[str, Old] = {
     "Merge, dot": halved("dot", lambda a, b: (a * b).sum(1, keepdims=True), dot_axes=[1, 1]),
     "Merge, cos": halved("cos", cosine, dot_axes=[1, 1]),
     "Merge of merges, a layer shared": shared(),
+    "models without names": unnamed(),
     "LSTM, gpu": Old(
         chain(layer("LSTM", "r", 5, 4, output_dim=3, inner_activation="hard_sigmoid", activation="tanh", consume_less="gpu")),
         {"r": {"W": W, "U": U, "b": B}}, [STEPS], lambda x: lstm(x, W, U, B, hard_sigmoid),

@@ -12,6 +12,8 @@ from webkiln.frontends.keras.archive import MAX_JSON_BYTES, ModelFile, attribute
 from webkiln.frontends.keras.eras.lists import has_lists
 
 MAX_VALUES = 2_000_000
+FIRST = "1.2"
+"""The version of weights where neither they nor their architecture say it, as Keras 2 does."""
 SAVED_BY = "save it with model.save_weights()"
 
 
@@ -36,7 +38,7 @@ def open_pair(path: Path, weights: Path) -> Iterator[ModelFile]:
         ):
             raise SourceError(f"{weights.name}: an HDF5 file without weights as Keras saves them; {SAVED_BY}")
         said = attribute(group, "keras_version") or attribute(file, "keras_version") or str(architecture.get("keras_version", ""))
-        version = said or ("3" if "module" in architecture else "1")
+        version = said or ("3" if "module" in architecture else FIRST)
         backend = attribute(group, "backend") or attribute(file, "backend")
         yield ModelFile(weights.name, architecture, group, paths=paths, version=version, backend=backend)
 

@@ -26,7 +26,7 @@ def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         if key in config:
             config[key] = _inside(config[key], depth + 1)
     if saved == "Sequential":
-        config["layers"] = _with_input(config["layers"])
+        config["layers"] = _distinct(_with_input(config["layers"]))
     class_name, config = classes.modern(saved, arguments.modern(saved, config))
     return {**entry, "class_name": class_name, "config": {"trainable": True, **config}, "saved_class": saved}
 
@@ -48,6 +48,18 @@ def _with_input(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return layers
     start = {"class_name": "InputLayer", "config": {"name": "input", "batch_input_shape": shape, "dtype": dtype or "float32"}}
     return [start, {**layers[0], "config": first}, *layers[1:]]
+
+
+def _distinct(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """With numbers behind the names of models that are equal, as those are that a bare list of layers has no name for."""
+    taken: dict[str, int] = {}
+    found = []
+    for layer in layers:
+        name = configs.layer_name(layer)
+        count = taken[name] = taken.get(name, -1) + 1
+        numbered = count and "layers" in layer["config"]
+        found.append({**layer, "config": {**layer["config"], "name": f"{name}_{count}"}} if numbered else layer)
+    return found
 
 
 def entries(model: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
