@@ -76,9 +76,10 @@ class ModelGraph:
 
     def load(self) -> Action:
         if self.recipe.is_onnx:
-            return self._add("load", "", self._model(), ("spec.json", "weights/"), {}, program="load_onnx", source=self._source_name())
+            outputs, source = ("spec.json", "weights/"), self._source_name()
+            return self._add("load", "", self._model(), outputs, self._cut(), program="load_onnx", source=source)
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
-        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function()}
+        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function(), **self._cut()}
         outputs = ("spec.json", "weights/")
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
@@ -163,7 +164,7 @@ class ModelGraph:
     def reference(self) -> Action:
         outputs = ("reference.npz", "layers.npz")
         if self.recipe.is_onnx:
-            sizes = {**self._sizes(), **self._samples()}
+            sizes = {**self._sizes(), **self._samples(), **self._cut()}
             inputs = {**self._model(), "sizes.json": Product(self.convert(), "sizes.json")}
             return self._add("reference", "", inputs, outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name())
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
@@ -175,6 +176,7 @@ class ModelGraph:
             "plugins": self._plugin_names(),
             "trust_source": self.recipe.trust_source,
             **self._function(),
+            **self._cut(),
         }
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
@@ -267,6 +269,10 @@ class ModelGraph:
     def _shapes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
         return {"batch_size": self.recipe.batch_size, "input_shapes": shapes}
+
+    def _cut(self) -> dict[str, Any]:
+        cut = {"from_layers": self.recipe.from_layers, "to_layers": self.recipe.to_layers}
+        return {key: list(names) for key, names in cut.items() if names}
 
     def _samples(self) -> dict[str, Any]:
         return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}

@@ -26,7 +26,7 @@ from webkiln.frontends.keras.policies import (
 )
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
-from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
+from webkiln.frontends.keras.spec import NO_SHAPE, FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
 from webkiln.frontends.keras.supported import find_unsupported
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
@@ -192,10 +192,11 @@ class KerasConverter:
         return shapes
 
     def _input(self, name: str, spec: LayerSpec) -> Tensor:
-        declared = spec.config.get("batch_shape")
+        declared, given = spec.config.get("batch_shape"), self._shapes.get(name)
         if not isinstance(declared, list):
-            raise SourceError(f"input {name}: the model does not say its shape; call the model once before it is saved")
-        given = self._shapes.get(name)
+            if given is None:
+                raise SourceError(f"input {name}: {NO_SHAPE} {name}=..., or call the model once before it is saved")
+            declared = [None] * len(given)
         shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
         fits = len(shape) == len(declared) and all(
             known is None if isinstance(size, str) else isinstance(size, int) and size > 0 and known in (None, size)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
+from webkiln.frontends.cut import with_advice
+from webkiln.frontends.keras.cut import vertices_of
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import AUGMENTATIONS, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
@@ -51,7 +53,8 @@ LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you
 
 def find_unsupported(model: ModelSpec, is_handled: Judge, may_be_traced: Judge = lambda _: False) -> list[Item]:
     """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
-    return list(_find(model, is_handled, may_be_traced, ""))
+    items = list(_find(model, is_handled, may_be_traced, ""))
+    return with_advice(items, vertices_of(model)) if items else items
 
 
 def may_be_traced(layer: LayerSpec) -> bool:
