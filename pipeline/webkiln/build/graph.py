@@ -88,9 +88,11 @@ class ModelGraph:
         params = {"name": self.recipe.name, "plugins": self._plugin_names()}
         if self.recipe.operators:
             params["backends"] = list(self.recipe.backends)
-        outputs, code = ("graph.json", "weights.json", "sizes.json"), (*self.recipe.plugins, *self.recipe.operators)
+        outputs: tuple[str, ...] = ("graph.json", "weights.json", "sizes.json")
+        code = (*self.recipe.plugins, *self.recipe.operators)
         if self.recipe.is_onnx:
             return self._add("convert", "", inputs, outputs, {**params, **self._sizes()}, code=code, program="convert_onnx")
+        outputs = (*outputs, "texts.json")
         return self._add("convert", "", {**inputs, **self._modules()}, outputs, {**params, **self._shapes(), **self._function()}, code=code)
 
     def structure(self) -> Input:
@@ -99,6 +101,10 @@ class ModelGraph:
 
     def weights(self) -> Mapping[str, Input]:
         return {"weights.json": Product(self.convert(), "weights.json"), "weights/": Product(self.load(), "weights/")}
+
+    def texts(self) -> Mapping[str, Input]:
+        """How texts become the indices that the model takes, of sources that may say so."""
+        return {} if self.recipe.is_onnx else {"texts.json": Product(self.convert(), "texts.json")}
 
     def optimize(self) -> Input:
         """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
@@ -147,7 +153,7 @@ class ModelGraph:
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
-        inputs |= self.labels()
+        inputs |= {**self.labels(), **self.texts()}
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),

@@ -141,7 +141,9 @@ def with_advice(items: Sequence[Item], vertices: Sequence[Vertex[T]]) -> list[It
             advice[name] = f"; or build what follows it: --from-layer {name}"
         elif name in last and (kept := sorted(before[name] - last)):
             advice[name] = f"; or build what precedes it: {' '.join(f'--to-layer {other}' for other in kept)}"
-    return [(where, what, hint + advice.get(where.partition(" (")[0], "")) for where, what, hint in items]
+    return [
+        (where, what, hint if "--from-layer" in hint else hint + advice.get(where.partition(" (")[0], "")) for where, what, hint in items
+    ]
 
 
 def _ends(bad: set[str], neighbours: Mapping[str, set[str]]) -> set[str]:

@@ -22,6 +22,7 @@ from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.texts import LOOKUPS, text_options
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
@@ -335,10 +336,15 @@ def _setting(value: Any) -> Any:
 
 def _tables(layer: Any) -> dict[str, Any]:
     """What a lookup has learnt, which its config does not say."""
-    if not isinstance(layer, keras.layers.IntegerLookup) or layer.lookup_table.size() == 0:
+    kind = type(layer).__name__
+    if type(layer).__module__.split(".")[0] != "keras" or kind not in {"IntegerLookup", *LOOKUPS}:
         return {}
-    weights = {"idf_weights": layer.idf_weights_const.numpy().tolist()} if layer.output_mode == "tf_idf" else {}
-    return {"vocabulary": [int(token) for token in layer.get_vocabulary(include_special_tokens=False)], **weights}
+    options, table = text_options(layer.get_config()) if kind in LOOKUPS else {}, getattr(layer, "_lookup_layer", layer)
+    if table.lookup_table.size() == 0:
+        return options
+    weights = {"idf_weights": table.idf_weights_const.numpy().tolist()} if table.output_mode == "tf_idf" else {}
+    tokens = table.get_vocabulary(include_special_tokens=False)
+    return {**options, "vocabulary": list(map(str, tokens)) if kind in LOOKUPS else list(map(int, tokens)), **weights}
 
 
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:

@@ -20,6 +20,7 @@ from webkiln.frontends.keras.cut import TensorTypes, cut_model
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
 from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
+from webkiln.frontends.keras.texts import LOOKUPS, learnt_tokens, read_lines, text_options
 from webkiln.ir.types import Array
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
@@ -162,7 +163,9 @@ class _Reader:
         if group is None or spec.kind != "layer":
             return spec
         inside = self._container_group(*group)
-        if own and class_name == "IntegerLookup":
+        if own and class_name in LOOKUPS:
+            spec = replace(spec, config={**spec.config, **text_options(entry["config"])})
+        if own and class_name in {"IntegerLookup", *LOOKUPS}:
             return replace(spec, config={**spec.config, **self._tables(path, spec, *group)})
         if own and class_name in CONTAINERS:
             return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
@@ -175,11 +178,16 @@ class _Reader:
         vocabulary = spec.config.get("vocabulary")
         if vocabulary is None and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None:
             special = int(spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int")
-            vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+            if spec.class_name in LOOKUPS:
+                vocabulary = read_lines(f"{self.source.path}: {path} ({spec.class_name})", text)
+            else:
+                vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+        if vocabulary is not None and spec.class_name in LOOKUPS:
+            vocabulary = learnt_tokens(f"{self.source.path}: {path} ({spec.class_name})", spec.config, vocabulary)
         found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
         if spec.config.get("output_mode") == "tf_idf":
             store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
-            found["idf_weights"] = read_array(self.source.path, f"{path} (IntegerLookup) idf_weights", store).tolist()
+            found["idf_weights"] = read_array(self.source.path, f"{path} ({spec.class_name}) idf_weights", store).tolist()
         return found
 
     def _parts(

@@ -11,6 +11,7 @@ from webkiln.frontends.keras.noise import fed
 from webkiln.frontends.keras.policies import storable
 from webkiln.frontends.keras.spec import NO_SHAPE, ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
+from webkiln.frontends.keras.texts import known_words
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 
@@ -63,7 +64,8 @@ def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) ->
 
 def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
     drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(spec)}
-    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], spec.name)
+    words = known_words(spec)
+    return natural_sets(lambda scale: make_inputs(table, scale, drawn, words), lambda values: run(values)[0], spec.name)
 
 
 def _widened(value: Array) -> Array:
