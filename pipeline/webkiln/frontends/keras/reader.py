@@ -65,7 +65,7 @@ def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
         return None
     config, version = found
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
-        return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version), cut).model(config, nothing, "", 0)
+        return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version), cut, bare=True).model(config, nothing, "", 0)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:
@@ -85,9 +85,8 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class _Reader:
-    def __init__(self, source: ModelFile, cut: Cut) -> None:
-        self.source = source
-        self.cut = cut
+    def __init__(self, source: ModelFile, cut: Cut, *, bare: bool = False) -> None:
+        self.source, self.cut, self.bare = source, cut, bare
         self.blobs: Blobs = {}
         self.count = 0
 
@@ -185,7 +184,7 @@ class _Reader:
         if vocabulary is not None and spec.class_name in LOOKUPS:
             vocabulary = learnt_tokens(f"{self.source.path}: {path} ({spec.class_name})", spec.config, vocabulary)
         found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
-        if spec.config.get("output_mode") == "tf_idf":
+        if spec.config.get("output_mode") == "tf_idf" and not self.bare:
             store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
             found["idf_weights"] = read_array(self.source.path, f"{path} ({spec.class_name}) idf_weights", store).tolist()
         return found

@@ -88,8 +88,6 @@ def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
         return f"its encoding is {config['encoding']!r}, not utf-8"
     if config.get("ragged"):
         return "it gives rows of different lengths (ragged=True)"
-    if not config.get("vocabulary"):
-        return "the source holds no vocabulary for it: give it one or adapt it, and save the model as .keras"
     if layer.class_name == "StringLookup":
         return None
     if config.get("standardize") not in STANDARDIZE:
@@ -159,6 +157,9 @@ def known_words(model: ModelSpec) -> dict[str, tuple[tuple[str, ...], bool]]:
 def _steps(layer: LayerSpec, shape: Sequence[int | str], placeholder: str) -> dict[str, Any]:
     """What JavaScript does with each text."""
     config, integer = layer.config, _mode(layer.config) == "int"
+    if layer.class_name in LOOKUPS and not config.get("vocabulary"):
+        what = "the source holds no vocabulary; give it one or adapt it, and save the model again, as .keras"
+        raise SourceError(f"{layer.name} ({layer.class_name}): {what}")
     if layer.class_name == "Hashing":
         mask = config.get("mask_value") if int(config["num_bins"]) > 1 else None
         others = int(config["num_bins"]) - (mask is not None)
