@@ -16,19 +16,19 @@ export class Model {
   #current = null;
   /** @type {WebkilnError | null} */
   #lost = null;
-  /** @type {TakeInputs[]} */
-  #takes;
+  /** @type {TakeInputs} */
+  #take;
 
   /**
    * @param {Host} host
    * @param {Manifest} manifest
    * @param {LoadReply} reply
    * @param {number} loadMs
-   * @param {TakeInputs[]} [takes]
+   * @param {TakeInputs} [take]
    */
-  constructor(host, manifest, { backend, variant, failures }, loadMs, takes = []) {
+  constructor(host, manifest, { backend, variant, failures }, loadMs, take = (_, inputs, placeholders) => [inputs, placeholders]) {
     this.#host = host;
-    this.#takes = takes;
+    this.#take = take;
     this.manifest = manifest;
     this.backend = backend;
     this.variant = variant;
@@ -102,7 +102,7 @@ export class Model {
     checkNames('run', ['signal', 'placeholders'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
-    const [given, sizes] = this.#takes.reduce(([before, set], take) => take(tensors, before, set), [named(tensors, inputs), options.placeholders ?? {}]);
+    const [given, sizes] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {});
     const values = placeholdersOf(this.manifest, given, sizes);
     const copies = copyInputs(tensors, given, values);
     return this.#enqueue(async () => {

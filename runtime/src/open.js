@@ -97,8 +97,8 @@ export async function open(bundle, options = {}) {
     for (const { backend, message } of reply.failures) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
-    const takes = [bundle.takeImages, await bundle.loadTexts?.(bundle, request, signal)].filter(take => take !== undefined);
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, takes);
+    const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, take);
   } catch (error) {
     host.dispose();
     throw error;

@@ -69,13 +69,13 @@ function textsOf(name, value, shape, sizes) {
 }
 
 /**
- * Reads the vocabularies, and gives what makes indices of the texts among the inputs.
+ * Reads the vocabularies, and gives what makes indices of the texts, and arrays of the images, among the inputs.
  * @param {Bundle} bundle
  * @param {LoadRequest} request
  * @param {AbortSignal} [signal]
  * @returns {Promise<TakeInputs>}
  */
-export async function loadTexts({ bucketOf }, { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache }, signal) {
+export async function loadTexts({ bucketOf, takeImages }, { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache }, signal) {
   const reader = new Reader(manifest.name, { strategy, save, ignoreCache, signal });
   const made = await Promise.all(manifest.inputs.map(async ({ text }) => {
     if (!text) return undefined;
@@ -84,7 +84,7 @@ export async function loadTexts({ bucketOf }, { manifest, urls, cacheStrategy: s
     return indexer(input, text, bytes ? JSON.parse(new TextDecoder().decode(bytes)) : [], bucketOf);
   }));
   return (tensors, inputs, placeholders) => {
-    const [arrays, sizes] = [{ ...inputs }, { ...placeholders }];
+    const [arrays, sizes] = takeImages?.(tensors, inputs, placeholders) ?? [{ ...inputs }, { ...placeholders }];
     tensors.forEach(({ name, text }, number) => {
       const [index, value] = [made[number], text && inputs[text.input]];
       if (!text || !index || value === undefined || ArrayBuffer.isView(inputs[name])) return;

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.inputs import STRING
+STRING = "string"
 
 
 @dataclass(frozen=True, slots=True)

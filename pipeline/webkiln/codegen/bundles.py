@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.codegen.declarations import text_of
+from webkiln.codegen.declarations import inputs_of, text_of
 from webkiln.codegen.scripts import enclosed
 
 MAX_INLINED = 256 << 20
@@ -125,7 +125,7 @@ def readme(manifest: Mapping[str, Any], name: str) -> str:
     def rows(tensors: list[dict[str, Any]]) -> str:
         return "\n".join(f"| `{tensor['name']}` | {tensor['dtype']} | `[{', '.join(map(str, tensor['shape']))}]` |" for tensor in tensors)
 
-    words = {tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"]) for tensor in manifest["inputs"]}
+    words = {tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"]) for tensor in inputs_of(manifest)}
     inputs = ", ".join(words.values())
     given = ", ".join(f"{text_of(input_)}: {word}" for input_, word in words.items())
     return f"""# {name}
@@ -136,13 +136,13 @@ The neural network *{manifest["name"]}*, compiled by [webkiln](https://pypi.org/
 import {{ load }} from '{name}';
 
 const model = await load();
-const outputs = await model.run({{ {given} }});   // {inputs}: typed arrays
+const outputs = await model.run({{ {given} }});   // {inputs}: {"strings or " if any(tensor["dtype"] == "string" for tensor in inputs_of(manifest)) else ""}typed arrays
 model.dispose();
 ```
 
 | input | dtype | shape |
 |---|---|---|
-{rows(manifest["inputs"])}
+{rows(inputs_of(manifest))}
 
 | output | dtype | shape |
 |---|---|---|

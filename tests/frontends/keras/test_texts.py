@@ -1,6 +1,5 @@
 """Texts become indices as Keras's own layers make them: in Node and in a browser, over random texts and all options."""
 
-import itertools
 import json
 import subprocess
 import unicodedata
@@ -12,6 +11,7 @@ import tensorflow as tf
 from keras import layers as L
 
 from tests.frontends.keras.conftest import ROOT
+from tests.frontends.keras.text_cases import TEXTS, WEIGHTS, WORDS
 from webkiln import canonical
 from webkiln.backends import pages
 from webkiln.errors import SourceError, UnsupportedError
@@ -21,7 +21,6 @@ from webkiln.ops.evaluate import run_graph
 
 HERE = ROOT / "tests" / "frontends" / "keras"
 COUNT = 60
-WORDS = ("the", "Cat", "DOG", "naïve", "ÉCOLE", "straße", "東京", "e\u0301te", "🙂", "👩\u200d👧", "it's", "x-y", "[UNK]", "of", "İ", "ﬁ")
 ODD = "\0\t\n\v\f\r\x1c\x1f \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
 
 
@@ -55,28 +54,13 @@ def vectorizer(texts, **options):
     return L.TextVectorization(vocabulary=known or ["x"], **options, **(weights if known else {}))
 
 
-def vectorization_cases():
-    modes = itertools.cycle([{"output_mode": "multi_hot"}, {"output_mode": "count"}, {"output_mode": "tf_idf"}])
-    for standardize, split, ngrams in itertools.product(
-        (None, "lower", "strip_punctuation", "lower_and_strip_punctuation"), (None, "whitespace", "character"), (None, 2, (3,), (1, 3))
-    ):
-        options = {"standardize": standardize, "split": split, "ngrams": ngrams}
-        shape = (COUNT, 4) if split is None else (COUNT, 1)
-        for more in ({}, {"output_sequence_length": 5}, next(modes)):
-            yield f"{options | more}", shape, lambda texts, options=options | more: vectorizer(texts, **options)
-
-
-def lookup_cases():
-    words, idf = [*WORDS, "[MASK]"], [0.1 * place for place in range(len(WORDS) + 1)]
-    for options in (
-        {}, {"num_oov_indices": 3}, {"num_oov_indices": 4, "salt": 5}, {"mask_token": ""}, {"mask_token": "", "num_oov_indices": 2},
-        {"output_mode": "one_hot"}, {"output_mode": "multi_hot", "mask_token": ""}, {"output_mode": "count", "num_oov_indices": 2},
-        {"output_mode": "tf_idf", "idf_weights": idf}, {"output_mode": "count", "max_tokens": 40, "pad_to_max_tokens": True},
-    ):  # fmt: skip
-        for shape in ((COUNT, 4), (COUNT, 1)):
-            yield f"lookup {options} {shape}", shape, lambda _, options=options: L.StringLookup(vocabulary=words, **options)
-    for options in ({}, {"salt": [3, -5]}, {"mask_value": "of"}, {"mask_value": "", "output_mode": "count"}, {"output_mode": "one_hot"}):
-        yield f"hashing {options}", (COUNT, 4), lambda _, options=options: L.Hashing(13, **options)
+def layer_of(name, texts, options):
+    if name == "TextVectorization":
+        return vectorizer(texts, **options)
+    if name == "StringLookup":
+        weights = {"idf_weights": list(WEIGHTS)} if options.get("output_mode") == "tf_idf" else {}
+        return L.StringLookup(vocabulary=list(WORDS), **options, **weights)
+    return L.Hashing(**options)
 
 
 def asked_of(entry, texts):
@@ -99,11 +83,11 @@ def indices_of(host, asked, folder):
 @pytest.mark.parametrize("host", ["node", "chromium"])
 def test_texts_become_what_keras_makes_of_them(host, tmp_path):
     """Every case is a batch of random texts; its layer alone is the model."""
-    cases = [*vectorization_cases(), *lookup_cases()]
+    cases = [(kind, tried) for kind, rows in TEXTS.items() for tried in rows]
     asked, rest = [], []
-    for seed, (name, shape, make) in enumerate(cases if host == "node" else cases[::5]):
-        texts = texts_of(seed, shape)
-        layer = make(texts)
+    for seed, (kind, tried) in enumerate(cases if host == "node" else cases[::5]):
+        texts = texts_of(seed, (COUNT, *tried.shapes[0]))
+        layer, shape, name = layer_of(kind, texts, tried.options), texts.shape, f"{kind} {tried.options} {tried.shapes}"
         x = keras.Input(shape[1:], dtype="string", name="text")
         spec, _ = read_memory(keras.Model(x, layer(x)), name)
         converter = KerasConverter(batch_size=shape[0])

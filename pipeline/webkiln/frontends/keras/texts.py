@@ -23,8 +23,6 @@ ENDING = "_length"
 
 SHOWN_WORDS = 200
 
-Shapes = Mapping[str, Sequence[int | str]]
-
 
 def text_inputs(model: ModelSpec) -> dict[str, str]:
     """The inputs that take texts: the name of each by that of its layer."""
@@ -102,7 +100,9 @@ def refusal(layer: LayerSpec, shape: Sequence[Any]) -> str | None:
     return None if split or _count(config, int(shape[-1])) else f"rows of {shape[-1]} texts have no ngrams of {_widths(config)}"
 
 
-def with_indices(model: ModelSpec, shapes: Shapes, batch: int) -> tuple[ModelSpec, Shapes, list[dict[str, Any]]]:
+def with_indices(
+    model: ModelSpec, shapes: Mapping[str, Sequence[int | str]], batch: int
+) -> tuple[ModelSpec, Mapping[str, Sequence[int | str]], list[dict[str, Any]]]:
     """The model that takes indices where it takes texts, the given shapes of its inputs, and how texts become indices."""
     names = text_inputs(model)
     if not names:
