@@ -248,7 +248,7 @@ class KerasConverter:
             frame.cast = self._cast_inputs(layer, integers=built_in is None or takes_integers(layer))
         if spec.kind == "noise":
             self.set_variable(Ref(layer.name), self._noise(layer))
-        elif spec.model is not None and (handler is None or not spec.traced):
+        elif spec.model is not None and (handler is built_in or not spec.traced):
             self._nested(layer, spec.model)
         elif handler is not None and handler is not built_in:
             try:

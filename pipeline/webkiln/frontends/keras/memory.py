@@ -18,6 +18,7 @@ from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.literals import Refused, literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
+from webkiln.frontends.keras.policies import UNTRACED_MODES
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
@@ -111,10 +112,15 @@ class Walker:
         spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
             return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
-        if self.handled(spec):
+        quantized = getattr(layer, "quantization_mode", None) is not None
+        if quantized:
+            spec = replace(spec, config=policy)
+            if layer.quantization_mode in UNTRACED_MODES:
+                return spec
+        elif self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
             return replace(spec, config=_config(layer) | policy | _tables(layer), weights=self.own_weights(layer), parts=parts)
-        if _graph_of(layer) is not None:
+        if _graph_of(layer) is not None and not quantized:
             return replace(spec, model=self.model(layer, f"{path}/"))
         try:
             model, weights = trace_layer(self, layer, path, arguments)
@@ -288,7 +294,8 @@ def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
 
 def _variable_names(layer: Any) -> Mapping[int, str]:
     variables = (*layer._trainable_variables, *layer._non_trainable_variables)
-    known = weight_names(type(layer).__name__, _config(layer)) if type(layer).__module__.split(".")[0] == "keras" else ()
+    built_in = type(layer).__module__.split(".")[0] == "keras" and getattr(layer, "quantization_mode", None) is None
+    known = weight_names(type(layer).__name__, _config(layer)) if built_in else ()
     held = {id(value): name for name, value in vars(layer).items()}
     names: dict[int, str] = {}
     for index, variable in enumerate(variables):

@@ -135,7 +135,8 @@ class Tracer:
         method: Callable[..., Any] | None = None,
     ) -> None:
         self.outer = outer
-        self.method = method
+        quantized = getattr(layer, "quantization_mode", None) is not None
+        self.method = method or (layer.quantized_call if quantized else layer.call)
         self.captured: list[Any] = []
         self.root: Tracer = outer.root if outer is not None else self
         self.active = self
@@ -169,16 +170,14 @@ class Tracer:
         given = tree.flatten((args, kwargs))
         args, kwargs = tree.map_structure(fresh, (args, kwargs))
         masks = self._carried(given, tree.flatten((args, kwargs)))
-        call = self.layer.call if self.method is None else self.method
-        accepted = inspect.signature(call).parameters
+        accepted = inspect.signature(self.method).parameters
         free = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values())
         kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
         if "training" in accepted:
             kwargs["training"] = False
         with self.tracing(), self._substituted():
-            results = call(*args, **kwargs)
-            if self.method is None:
-                self._mask_outputs(args, kwargs, results)
+            results = self.method(*args, **kwargs)
+            self._mask_outputs(args, kwargs, results)
         results = tree.flatten(results)
         end = len(self.nodes)
         states = {slot: steps[-1][1] for slot, steps in self._final_states().items()}
