@@ -6,7 +6,7 @@ from webkiln.errors import Item
 from webkiln.frontends.cut import with_advice
 from webkiln.frontends.keras.cut import vertices_of
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
-from webkiln.frontends.keras.policies import AUGMENTATIONS, parse_policy
+from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
 from webkiln.frontends.keras.texts import LOOKUPS, refusal
@@ -70,7 +70,10 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
             continue
         if layer.own and layer.kind == "layer":
             yield from (
-                (where, what, hint) for what, hint in _modes(layer, built_in=is_handled(layer) and registered_handler(layer) is None)
+                (where, what, hint)
+                for what, hint in _modes(
+                    layer, built_in=is_handled(layer) and registered_handler(layer) is None, traced=layer.traced or may_be_traced(layer)
+                )
             )
         parts = tuple(layer.parts.values())
         yield from _find(ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
@@ -110,7 +113,7 @@ def _strings(layer: LayerSpec, texts: Mapping[str, LayerSpec], *, nested: bool) 
     )
 
 
-def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
+def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[str, str]]:
     """What the policy and the calls of a layer ask for; old files do not tell a user's classes, whose calls mean what they like, from Keras's."""
     name = str(layer.config.get("dtype") or "float32")
     try:
@@ -118,11 +121,10 @@ def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
     except ValueError:
         yield f"dtype policy {name!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
     else:
-        if policy.quantized:
-            yield (
-                f"it is quantized to {policy.quantized} by quantize()",
-                "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits",
-            )
+        if policy.quantized and (not traced or policy.quantized in UNTRACED_MODES):
+            as_before = "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits"
+            in_memory = "Convert the model in memory, by which Keras's own code is traced"
+            yield f"it is quantized to {policy.quantized} by quantize()", as_before if policy.quantized in UNTRACED_MODES else in_memory
     if built_in and layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
         yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 

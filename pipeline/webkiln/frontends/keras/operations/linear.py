@@ -7,11 +7,12 @@ import numpy as np
 
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.linalg import norm
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast
 
 AxisArgument = int | Sequence[int] | None
 
