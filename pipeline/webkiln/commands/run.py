@@ -53,6 +53,8 @@ def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict
         except (ValueError, ShapeError):
             known = f" with {', '.join(f'{key} = {size}' for key, size in sizes.items())}" if sizes else ""
             raise RecipeError(f"input {name}: expected shape {tensor['shape']}{known}, got {list(value.shape)}") from None
+        if "U" in (dtype.kind, value.dtype.kind) and dtype.kind != value.dtype.kind:
+            raise RecipeError(f"input {name}: expected {'strings' if dtype.kind == 'U' else dtype}, got {value.dtype}")
         if not np.can_cast(value.dtype, dtype, "same_kind"):
             raise RecipeError(f"input {name}: expected {dtype}, got {value.dtype}; convert it with numpy's astype")
         fitted[name] = value if dtype.kind == "U" else value.astype(dtype)
