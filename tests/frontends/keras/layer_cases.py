@@ -361,7 +361,7 @@ REFUSED = (
         "drop (Dropout): it is called with training=True. Build the model without that argument, as it is used for inference",
     ),
     Refused(
-        'a layer that `quantize("float8")` has changed',
+        "a layer that `quantize('float8')` has changed",
         VECTOR,
         lambda x: L.Dense(3, dtype="float8_from_float32", name="dense")(x),
         "dense (Dense): it is quantized to float8 by quantize(). Convert the model as it is before quantize(); the encoding int8 stores its "
