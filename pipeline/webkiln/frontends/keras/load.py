@@ -9,6 +9,7 @@ from typing import Any
 
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.eras.tfjs import is_json
 from webkiln.frontends.keras.framework import first_sentence, import_keras
@@ -26,18 +27,18 @@ FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularize
 
 
 def load_model(
-    path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False, companion: Path | None = None
+    path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False, cut: Cut = WHOLE, companion: Path | None = None
 ) -> tuple[ModelSpec, Blobs]:  # fmt: skip
-    """The spec and weight blobs of a model file, whose weights may be those of a `companion`: a file, or a folder of shards.
+    """The spec and weight blobs of a model file, or of what is cut out of it. Its weights may be those of a `companion`: a file, or a folder of shards.
 
     `plugins` are Python files of the user that register Keras classes or handlers. Without `trust_source` no class, function or bytecode
     that the file names is executed unless a plugin registered it; UnsupportedError lists them.
     """
     import_files(plugins)
-    structure = read_structure(path) if companion is None else None
+    structure = read_structure(path, cut) if companion is None else None
     if structure is not None:
         _refuse_hopeless(path, structure, trust_source=trust_source)
-    model, blobs = read_model(path, companion=companion)
+    model, blobs = read_model(path, cut, companion=companion)
     apart = companion is not None or is_json(path)
     if structure is None and not apart:
         _refuse_hopeless(path, model, trust_source=trust_source)
@@ -46,7 +47,7 @@ def load_model(
         return model, blobs
     if apart:
         raise UnsupportedError(path.name, unsupported or [(name, APART, APART_HINT) for name in _foreign_classes(model)])
-    return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
+    return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut)
 
 
 def _refuse_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> None:
@@ -58,11 +59,11 @@ def _refuse_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> Non
         raise UnsupportedError(path.name, _with_nested(path, hopeless))
 
 
-def read_memory(model: Any, name: str) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model in memory, which messages call `name`."""
+def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
+    """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut out of it."""
     from webkiln.frontends.keras.memory import describe_model
 
-    spec, blobs = describe_model(model, handled=HANDLERS.handles)
+    spec, blobs = describe_model(model, handled=HANDLERS.handles, cut=cut)
     unsupported = find_unsupported(spec, HANDLERS.handles)
     if unsupported:
         raise UnsupportedError(name, unsupported)

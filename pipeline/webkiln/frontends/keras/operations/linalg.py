@@ -67,6 +67,14 @@ def det(b: GraphBuilder, x: Argument) -> Tensor:
     return b.op("Mul", [b.op("ReduceProd", [diagonal], {"axes": (diagonal.type.rank - 1,), "keepdims": False}), sign])
 
 
+def slogdet(b: GraphBuilder, x: Argument) -> list[Tensor]:
+    """The sign of the determinant, and the logarithm of its size: 0 and minus infinity of a singular matrix."""
+    factors, _, sign = b.ops("LU", [_matrix(b, x, square=True)])
+    diagonal = _diagonal(b, factors)
+    signs = b.op("ReduceProd", [b.op("Sign", [diagonal])], {"axes": (diagonal.type.rank - 1,), "keepdims": False})
+    return [b.op("Mul", [signs, sign]), total(b, b.op("Log", [b.op("Abs", [diagonal])]), -1)]
+
+
 def logdet(b: GraphBuilder, x: Argument) -> Tensor:
     """Of positive definite matrices; NaN of others."""
     return total(b, b.op("Log", [_diagonal(b, cholesky(b, x))]), -1) * 2.0

@@ -1,6 +1,6 @@
 """keras.ops operations that contract, reduce or normalise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,12 +165,12 @@ def _wide(b: GraphBuilder, x: Argument) -> tuple[Tensor, str]:
     return x if x.dtype == "float64" else cast(b, x, FLOAT), x.dtype
 
 
-def softmax(op: str) -> Operation:
-    def apply(b: GraphBuilder, x: Argument, axis: int | None = -1) -> Tensor:
+def softmax(function: Callable[[GraphBuilder, Tensor, int | list[int]], Tensor]) -> Operation:
+    """Over one axis, several or all."""
+
+    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = -1) -> Tensor:
         x = floating(b, x)
-        if axis is None:
-            flat = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0})
-            return b.op("Reshape", [flat], {"shape": x.shape})
-        return b.op(op, [x], {"axis": axis % x.type.rank})
+        axes = axes_of(axis, x.type.rank)
+        return function(b, x, axes[0] if len(axes) == 1 else [*axes])
 
     return apply
