@@ -24,8 +24,8 @@ class NoModel(Exception):
 
 @dataclass(frozen=True)
 class Expected:
-    """What Keras gives for `inputs`: the outputs in the order of the model's, the dtypes that it declares, and how far each output moves at
-    most when the inputs move by the unit roundoff of what it is computed in."""
+    """What Keras gives for `inputs`: the outputs in the order of the model's, the dtypes that it declares, which may be others, and how far each
+    output moves at most when the inputs move by the unit roundoff of what it is computed in."""
 
     inputs: Mapping[str, np.ndarray]
     outputs: Sequence[np.ndarray]
@@ -58,17 +58,17 @@ def rebuild(call: Call) -> tuple[Any, Expected]:
         model, inputs = symbolic(target, call)
         if len(model.outputs) != len(outputs):
             raise NoModel(f"a model of it has {len(model.outputs)} outputs, the call {len(outputs)}")
-        outputs = [value.astype(storable(output.dtype)) for value, output in zip(outputs, model.outputs, strict=True)]
+        outputs = [value.astype(storable(value.dtype.name)) for value in outputs]
         unit = max((UNITS.get(output.dtype, 0.0) for output in model.outputs), default=0.0)
-        moved = [[as_numpy(value) for value in results(target, call, unit * way)] for way in (-1, 1)] if call.kind == "layer" else []
+        moved = [[as_numpy(value) for value in results(target, call, unit * way)] for way in (-1, 1)]
     noise = [max((distance(value, other[index]) for other in moved), default=0.0) for index, value in enumerate(outputs)]
     given = {name: value.astype(storable(value.dtype.name)) for name, value in inputs.items()}
     return model, Expected(given, outputs, [output.dtype for output in model.outputs], noise)
 
 
 def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
-    """What a layer gives that starts anew, for inputs that are moved by a part of themselves, each element up or down."""
-    for layer in target._flatten_layers():
+    """What a call gives, of a layer that starts anew, for inputs that are moved by a part of themselves, each element up or down."""
+    for layer in target._flatten_layers() if call.kind == "layer" else ():
         if isinstance(layer, keras.layers.RNN) and layer.stateful:
             for state in tree.flatten(layer.states or []):
                 state.assign(np.zeros(state.shape))

@@ -4,7 +4,6 @@ import pytest
 
 from tests.conformance.keras.judge import Converted, convert, judge
 from tests.conformance.keras.recorded import SAMPLE, read, run_tests
-from tests.conformance.keras.report import state, stated
 from webkiln.recipe import BACKENDS
 
 
@@ -20,7 +19,3 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
     for backend in BACKENDS:
         verdicts = judge(converted, backend, tmp_path / backend)
         assert [(item.call.test, wrong) for item, wrong in zip(converted, verdicts, strict=True) if wrong is not None] == []
-
-
-def test_the_page_is_fresh():
-    assert stated() == dict.fromkeys(BACKENDS, state()), "run make conformance-keras"
