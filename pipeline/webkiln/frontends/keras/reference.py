@@ -9,6 +9,7 @@ from webkiln.errors import ShapeError
 from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed
 from webkiln.frontends.keras.policies import storable
+from webkiln.frontends.keras.ranges import natural_scales
 from webkiln.frontends.keras.spec import ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
@@ -39,7 +40,7 @@ def input_table(
 def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz.
 
-    Natural inputs are in 0..1, or in a wider range where the model hardly reacts to that; VerificationError where it never does.
+    Natural inputs are in 0..1, or in a wider range where the model is made for one or hardly reacts to 0..1; VerificationError where it never does.
     """
     run = _Runner(keras, model, spec)
     sets = _natural_sets(spec, table, run)
@@ -61,7 +62,8 @@ def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) ->
 
 def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
     drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(spec)}
-    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], spec.name)
+    scales = natural_scales((layer.class_name, layer.config) for layer in spec.layers)
+    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], spec.name, scales)
 
 
 def _widened(value: Array) -> Array:
