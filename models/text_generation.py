@@ -1,7 +1,7 @@
 """Two small networks that write text character by character, in the manner of the Python reference; train_text.py trains them.
 
-The recipes text_decoder and text_lstm build the functions `decoder` and `lstm`: models that read any number of characters in a run and give the
-probabilities of the next one. What they have read before is their state, which `model.reset()` forgets.
+The recipes text_decoder and text_lstm use this file as the script that exports the models, and as the plugin that defines their layers. The models
+read any number of characters in a run and give the probabilities of the next one. What they have read before is their state, which `model.reset()` forgets.
 """
 
 from pathlib import Path
@@ -25,12 +25,16 @@ def encode(text: str) -> np.ndarray:
     return np.array([numbers[character] for character in text if character in numbers], np.int32)
 
 
+@keras.saving.register_keras_serializable(package="text")
 class Places(layers.Layer):
     """characters [N,T] -> how many were read before each of them, [T]; with a state, since the last reset."""
 
     def __init__(self, *, stateful: bool, **options: Any) -> None:
         super().__init__(**options)
         self.stateful = stateful
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "stateful": self.stateful}
 
     def build(self, _: Any) -> None:
         if self.stateful:
@@ -44,6 +48,7 @@ class Places(layers.Layer):
         return places
 
 
+@keras.saving.register_keras_serializable(package="text")
 class Attention(layers.Layer):
     """x [N,T,C], places [T] -> [N,T,C]: causal self-attention that favours what is near (Press et al., 2022: ALiBi) in place of positions.
 
@@ -55,6 +60,9 @@ class Attention(layers.Layer):
         self.stateful = stateful
         self.query, self.key, self.value = (layers.EinsumDense("ntc,chd->nthd", (None, HEADS, WIDTH // HEADS)) for _ in range(3))
         self.out = layers.EinsumDense("nthd,hdc->ntc", (None, WIDTH))
+
+    def get_config(self) -> dict[str, Any]:
+        return {**super().get_config(), "stateful": self.stateful}
 
     def build(self, x_shape: Any, places_shape: Any) -> None:
         for projection in (self.query, self.key, self.value):
@@ -75,7 +83,8 @@ class Attention(layers.Layer):
         distance = ops.expand_dims(places, 1) - filled
         seen = ops.logical_and(distance >= 0, ops.logical_and(distance < MEMORY, filled >= 0))
         slopes = np.reshape(2.0 ** -np.arange(2, 2 + HEADS), (HEADS, 1, 1)).astype("float32")
-        scores = ops.einsum("nthd,nshd->nhts", self.query(x), keys) / (WIDTH // HEADS) ** 0.5 - slopes * ops.cast(distance, "float32")
+        scores = ops.einsum("nthd,nshd->nhts", self.query(x), keys) / (WIDTH // HEADS) ** 0.5
+        scores = scores - ops.cast(distance, "float32") * slopes
         weights = ops.softmax(ops.where(seen, scores, -1e9))
         return self.out(ops.einsum("nhts,nshd->nthd", weights, values))
 
@@ -119,9 +128,5 @@ def trained(name: str) -> keras.Model:
     return keras.Model(model.input, layers.Softmax(name="scores")(model.output), name=name)
 
 
-def decoder() -> keras.Model:
-    return trained("text_decoder")
-
-
-def lstm() -> keras.Model:
-    return trained("text_lstm")
+def export(path: Path, network: str) -> None:
+    trained(network).save(path)

@@ -14,16 +14,18 @@ SEED = 20
 BATCH = 8
 SPREAD = 0.2
 """How far gamma, beta and biases are from their usual value, at most."""
+CENTRES = {"gamma": 0.5, "beta": 1.0}
+"""Of batch normalisations: most of what they give lies in the linear part of an activation."""
 
 
 def fill_randomly(model: Any) -> None:
     """Give a built `keras.Model` of one open batch axis the same made-up weights each time.
 
-    Kernels are drawn as He et al. (2015) propose; gamma, beta and biases deviate from 1 and 0, beta of batch normalisations from 1. Their
-    statistics are those of a forward pass over images that begin with the reference's own. Statistics drawn at random would let each layer
-    shrink what depends on the input, and those of other images let it grow, until the outputs are all alike and comparing them verifies
-    nothing. Nor may rounding errors grow from layer to layer as they do where a network is chaotic: hence a beta that leaves most
-    of what follows in the linear part of its activation (Schoenholz et al., 2017), and no variance below the average of its layer.
+    Kernels are drawn as He et al. (2015) propose; gamma, beta and biases deviate from their usual values. The statistics of
+    batch normalisations are those of a forward pass over images that begin with the reference's own. Statistics drawn at random would let
+    each layer shrink what depends on the input, and those of other images let it grow, until the outputs are all alike and comparing them
+    verifies nothing. Nor may rounding errors grow from layer to layer, as they do where a network is chaotic (Schoenholz et al., 2017):
+    hence `CENTRES`, and no variance below the average of its layer.
     """
     generator = np.random.default_rng(SEED)
     layers = [layer for layer in model._flatten_layers(include_self=False) if layer.variables and not _has_layers(layer)]
@@ -65,7 +67,8 @@ def _values(layer: Any, variable: Any, generator: np.random.Generator) -> Array:
     shape = tuple(variable.shape)
     if len(shape) >= 2:
         return generator.standard_normal(shape, np.float32) * np.float32(np.sqrt(2 / _fan_in(layer, variable.name, shape)))
-    centre = 1.0 if variable.name == "gamma" or (variable.name == "beta" and type(layer).__name__ == "BatchNormalization") else 0.0
+    usual = CENTRES if type(layer).__name__ == "BatchNormalization" else {"gamma": 1.0}
+    centre = usual.get(variable.name, 0.0)
     return generator.uniform(centre - SPREAD, centre + SPREAD, shape)
 
 

@@ -82,6 +82,11 @@ class _Runner:
 
         self.model = model
         self.convert = keras.ops.convert_to_numpy
+        states = [layer.states for layer in model._flatten_layers() if isinstance(layer, keras.layers.RNN) and layer.stateful]
+        self.variables = [
+            *model.variables,
+            *keras.tree.flatten(states),
+        ]  # Keras does not count those of stateful layers among the variables
         self.inputs = [name for name, _ in spec.inputs]
         self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(spec)}
         self.paths = {id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()}
@@ -99,12 +104,12 @@ class _Runner:
             self.function = keras.Function(ordered, [*results, *(tensors[name] for name in self.layers)])
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        before = [self.convert(variable) for variable in self.model.variables]
+        before = [self.convert(variable) for variable in self.variables]
         given = [values[name] for name in self.inputs]
         drawn = {place: values[name] for place, name in self.noises.items()}
         with fed(self.paths, drawn):
             results = self.function(given) if self.function is not None else self.model(*given, training=False)
-        for variable, value in zip(self.model.variables, before, strict=True):
+        for variable, value in zip(self.variables, before, strict=True):
             variable.assign(value)
         if isinstance(results, dict):
             results = list(results.values())
