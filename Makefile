@@ -1,4 +1,4 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000] · make web
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000] · make web · make conformance [backend=webgl] [browser=firefox] · make conformance-keras [backend=js,wasm]
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +7,7 @@ VARIABLES := $(foreach name,model backend encoding browser layers weights force,
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
 	firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 
-.PHONY: setup tools build verify report models test check conformance bench families fuzz soak web
+.PHONY: setup tools build verify report models test check conformance conformance-keras bench families fuzz fuzz-files soak web
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
 
@@ -56,6 +56,11 @@ test: setup
 # The test cases of the onnx package, all of them, in a browser; writes docs/operators.md, or that of another browser than Chromium.
 conformance: setup
 	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
+
+# What Keras's own tests call, on every backend; writes docs/keras-conformance.md. They import jax, which is kept apart: with it here Keras behaves otherwise.
+conformance-keras: setup
+	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-tests jax==0.10.2 jaxlib==0.10.2
+	$(BIN)/python -m tests.conformance.keras $(backend)
 
 # A model in a project of each bundler, in all ways; writes the table of docs/web-projects.md. make test tries one way of each.
 web: setup

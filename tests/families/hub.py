@@ -1,6 +1,6 @@
 """Small models of KerasHub with random weights: how far their bundles are from Keras, and GPT-2's tokens with a cache in states.
 
-.venv/bin/python -m tests.families.hub [GPT2 ...], with KerasHub installed into .venv/keras-hub (make families does so); it replaces the rows of docs/families.md.
+.venv/bin/python -m tests.families.hub [BERT ...], with KerasHub installed into .venv/keras-hub (make families does so); it replaces the rows of docs/families.md.
 """
 
 import argparse

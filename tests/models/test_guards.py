@@ -11,8 +11,8 @@ from keras import layers
 from onnx import helper, numpy_helper
 
 from tests.backends.harness import Job, error, run
-from tests.frontends.keras.conftest import randomise
 from tests.frontends.keras.test_recurrent import optimised
+from tests.frontends.keras.tried import randomise
 from tests.frontends.onnx.models import floats, weight
 from tests.frontends.onnx.models import model as onnx_model
 from webkiln.backends import host

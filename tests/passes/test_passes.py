@@ -98,6 +98,24 @@ def test_one_over_x_and_one_to_the_x_are_not_x():
     assert run("remove_identities", graph) == graph
 
 
+def test_what_finds_a_size_stays_as_long_as_the_size_is_needed():
+    graph = parse(
+        dedent("""
+        graph g
+        input x: int32[6]
+        const c: float32[] = [1.5]
+        u: int32[u0]; v: int64[u0]; w: int64[6]; n: int64[u0] = Unique(x) {"axis":null,"count":"u0"}
+        f: int64[1,u1] = NonZero(x) {"count":"u1"}
+        a: float32[u0,2] = Broadcast(c) {"shape":[{"size":"u0"},2]}
+        y: float32[u0,2] = Neg(a)
+        output out = y
+        """).lstrip()
+    )
+    kept = run("remove_unused", graph)
+    assert [node.op for node in kept.nodes] == ["Unique", "Broadcast", "Neg"]
+    np.testing.assert_array_equal(evaluate_graph(kept, {"x": np.array([4, 1, 4, 4, 0, 1], "int32")})["out"], np.full((3, 2), -1.5))
+
+
 def test_transposes_that_undo_each_other_meet():
     graph = parse(
         dedent("""

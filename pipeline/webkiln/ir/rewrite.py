@@ -1,8 +1,10 @@
 """Edits of a Graph as values: replace nodes, redirect reads, drop what nothing uses."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from webkiln.ir import dim
 from webkiln.ir.graph import Constant, Graph, Node, Variable, is_fixed
 from webkiln.ir.types import Array, Type
 
@@ -127,13 +129,18 @@ def redirect(graph: Graph, renames: Mapping[str, str]) -> Graph:
 
 
 def remove_unused(graph: Graph) -> Graph:
-    """Drop nodes, slots, constants and Variables that no output and no state needs; inputs stay."""
+    """Drop nodes, slots, constants and Variables that no output and no state needs, nor a late size in what they need; inputs stay."""
     needed = set(graph.outputs.values()) | {state.output for state in graph.states} | {state.initial for state in graph.states}
+    finders = {
+        value: node.name for node in graph.nodes for value in node.attrs.values() if isinstance(value, str) and dim.LATE.match(value)
+    }
     nodes: list[Node] = []
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):
             nodes.append(node)
             needed.update(node.inputs)
+            if finders:
+                needed.update(finders[name] for name in _sizes(node, graph) if name in finders)
     nodes.reverse()
     live = needed | set(graph.inputs) | {state.input for state in graph.states} | {o for node in nodes for o in node.outputs}
     return graph.edit(
@@ -142,3 +149,21 @@ def remove_unused(graph: Graph) -> Graph:
         constants={name: value for name, value in graph.constants.items() if name in live},
         variables={name: variable for name, variable in graph.variables.items() if name in live},
     )
+
+
+def _sizes(node: Node, graph: Graph) -> set[str]:
+    """The names of the sizes that a node and the graphs inside it mention."""
+
+    def mentioned(value: Any) -> Iterable[int]:
+        if isinstance(value, Graph):
+            for variable in value.variables.values():
+                yield from variable.shape
+            for inside in value.nodes:
+                yield from mentioned(tuple(inside.attrs.values()))
+        elif isinstance(value, tuple | list):
+            for item in value:
+                yield from mentioned(item)
+        elif dim.is_symbolic(value):
+            yield value
+
+    return dim.names([*mentioned(tuple(node.attrs.values())), *(size for name in node.outputs for size in graph.type(name).shape)])

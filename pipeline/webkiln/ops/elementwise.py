@@ -230,7 +230,7 @@ def remainder(attrs: Attributes, a: Expr, b: Expr) -> Expr:
 
 
 def towards_zero(a: Array, b: Array) -> Array:
-    return a / b if a.dtype.kind == "f" else np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))
+    return a / b if a.dtype.kind == "f" else (a - np.fmod(a, b)) // b
 
 
 def whole_or_zero(function: Callable[[Array, Array], Array]) -> Callable[[Attributes, Array, Array], Array]:

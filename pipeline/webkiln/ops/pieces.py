@@ -16,6 +16,7 @@ def transposed(b: GraphBuilder, x: Tensor, perm: Sequence[int]) -> Tensor:
 
 def part(b: GraphBuilder, x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:
     """`count` elements of one axis, from `start` on."""
+    axis %= x.type.rank
     if (start, count, step) == (0, x.shape[axis], 1):
         return x
     starts = tuple(start if d == axis else 0 for d in range(x.type.rank))

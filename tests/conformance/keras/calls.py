@@ -2,7 +2,7 @@
 
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from keras.src import backend, tree
 
 from tests.conformance.keras.record import Call
+from tests.frontends.keras.tried import randomise
 from webkiln.frontends.keras.policies import storable
 
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-24}
@@ -22,19 +23,18 @@ class NoModel(Exception):
 
 
 @dataclass(frozen=True)
-class Rebuilt:
-    """A call as a model; `outputs` are what Keras gives for `inputs`, in the order of the model's outputs."""
+class Expected:
+    """What Keras gives for `inputs`: the outputs in the order of the model's, the dtypes that it declares, and how far each output moves at
+    most when the inputs move by the unit roundoff of what it is computed in."""
 
-    call: Call
-    model: Any
     inputs: Mapping[str, np.ndarray]
-    outputs: list[np.ndarray]
-    noise: list[float]
-    """How far each output moves at most when the inputs move by the unit roundoff of what it is computed in."""
+    outputs: Sequence[np.ndarray]
+    dtypes: Sequence[str]
+    noise: Sequence[float]
 
 
-def rebuild(call: Call) -> Rebuilt:
-    """NoModel where Keras does not make one."""
+def rebuild(call: Call) -> tuple[Any, Expected]:
+    """The call as a model, and what it gives; NoModel where Keras does not make one."""
     if call.kwargs.get("training") is True:
         raise NoModel("trains")
     keras.utils.clear_session(free_memory=False)
@@ -62,7 +62,8 @@ def rebuild(call: Call) -> Rebuilt:
         unit = max((UNITS.get(output.dtype, 0.0) for output in model.outputs), default=0.0)
         moved = [[as_numpy(value) for value in results(target, call, unit * way)] for way in (-1, 1)] if call.kind == "layer" else []
     noise = [max((distance(value, other[index]) for other in moved), default=0.0) for index, value in enumerate(outputs)]
-    return Rebuilt(call, model, inputs, outputs, noise)
+    given = {name: value.astype(storable(value.dtype.name)) for name, value in inputs.items()}
+    return model, Expected(given, outputs, [output.dtype for output in model.outputs], noise)
 
 
 def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
@@ -109,38 +110,31 @@ def eager(target: Any, call: Call) -> Any:
 
 def symbolic(target: Any, call: Call) -> tuple[Any, dict[str, np.ndarray]]:
     """The functional model, and its inputs by name. Where Keras takes some arrays only as they are, the first is the input."""
-    reason = ""
-    for all_of_them in (True, False):
-        inputs: dict[str, np.ndarray] = {}
-        starts: list[Any] = []
-
-        def start(array: np.ndarray) -> Any:
-            if starts and not all_of_them:  # noqa: B023
-                return array
-            name = f"input_{len(starts)}"  # noqa: B023
-            inputs[name] = array  # noqa: B023
-            starts.append(keras.Input(batch_shape=array.shape, dtype=array.dtype.name, name=name))  # noqa: B023
-            return starts[-1]  # noqa: B023
-
+    reasons = []
+    for count in (None, 1):
         try:
-            args, kwargs = mapped((call.args, call.kwargs), start)
-            results = [value for value in tree.flatten(target(*args, **kwargs)) if isinstance(value, keras.KerasTensor)]
-            return keras.Model(starts, results), inputs
+            return functional(target, call, count)
         except Exception as error:  # noqa: BLE001  # Keras refuses in any way
-            reason = reason or f"{type(error).__name__}: {short(error)}"
-    raise NoModel(f"Keras makes no model of it: {reason}")
+            reasons.append(f"{type(error).__name__}: {short(error)}")
+    raise NoModel(f"Keras makes no model of it: {reasons[0]}")
 
 
-def randomise(layer: Any) -> None:
-    """Floats that matter; variances stay positive."""
-    generator = np.random.default_rng(1)
-    for variable in layer.weights:
-        if keras.backend.is_float_dtype(variable.dtype) and "seed" not in variable.name:
-            low = 0.5 if "variance" in variable.name else -0.7
-            variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
-    for part in layer._flatten_layers():
-        if isinstance(part, keras.layers.Normalization) and part.input_mean is None:
-            part.finalize_state()
+def functional(target: Any, call: Call, count: int | None) -> tuple[Any, dict[str, np.ndarray]]:
+    """The model whose inputs are the first `count` arrays of a call."""
+    inputs: dict[str, np.ndarray] = {}
+    starts: list[Any] = []
+
+    def start(array: np.ndarray) -> Any:
+        if len(starts) == count:
+            return array
+        name = f"input_{len(starts)}"
+        inputs[name] = array
+        starts.append(keras.Input(batch_shape=array.shape, dtype=array.dtype.name, name=name))
+        return starts[-1]
+
+    args, kwargs = mapped((call.args, call.kwargs), start)
+    found = [value for value in tree.flatten(target(*args, **kwargs)) if isinstance(value, keras.KerasTensor)]
+    return keras.Model(starts, found), inputs
 
 
 def mapped(value: Any, change: Any) -> Any:

@@ -2,17 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from tests.conformance.bulk import Failed, Ran, run_graphs
-from tests.conformance.keras.calls import NoModel, rebuild
+from tests.conformance.keras.calls import Expected, NoModel, rebuild
 from tests.conformance.keras.record import Call
 from webkiln.errors import UnsupportedError, WebkilnError
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.policies import storable
 from webkiln.ir.graph import Graph
 
 TOGETHER = 400
@@ -26,14 +25,11 @@ NOISES = 4
 
 @dataclass(frozen=True)
 class Converted:
-    """A call as the graph of its model: what goes in, and what Keras gives, in the dtypes that it declares."""
+    """A call as the graph of its model."""
 
     call: Call
     graph: Graph
-    inputs: Mapping[str, np.ndarray]
-    outputs: Sequence[np.ndarray]
-    dtypes: Sequence[str]
-    noise: Sequence[float]
+    expected: Expected
 
 
 @dataclass(frozen=True)
@@ -47,27 +43,26 @@ class Refused:
 
 def convert(call: Call) -> Converted | Refused:
     try:
-        rebuilt = rebuild(call)
+        model, expected = rebuild(call)
     except NoModel as error:
         return Refused(call, "not a model", str(error))
     try:
-        graph = KerasConverter().convert(rebuilt.model)
+        graph = KerasConverter().convert(model)
     except UnsupportedError as error:
         return Refused(call, "refused", "; ".join(dict.fromkeys(what for _, what, _ in error.items)))
     except WebkilnError as error:
         return Refused(call, "refused", str(error))
     except Exception as error:  # noqa: BLE001  # a defect, which is counted
         return Refused(call, "broken", f"{type(error).__name__}: {error}")
-    inputs = {name: value.astype(storable(value.dtype.name)) for name, value in rebuilt.inputs.items()}
-    given, dtypes = {name: inputs[name] for name in graph.inputs}, [output.dtype for output in rebuilt.model.outputs]
-    return Converted(call, graph, given, rebuilt.outputs, dtypes, rebuilt.noise)
+    return Converted(call, graph, replace(expected, inputs={name: expected.inputs[name] for name in graph.inputs}))
 
 
 def objection(converted: Converted, got: Mapping[str, np.ndarray]) -> str | None:
     """What is wrong with outputs."""
-    if len(got) != len(converted.outputs):
-        return f"{len(got)} outputs, expected {len(converted.outputs)}"
-    for (name, value), reference, dtype, noise in zip(got.items(), converted.outputs, converted.dtypes, converted.noise, strict=True):
+    wanted = converted.expected
+    if len(got) != len(wanted.outputs):
+        return f"{len(got)} outputs, expected {len(wanted.outputs)}"
+    for (name, value), reference, dtype, noise in zip(got.items(), wanted.outputs, wanted.dtypes, wanted.noise, strict=True):
         if value.shape != reference.shape:
             return f"{name} is {list(value.shape)}, expected {list(reference.shape)}"
         if value.dtype != reference.dtype:
@@ -94,7 +89,10 @@ def differs(got: np.ndarray, reference: np.ndarray, tolerance: float, least: flo
         special = ~np.isfinite(reference) | ~np.isfinite(got)
         same = (got == reference) | (np.isnan(got) & np.isnan(reference))
         finite = np.abs(np.where(special, 0, reference))
-        near = np.abs(np.where(special, 0, got - reference)) <= tolerance * np.maximum(finite, 0.01 * finite.max(initial=0)) + least
+        near = (
+            np.abs(np.where(special, 0, got) - np.where(special, 0, reference))
+            <= tolerance * np.maximum(finite, 0.01 * finite.max(initial=0)) + least
+        )
         wrong = np.where(special, ~same, ~near)
     if not wrong.any():
         return None
@@ -107,7 +105,7 @@ def judge(converted: Sequence[Converted], backend: str, folder: Path) -> list[st
     found: list[str | None] = []
     for start in range(0, len(converted), TOGETHER):
         part = converted[start : start + TOGETHER]
-        outcomes = run_graphs([item.graph for item in part], [item.inputs for item in part], backend, folder / str(start))
+        outcomes = run_graphs([item.graph for item in part], [item.expected.inputs for item in part], backend, folder / str(start))
         found += [wrong_with(item, outcome) for item, outcome in zip(part, outcomes, strict=True)]
     return found
 
@@ -116,6 +114,6 @@ def wrong_with(item: Converted, outcome: Ran | Failed) -> str | None:
     return outcome.message if isinstance(outcome, Failed) else objection(item, outcome.outputs)
 
 
-def outline(reason: str) -> str:
+def summary(reason: str) -> str:
     """A reason without what differs between calls of one kind."""
     return re.sub(r"\d+", "n", re.sub(r"\[[^\]]*\]", "[...]", reason))[:160]

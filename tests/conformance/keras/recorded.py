@@ -21,6 +21,11 @@ PARTS: Mapping[str, Sequence[str]] = {
     "numpy": ("ops/numpy_test.py",),
 }
 """What is run in one process each."""
+SAMPLE = (
+    "layers/activations", "layers/attention/attention_test.py", "layers/merging/merging_test.py", "layers/pooling/max_pooling_test.py",
+    "layers/rnn/simple_rnn_test.py", "ops/core_test.py", "ops/einops_test.py",
+)  # fmt: skip
+"""Tests that run in half a minute, for each run of our own."""
 COMPANIONS = ROOT / ".venv" / "keras-tests"
 """Packages that Keras's tests import besides its own: `make conformance-keras` installs them."""
 
@@ -32,19 +37,33 @@ def recorded(part: str) -> tuple[list[Call], Left]:
     state = digest([Path(__file__), Path(__file__).with_name("record.py")])
     path = user_cache_path("webkiln") / "conformance" / f"keras-{keras.__version__}-{part}-{state}.pickle"
     if not path.exists():
-        run_tests([str(SOURCE / name) for name in PARTS[part]], path)
+        run_tests(PARTS[part], path)
+    return read(path)
+
+
+def read(path: Path) -> tuple[list[Call], Left]:
     calls, left = pickle.loads(path.read_bytes())
     return calls, left
 
 
 def run_tests(paths: Sequence[str], output: Path) -> None:
-    """Run some of Keras's tests under the recorder. Those that fail here (without a GPU, say) do not matter."""
+    """Run some of Keras's tests, files or folders of its source, under the recorder. Those that fail here (without a GPU, say) do not matter."""
     output.parent.mkdir(parents=True, exist_ok=True)
     partial = output.with_suffix(".partial")
     path = os.pathsep.join([str(ROOT), str(COMPANIONS)])
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": path}
     options = ["-c", os.devnull, f"--rootdir={SOURCE}", "-p", "no:cacheprovider", "--continue-on-collection-errors", "-q", "--tb=no"]
-    command = [sys.executable, "-m", "pytest", "-p", "tests.conformance.keras.record", *options, "--record", str(partial), *paths]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.conformance.keras.record",
+        *options,
+        "--record",
+        str(partial),
+        *(str(SOURCE / name) for name in paths),
+    ]
     ended = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if not partial.exists():
         raise RuntimeError(f"Keras's tests do not run:\n{ended.stdout[-2000:]}")

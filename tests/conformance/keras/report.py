@@ -9,7 +9,7 @@ from pathlib import Path
 import keras
 
 from tests.backends.harness import ROOT
-from tests.conformance.keras.judge import Refused, outline
+from tests.conformance.keras.judge import Refused, summary
 from tests.conformance.keras.recorded import Left
 from tests.conformance.report import OPERATORS, digest
 from webkiln.recipe import BACKENDS
@@ -23,7 +23,7 @@ layer or operation, with random weights, converted, run on each backend, and com
 tensors alone count once. *Refused* calls are told when the model is converted, with the reasons below. *No model* counts calls that Keras makes no inference model of, and [what is not counted](#not-counted) those
 without dense numbers.
 """
-STATED = re.compile(r"^\* (\w+): frontend `(\w+)`, operators `(\w+)`, Keras ([\w.]+)$", re.MULTILINE)
+STATED = re.compile(r"^\* (\w+): handlers `(\w+)`, operators `(\w+)`, Keras ([\w.]+)$", re.MULTILINE)
 
 
 @dataclass
@@ -37,8 +37,9 @@ class Row:
 
 
 def state() -> tuple[str, str, str]:
-    """What results depend on."""
-    return digest(FRONTEND.rglob("*.py")), digest(OPERATORS.glob("*.py")), keras.__version__
+    """What results depend on most: handlers, operators and Keras."""
+    handlers = [path for room in ("layers", "operations") for path in (FRONTEND / room).glob("*.py")]
+    return digest(handlers), digest(OPERATORS.glob("*.py")), keras.__version__
 
 
 def stated() -> dict[str, tuple[str, ...]]:
@@ -57,10 +58,10 @@ def share(rows: Mapping[str, Row], backend: str, *, layers: bool) -> tuple[int, 
 
 
 def write_page(rows: Mapping[str, Row], refused: Sequence[Refused], left: Iterable[Left], backends: Sequence[str]) -> None:
-    frontend, operators, version = state()
+    handlers, operators, version = state()
     shown = [backend for backend in BACKENDS if backend in backends]
     lines = [HEAD, "Computed at:\n"]
-    lines += [f"* {backend}: frontend `{frontend}`, operators `{operators}`, Keras {version}" for backend in shown]
+    lines += [f"* {backend}: handlers `{handlers}`, operators `{operators}`, Keras {version}" for backend in shown]
     lines += ["", f"| | {' | '.join(shown)} |", f"|---|{'---|' * len(shown)}"]
     for title, layers in (("layers", True), ("operations", False)):
         shares = [share(rows, backend, layers=layers) for backend in shown]
@@ -72,7 +73,7 @@ def write_page(rows: Mapping[str, Row], refused: Sequence[Refused], left: Iterab
         cells = " | ".join(str(row.right[backend]) for backend in shown)
         lines.append(f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |")
     for title, kind in (("Refused", "refused"), ("No model", "not a model")):
-        reasons = Counter((name_of(item.call.kind, item.call.name), outline(item.reason)) for item in refused if item.kind == kind)
+        reasons = Counter((name_of(item.call.kind, item.call.name), summary(item.reason)) for item in refused if item.kind == kind)
         lines += [f"\n## {title}\n", "| call of | reason | calls |", "|---|---|---|"]
         lines += [f"| `{name}` | {reason.replace('|', '/')} | {count} |" for (name, reason), count in sorted(reasons.items())]
     lines += ["\n## Not counted\n", "| call of | reason | calls |", "|---|---|---|"]

@@ -12,8 +12,8 @@ import keras
 import numpy as np
 import pytest
 
+from tests.frontends.keras.tried import randomise
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.framework import put_weights
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import run_graph
@@ -32,16 +32,6 @@ def same_start() -> None:
 @pytest.fixture(autouse=True)
 def own_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KerasConverter, "handlers", {})
-
-
-def randomise(model: Any, seed: int = 1) -> None:
-    """Give every float weight values that matter; variances stay positive."""
-    generator = np.random.default_rng(seed)
-    for variable in model.weights:
-        if keras.backend.is_float_dtype(variable.dtype):
-            low = 0.5 if "variance" in variable.name else -0.7
-            variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
-    put_weights(model, model.get_weights())
 
 
 @pytest.fixture

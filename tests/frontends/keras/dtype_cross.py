@@ -21,8 +21,8 @@ import numpy as np
 from keras import layers as L
 
 from tests.frontends.keras import layer_trees
-from tests.frontends.keras.conftest import randomise
 from tests.frontends.keras.layer_cases import TRIED, Tried
+from tests.frontends.keras.tried import randomise
 from webkiln.errors import UserError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model

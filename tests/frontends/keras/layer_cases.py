@@ -361,10 +361,10 @@ REFUSED = (
         "drop (Dropout): it is called with training=True. Build the model without that argument, as it is used for inference",
     ),
     Refused(
-        "a layer that `quantize()` has changed",
+        "a layer that `quantize('float8')` has changed",
         VECTOR,
-        lambda x: L.Dense(3, dtype="int8_from_float32", name="dense")(x),
-        "dense (Dense): it is quantized to int8 by quantize(). Convert the model as it is before quantize(); the encoding int8 stores its "
+        lambda x: L.Dense(3, dtype="float8_from_float32", name="dense")(x),
+        "dense (Dense): it is quantized to float8 by quantize(). Convert the model as it is before quantize(); the encoding int8 stores its "
         "weights in 8 bits",
     ),
     Refused(

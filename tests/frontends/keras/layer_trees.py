@@ -11,8 +11,8 @@ import numpy as np
 from keras import layers as L
 
 from tests.backends.harness import Job, error, run
-from tests.frontends.keras.conftest import randomise
 from tests.frontends.keras.layer_cases import Tried
+from tests.frontends.keras.tried import randomise
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import fixed_values

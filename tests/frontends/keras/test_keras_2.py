@@ -9,7 +9,7 @@ import pytest
 from keras import layers as L
 
 from tests.backends.harness import error
-from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.tried import randomise
 from webkiln import canonical
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ops.evaluate import run_graph

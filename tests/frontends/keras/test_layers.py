@@ -1,13 +1,19 @@
 """Each layer of the table with each of its options, against Keras, on every backend and variant."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import keras
 import pytest
 from keras import layers as L
 
 from tests.frontends.keras.layer_cases import INNER, NOT_CONVERTED, PARTS, TRIED, public_layers
 from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
+from webkiln.canonical import digest
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.layers.table import LAYERS
+from webkiln.ir.text import print_graph
 from webkiln.ops.evaluate import run_graph
 
 
@@ -27,6 +33,16 @@ def test_files_give_the_same_graphs(trees, tmp_path):
     for item in trees:
         item.model.save(tmp_path / "m.keras")
         assert KerasConverter(batch_size=BATCH).convert(tmp_path / "m.keras") == item.graph()
+
+
+def test_files_are_converted_by_numpy_and_h5py_alone(trees, tmp_path):
+    paths = [tmp_path / f"{number}.keras" for number, _ in enumerate(trees)]
+    for item, path in zip(trees, paths, strict=True):
+        item.model.save(path)
+    command = [sys.executable, str(Path(__file__).with_name("only_h5py.py")), str(BATCH), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [digest(print_graph(item.graph()).encode()) for item in trees]
 
 
 @pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])

@@ -26,6 +26,8 @@ ROWS = {
     "cholesky_inverse": row(lambda x: ops.cholesky_inverse(triangle(x)), (4, 4)),
     "cholesky_inverse upper": row(lambda x: ops.cholesky_inverse(triangle(x), upper=True), SQUARE),
     "det": row(ops.det, SQUARE),
+    "slogdet": row(ops.slogdet, SQUARE),
+    "slogdet of many": row(ops.slogdet, (3, 2, 4, 4)),
     "logdet": row(lambda x: ops.logdet(positive(x)), SQUARE),
     "inv": row(lambda x: ops.inv(triangle(x)), SQUARE),
     "inv doubles": row(lambda x: ops.inv(x), (3, 3), dtypes="float64"),

@@ -12,7 +12,7 @@ from webkiln.ops.evaluate import run_graph
 def numbers(dtype):
     """Of each count of digits, with both signs, and the ends of the range."""
     rng = np.random.default_rng(0)
-    found = [0, 1, -1, np.iinfo(dtype).max, np.iinfo(dtype).min + 1]
+    found = [0, 1, -1, np.iinfo(dtype).max, np.iinfo(dtype).min, np.iinfo(dtype).min + 1]
     for digits in range(1, 10 if dtype == "int32" else 19):
         values = rng.integers(10 ** (digits - 1), 10**digits, 5)
         found += [*values, *-values]

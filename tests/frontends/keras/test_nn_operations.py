@@ -94,6 +94,16 @@ def test_conv_transpose(options):
     assert np.abs(y - expected).max() < 1e-5
 
 
+@pytest.mark.parametrize("function", [ops.softmax, ops.log_softmax])
+@pytest.mark.parametrize("axes", [(0, 2), (1,), (2, 0, 1)])
+def test_softmax_over_several_axes(function, axes):
+    """Against the function alone, which flattens the axes; the operation of a model fails in TensorFlow."""
+    x = np.random.default_rng(3).normal(size=(2, 3, 4)).astype("float32")
+    graph = KerasConverter().convert(built(row(lambda x: function(x, axis=axes), (2, 3, 4))))
+    (y,) = run_graph(graph, {"x0": x})[0].values()
+    np.testing.assert_allclose(y, function(x, axis=axes), rtol=1e-5, atol=1e-6)
+
+
 def test_a_target_that_is_no_class_is_nan():
     graph = KerasConverter().convert(built(row(ops.sparse_categorical_crossentropy, (3,), (3, 4), dtypes="int32")))
     (y,) = run_graph(graph, {"x0": np.array([1, 4, -1], "int32"), "x1": np.full((3, 4), 0.25, "float32")})[0].values()

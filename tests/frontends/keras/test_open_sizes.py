@@ -6,8 +6,8 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, error, run
-from tests.frontends.keras.conftest import randomise
 from tests.frontends.keras.test_recurrent import optimised
+from tests.frontends.keras.tried import randomise
 from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter

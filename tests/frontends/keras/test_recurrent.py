@@ -8,7 +8,8 @@ import pytest
 from keras import layers
 
 from tests.backends.harness import Job, error, run
-from tests.frontends.keras.conftest import randomise
+from tests.frontends.keras.tried import randomise
+from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.verify import verify
 from webkiln.ops.evaluate import fixed_values, next_states, run_graph
@@ -34,6 +35,24 @@ class MinimalCell(layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}
+
+
+class StartedCell(MinimalCell):
+    """A cell whose first state is a row of numbers."""
+
+    def get_initial_state(self, batch_size=None):
+        return [keras.ops.ones((batch_size, self.units)) * 0.5]
+
+
+class LearntCell(MinimalCell):
+    """A cell that learns its first state."""
+
+    def build(self, shape):
+        super().build(shape)
+        self.first = self.add_weight(shape=(self.units,), name="first")
+
+    def get_initial_state(self, batch_size=None):
+        return keras.ops.broadcast_to(keras.ops.expand_dims(self.first, 0), (batch_size, self.units))
 
 
 def sequential(*stack, shape=(5, 4)):
@@ -152,6 +171,9 @@ MODELS = {
     "stacked, last": lambda: sequential(layers.RNN([layers.LSTMCell(3), layers.LSTMCell(2)])),
     "own cell": lambda: sequential(layers.RNN(MinimalCell(3), return_sequences=True)),
     "own cell, last": masked(layers.RNN, cell=MinimalCell(3)),
+    "own cell with a start": lambda: sequential(layers.RNN(StartedCell(3))),
+    "own cell with a learnt start": masked(layers.RNN, cell=LearntCell(3), go_backwards=True),
+    "own cells with a start, stacked": lambda: sequential(layers.RNN([layers.LSTMCell(2), LearntCell(3), StartedCell(3)])),
     "shared": shared,
     "model called twice": called_twice,
     "model shown and read": shown_and_read,
@@ -198,7 +220,7 @@ def test_graphs_agree_with_keras(name):
         assert error(got, expected) < 1e-5
 
 
-FILES = [name for name in MODELS if "own cell" not in name]
+FILES = [name for name in MODELS if not name.startswith("own cell")]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -250,6 +272,13 @@ def test_sequences_of_any_length(backend, tmp_path):
     for inputs, outputs in zip(given, results, strict=True):
         for got, expected in zip(outputs.values(), outputs_of(model, inputs), strict=True):
             assert error(got, expected) < 2e-4, inputs[0].shape
+
+
+def test_states_that_keras_resets_otherwise_are_refused():
+    x = keras.Input(batch_shape=(2, 5, 4))
+    model = keras.Model(x, layers.RNN(StartedCell(3), stateful=True, name="kept")(x))
+    with pytest.raises(ShapeError, match=r"kept \(RNN\): keeps states between runs that its cell starts by a get_initial_state of its own"):
+        KerasConverter(batch_size=2).convert(model)
 
 
 def test_states_last_between_runs():

@@ -103,7 +103,7 @@ def test_all_is_named_from_the_config_alone(tmp_path):
     """The large weights are damaged and no framework is imported: neither is looked at."""
     x = keras.Input((8, 4), name="x")
     y = keras.layers.Dense(4, name="torch")(x)
-    y = keras.layers.Dense(4, dtype="int8_from_float32", name="half")(y)
+    y = keras.layers.Dense(4, dtype="float8_from_float32", name="half")(y)
     inner = keras.Sequential([keras.Input((8, 4)), keras.layers.Lambda(lambda t: t, output_shape=(8, 4), name="code")], name="inner")
     keras.Model(x, keras.layers.Dense(4, name="second")(inner(y)), name="several").save(tmp_path / "whole.keras")
     as_others(tmp_path / "whole.keras", {"torch": "TorchModuleWrapper", "second": "TFSMLayer"})

@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import keras
+import numpy as np
+
+from webkiln.frontends.keras.framework import put_weights
+
 Shape = tuple[int, ...]
 VECTOR, SEQUENCE, IMAGE, VOLUME = (6,), (11, 4), (9, 8, 4), (6, 5, 7, 2)
 FIRST, VOLUME_FIRST = (4, 9, 8), (2, 6, 5, 7)
@@ -23,3 +28,13 @@ class Tried:
 
 def on(*shapes: Shape, dtype: str = "float32", oracle: str = "", call: Mapping[str, Any] | None = None, **options: Any) -> Tried:
     return Tried(options, shapes, dtype, oracle, call or {})
+
+
+def randomise(model: Any, seed: int = 1) -> None:
+    """Give every float weight values that matter; variances stay positive."""
+    generator = np.random.default_rng(seed)
+    for variable in model.weights:
+        if keras.backend.is_float_dtype(variable.dtype) and "seed" not in variable.name:
+            low = 0.5 if "variance" in variable.name else -0.7
+            variable.assign(generator.uniform(low, 0.9 + low * 0.2, size=variable.shape))
+    put_weights(model, model.get_weights())

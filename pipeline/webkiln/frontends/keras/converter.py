@@ -12,7 +12,6 @@ from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.keras.handlers import HANDLERS, Handlers
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.masks import under_masks
-from webkiln.frontends.keras.operations.arguments import cast
 from webkiln.frontends.keras.policies import (
     PROMOTED,
     RESTORING,
@@ -33,6 +32,7 @@ from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
 from webkiln.ops.builder import Block, GraphBuilder, StepFunction, Tensor
+from webkiln.ops.pieces import cast
 from webkiln.ops.table import RULES
 from webkiln.plugins import failed_plugin
 
@@ -248,7 +248,7 @@ class KerasConverter:
             frame.cast = self._cast_inputs(layer, integers=built_in is None or takes_integers(layer))
         if spec.kind == "noise":
             self.set_variable(Ref(layer.name), self._noise(layer))
-        elif spec.model is not None and (handler is None or not spec.traced):
+        elif spec.model is not None and (handler is built_in or not spec.traced):
             self._nested(layer, spec.model)
         elif handler is not None and handler is not built_in:
             try:

@@ -31,16 +31,23 @@ def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool =
     import_files(plugins)
     structure = read_structure(path)
     if structure is not None:
-        hopeless = find_unsupported(
-            structure, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
-        )
-        if hopeless:
-            raise UnsupportedError(path.name, _with_nested(path, hopeless))
+        _refuse_hopeless(path, structure, trust_source=trust_source)
     model, blobs = read_model(path)
+    if structure is None:
+        _refuse_hopeless(path, model, trust_source=trust_source)
     unsupported = find_unsupported(model, HANDLERS.handles)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
     return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
+
+
+def _refuse_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> None:
+    """UnsupportedError names what not even tracing converts."""
+    hopeless = find_unsupported(
+        model, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
+    )
+    if hopeless:
+        raise UnsupportedError(path.name, _with_nested(path, hopeless))
 
 
 def read_memory(model: Any, name: str) -> tuple[ModelSpec, Blobs]:

@@ -16,11 +16,12 @@ from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
-from webkiln.frontends.keras.literals import literal
+from webkiln.frontends.keras.literals import Refused, literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
+from webkiln.frontends.keras.policies import UNTRACED_MODES
 from webkiln.frontends.keras.reader import add_blob, weight_names
-from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
@@ -112,13 +113,18 @@ class Walker:
         spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
             return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
-        if own and _has_foreign_activation(layer):
+        quantized = getattr(layer, "quantization_mode", None) is not None
+        if own and not quantized and _has_foreign_activation(layer):
             with suppress(UnsupportedError):
                 return self._traced(replace(spec, config=_policy(layer, own=False), own=False), layer, path, arguments)
-        if self.handled(spec):
+        if quantized:
+            spec = replace(spec, config=policy)
+            if layer.quantization_mode in UNTRACED_MODES:
+                return spec
+        elif self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
             return replace(spec, config=_config(layer) | policy | _tables(layer), weights=self.own_weights(layer), parts=parts)
-        if _graph_of(layer) is not None:
+        if _graph_of(layer) is not None and not quantized:
             return replace(spec, model=self.model(layer, f"{path}/"))
         try:
             return self._traced(spec, layer, path, arguments)
@@ -168,9 +174,34 @@ class Walker:
             own: list[Arguments] = [(args[number], {}) for args in given]
             calls = [LayerCall(tuple(Ref(f"input_{n}") for n, _ in enumerate(keras.tree.flatten(args)))) for args, _ in own]
             spec = self.layer(part, f"{path}/{self.name_of(part)}", calls, own)
-            shapes = cell_shapes(part) if spec.traced and hasattr(part, "state_size") else {}
-            parts[place] = replace(spec, config={**spec.config, **shapes})
+            if spec.traced and hasattr(part, "state_size"):
+                first = self.initial_states(part, f"{path}/{spec.name}")
+                spec = replace(spec, config={**spec.config, **cell_shapes(part)}, parts=first)
+            parts[place] = spec
         return parts
+
+    def initial_states(self, cell: Any, path: str) -> dict[str, LayerSpec]:
+        """What a cell of the user's makes its first states of, as a part of it."""
+        if not hasattr(cell, "get_initial_state"):
+            return {}
+
+        def states(rows: Any) -> list[Any]:
+            pair = keras.tree.flatten(cell.get_initial_state(batch_size=2))
+            if any(isinstance(state, keras.KerasTensor) for state in pair):
+                return list(keras.tree.flatten(cell.get_initial_state(batch_size=rows.shape[0])))
+            arrays = [keras.ops.convert_to_numpy(state) for state in pair]
+            if any((array[:1] != array[1:]).any() for array in arrays):
+                raise Refused("the rows of its first states differ")
+            zeros = [keras.ops.reshape(rows * 0, (-1, *[1] * (array.ndim - 1))) for array in arrays]
+            return [zero + array[:1].astype(rows.dtype) for zero, array in zip(zeros, arrays, strict=True)]
+
+        rows: Arguments = ((keras.KerasTensor((None, 1), cell.compute_dtype),), {})
+        try:
+            model, weights = trace_layer(self, cell, f"{path}/{INITIAL}", [rows], states)
+        except UnsupportedError as error:
+            self.unsupported += error.items
+            return {}
+        return {INITIAL: LayerSpec(INITIAL, type(cell).__name__, {}, own=False, model=model, weights=weights, traced=True)}
 
     def register(self, layer: Any, path: str) -> None:
         """Give every variable below `layer` its slot, by the path of the first layer that owns it; a wrapper only borrows what it wraps."""
@@ -270,7 +301,8 @@ def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
 
 def _variable_names(layer: Any) -> Mapping[int, str]:
     variables = (*layer._trainable_variables, *layer._non_trainable_variables)
-    known = weight_names(type(layer).__name__, _config(layer)) if type(layer).__module__.split(".")[0] == "keras" else ()
+    built_in = type(layer).__module__.split(".")[0] == "keras" and getattr(layer, "quantization_mode", None) is None
+    known = weight_names(type(layer).__name__, _config(layer)) if built_in else ()
     held = {id(value): name for name, value in vars(layer).items()}
     names: dict[int, str] = {}
     for index, variable in enumerate(variables):

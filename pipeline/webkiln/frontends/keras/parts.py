@@ -52,7 +52,7 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
         forward = config["layer"]
         name = "forward_" + str(forward["config"].get("name", "layer")).removeprefix("forward_")
         ahead = {**forward, "config": {**forward["config"], "name": name}}
-        return [("forward_layer", ahead), ("backward_layer", config.get("backward_layer") or _turned(forward))]
+        return [("forward_layer", ahead), ("backward_layer", config.get("backward_layer") or _backwards(forward))]
     return []
 
 
@@ -121,7 +121,7 @@ def _numbered(folder: str, members: list[Any]) -> Parts:
     return result
 
 
-def _turned(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _backwards(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The layer that goes the other way, as Bidirectional makes it."""
     config = dict(entry["config"])
     name = "backward_" + str(config.get("name", "layer")).removeprefix("forward_")

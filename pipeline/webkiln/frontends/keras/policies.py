@@ -52,6 +52,9 @@ COUNTING = {"Discretization": "int32", "IntegerLookup": "int64"}
 UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})
 """Layers of Keras's own that are made with `autocast=False`."""
 
+UNTRACED_MODES = frozenset({"float8"})
+"""What `quantize` makes of layers whose numbers have a dtype that there is none of here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

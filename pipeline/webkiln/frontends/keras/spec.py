@@ -16,6 +16,9 @@ SCHEMA = "webkiln.keras/1"
 CALLING = frozenset({"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"})
 """Operations of keras.ops that take functions."""
 
+INITIAL = "initial"
+"""The part of a cell that gives its first states, for a tensor of as many rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:

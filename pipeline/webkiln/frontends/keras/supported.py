@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
-from webkiln.frontends.keras.policies import AUGMENTATIONS, parse_policy
+from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
 
@@ -63,11 +63,14 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
     texts = {layer.name for layer in model.layers if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"}
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
-        for name in sorted({ref.layer for call in layer.calls for ref in call.refs()} & texts):
-            yield where, f"it takes the strings of input {name!r}", STRINGS_HINT
+        for source in sorted({ref.layer for call in layer.calls for ref in call.refs()} & texts):
+            yield where, f"it takes the strings of input {source!r}", STRINGS_HINT
         if layer.own and layer.kind == "layer":
             yield from (
-                (where, what, hint) for what, hint in _modes(layer, built_in=is_handled(layer) and registered_handler(layer) is None)
+                (where, what, hint)
+                for what, hint in _modes(
+                    layer, built_in=is_handled(layer) and registered_handler(layer) is None, traced=layer.traced or may_be_traced(layer)
+                )
             )
         parts = tuple(layer.parts.values())
         yield from _find(ModelSpec(layer.name, parts, (), ()), is_handled, may_be_traced, f"{scope}{layer.name}/")
@@ -94,7 +97,7 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
             yield where, *_reason(layer)
 
 
-def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
+def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[str, str]]:
     """What the policy and the calls of a layer ask for; old files do not tell a user's classes, whose calls mean what they like, from Keras's."""
     name = str(layer.config.get("dtype") or "float32")
     try:
@@ -102,11 +105,10 @@ def _modes(layer: LayerSpec, *, built_in: bool) -> Iterator[tuple[str, str]]:
     except ValueError:
         yield f"dtype policy {name!r} is not supported", f"Save the model with one of {', '.join(POLICIES)}"
     else:
-        if policy.quantized:
-            yield (
-                f"it is quantized to {policy.quantized} by quantize()",
-                "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits",
-            )
+        if policy.quantized and (not traced or policy.quantized in UNTRACED_MODES):
+            as_before = "Convert the model as it is before quantize(); the encoding int8 stores its weights in 8 bits"
+            in_memory = "Convert the model in memory, by which Keras's own code is traced"
+            yield f"it is quantized to {policy.quantized} by quantize()", as_before if policy.quantized in UNTRACED_MODES else in_memory
     if built_in and layer.class_name not in SAYS_TRAINING and any(call.kwargs.get("training") is True for call in layer.calls):
         yield "it is called with training=True", "Build the model without that argument, as it is used for inference"
 

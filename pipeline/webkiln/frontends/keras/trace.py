@@ -78,8 +78,10 @@ class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
         return self.assign(self - value)
 
 
-def trace_layer(walker: Walk, layer: Any, path: str, arguments: list[Arguments]) -> tuple[ModelSpec, dict[str, Weight]]:
-    """The operations inside `layer`, and the weights that they read by slot.
+def trace_layer(
+    walker: Walk, layer: Any, path: str, arguments: list[Arguments], method: Callable[..., Any] | None = None
+) -> tuple[ModelSpec, dict[str, Weight]]:
+    """The operations inside the call of `layer`, or another `method` of it, and the weights that they read by slot.
 
     A call that fails with an open batch size is traced again with the walker's. UnsupportedError names what cannot be traced.
     """
@@ -88,11 +90,11 @@ def trace_layer(walker: Walk, layer: Any, path: str, arguments: list[Arguments])
     for call in arguments:
         try:
             try:
-                traces.append(_trace(walker, layer, path, call, None))
+                traces.append(Tracer(walker, layer, path, None, method=method).run(*call))
             except UnsupportedError:
                 raise
             except Exception:  # noqa: BLE001 - a call of the user's fails on an open batch size in any way
-                traces.append(_trace(walker, layer, path, call, walker.batch_size))
+                traces.append(Tracer(walker, layer, path, walker.batch_size, method=method).run(*call))
         except UnsupportedError:
             raise
         except Exception as error:
@@ -101,11 +103,6 @@ def trace_layer(walker: Walk, layer: Any, path: str, arguments: list[Arguments])
         what = f"its {len(traces)} calls do different operations"
         raise UnsupportedError(path, [(where, what, "Use a layer of its own for each shape, or write a handler")])
     return traces[0]
-
-
-def _trace(walker: Walk, layer: Any, path: str, arguments: Arguments, batch: int | None) -> tuple[ModelSpec, dict[str, Weight]]:
-    tracer = Tracer(walker, layer, path, batch)
-    return tracer.run(*arguments)
 
 
 def state_call(
@@ -129,8 +126,18 @@ class Tracer:
     """One run of a call. `nodes` are the operations in the order in which they were called; `assigned` says which value a weight has
     from which node on. With an `outer` one, the run of a function inside it, whose tensors it may capture."""
 
-    def __init__(self, walker: Walk, layer: Any, path: str, batch: int | None, outer: "Tracer | None" = None) -> None:
+    def __init__(
+        self,
+        walker: Walk,
+        layer: Any,
+        path: str,
+        batch: int | None,
+        outer: "Tracer | None" = None,
+        method: Callable[..., Any] | None = None,
+    ) -> None:
         self.outer = outer
+        quantized = getattr(layer, "quantization_mode", None) is not None
+        self.method = method or (layer.quantized_call if quantized else layer.call)
         self.captured: list[Any] = []
         self.root: Tracer = outer.root if outer is not None else self
         self.active = self
@@ -166,13 +173,13 @@ class Tracer:
         given = tree.flatten((args, kwargs))
         args, kwargs = _mapped(fresh, args), _mapped(fresh, kwargs)
         masks = self._carried(given, tree.flatten((args, kwargs)))
-        accepted = inspect.signature(self.layer.call).parameters
+        accepted = inspect.signature(self.method).parameters
         free = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values())
         kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
         if "training" in accepted:
             kwargs["training"] = False
         with self.tracing(), self._substituted():
-            results = self.layer.call(*args, **kwargs)
+            results = self.method(*args, **kwargs)
             self._mask_outputs(args, kwargs, results)
         results = tree.flatten(results)
         end = len(self.nodes)
@@ -377,6 +384,9 @@ class Tracer:
             made.append(call)
             arguments.append((args, kwargs))
         layers = [self.walker.layer(operation, f"{self.path}/{name}", made, given) for name, operation, made, given in calls.values()]
+        for layer in layers:
+            if layer.class_name == "BroadcastTo" and None in (shape := layer.config["shape"]):
+                raise Refused(f"it broadcasts to {shape}, whose open size is of no tensor that it is given")
         return [*copies.values(), *layers]
 
     def _call(self, node: Any, index: int) -> LayerCall:

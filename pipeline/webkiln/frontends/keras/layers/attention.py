@@ -11,6 +11,7 @@ from webkiln.frontends.keras.layers.linear import adapted
 from webkiln.frontends.keras.operations.arguments import floating, operands
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast
 
 ARGUMENTS = ("query", "value", "key", "query_mask", "value_mask", "key_mask", "attention_mask", "return_attention_scores", "training", "use_causal_mask")  # fmt: skip
 HIDDEN_SCORE = -0.7 * 3.38953e38
@@ -34,7 +35,7 @@ def attention(converter: Converter, layer: Layer) -> None:
         far = 65504.0 if scores.dtype == "float16" else 1e9
         scores = b.op("Where", [shown, scores, b.binary("Sub", scores, far)])
     weights = softmax(b, scores)
-    y = b.op("MatMul", [weights, value if is_float(value.dtype) else _cast(b, value, weights.dtype)])
+    y = b.op("MatMul", [weights, value if is_float(value.dtype) else cast(b, value, weights.dtype)])
     if query_mask is not None:
         y = b.op("Where", [_widened(b, query_mask, -1), y, b.constant(0.0, y.dtype)])
     _set_outputs(converter, layer, [y, weights])
@@ -97,7 +98,7 @@ def _attend(
     factor, dtype = 1 / sqrt(q.shape[-1]), q.dtype
     if plain:
         scores = b.op("Einsum", [q, k], {"equation": f"{target},{source}->{product}"})
-        scores = b.binary("Mul", _cast(b, scores, "float32") if dtype == "float16" else scores, factor)
+        scores = b.binary("Mul", cast(b, scores, "float32") if dtype == "float16" else scores, factor)
     else:
         scores = b.op("Einsum", [b.binary("Mul", q, factor), k], {"equation": f"{target},{source}->{product}"})
     kept = None
@@ -110,7 +111,7 @@ def _attend(
     weights = softmax(b, scores, -1 if len(axes) == 1 else [*range(len(product) - len(axes), len(product))])
     if kept is not None and not plain:
         weights = b.op("Where", [kept, weights, b.constant(0.0, weights.dtype)])
-    weights = _cast(b, weights, dtype)
+    weights = cast(b, weights, dtype)
     return b.op("Einsum", [weights, v], {"equation": f"{product},{source}->{target}"}), weights
 
 
@@ -176,11 +177,7 @@ def _both(b: GraphBuilder, mask: Tensor | None, other: Tensor) -> Tensor:
 
 
 def _truth(b: GraphBuilder, mask: Tensor) -> Tensor:
-    return _cast(b, mask, "bool")
-
-
-def _cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
-    return x if x.dtype == dtype else b.op("Cast", [x], {"dtype": dtype})
+    return cast(b, mask, "bool")
 
 
 def _widened(b: GraphBuilder, x: Tensor, axis: int) -> Tensor:

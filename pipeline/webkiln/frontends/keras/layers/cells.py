@@ -7,8 +7,9 @@ from math import prod
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.conv import convolution, convolution_same, convolution_shape
-from webkiln.frontends.keras.spec import LayerSpec
-from webkiln.ops.builder import Tensor
+from webkiln.frontends.keras.spec import INITIAL, LayerSpec
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, part
 
 Shape = tuple[int, ...]
 
@@ -16,13 +17,22 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class Cell:
     """`project` is what a cell does to its input alone, done for all steps at once; `step` takes the projection of one step and the
-    states [N, *shape], and gives the output [N, *output] and the next states. `shown` is the state that the output is, if any."""
+    states [N, *shape], and gives the output [N, *output] and the next states. `shown` is the state that the output is, if any.
+    `initial` gives the first states for a tensor of N rows; without it they are zeros."""
 
     states: tuple[Shape, ...]
     output: Shape
     shown: int | None
     project: Callable[[Tensor], Tensor]
     step: Callable[[Tensor, list[Tensor]], tuple[Tensor, list[Tensor]]]
+    initial: Callable[[Tensor], list[Tensor]] | None = None
+
+    def start(self, b: GraphBuilder, batch: int, dtype: str) -> list[Tensor]:
+        """The first states, [batch, *shape]."""
+        zero = b.constant(0.0, dtype)
+        if self.initial is None:
+            return [b.op("Broadcast", [zero], {"shape": (batch, *shape)}) for shape in self.states]
+        return [cast(b, state, dtype) for state in self.initial(b.op("Broadcast", [zero], {"shape": (batch, 1)}))]
 
 
 class CellBuilder:
@@ -40,13 +50,8 @@ class CellBuilder:
     def weight(self, name: str) -> Tensor:
         return self.converter.convert_to_constant_variable(self.layer.weight(name))
 
-    def part(self, tensor: Tensor, axis: int, start: int, count: int) -> Tensor:
-        starts = tuple(start if d == axis else 0 for d in range(tensor.type.rank))
-        sizes = tuple(count if d == axis else size for d, size in enumerate(tensor.shape))
-        return self.converter.builder.op("Slice", [tensor], {"starts": starts, "sizes": sizes, "steps": (1,) * tensor.type.rank})
-
     def gates(self, tensor: Tensor, count: int) -> list[Tensor]:
-        return [self.part(tensor, 1, gate * self.units, self.units) for gate in range(count)]
+        return [part(self.converter.builder, tensor, 1, gate * self.units, self.units) for gate in range(count)]
 
     def bias(self, row: int | None = None) -> Tensor | None:
         if not self.layer.config.get("use_bias", True):
@@ -54,7 +59,7 @@ class CellBuilder:
         bias = self.weight("bias")
         if row is None or bias.type.rank == 1:
             return bias if row in (None, 0) else None
-        return self.converter.builder.op("Reshape", [self.part(bias, 0, row, 1)], {"shape": bias.shape[1:]})
+        return self.converter.builder.op("Reshape", [part(self.converter.builder, bias, 0, row, 1)], {"shape": bias.shape[1:]})
 
     def matmul(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         y = self.converter.builder.op("MatMul", [x, weight])
@@ -98,8 +103,8 @@ def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
     recurrent = cell.weight("recurrent_kernel")
     after = layer.config.get("reset_after", True)
     behind = cell.bias(1)
-    early = recurrent if after else cell.part(recurrent, 1, 0, 2 * cell.units)
-    late = None if after else cell.part(recurrent, 1, 2 * cell.units, cell.units)
+    early = recurrent if after else part(converter.builder, recurrent, 1, 0, 2 * cell.units)
+    late = None if after else part(converter.builder, recurrent, 1, 2 * cell.units, cell.units)
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         h = states[0]
@@ -118,8 +123,8 @@ def gru_cell(converter: Converter, layer: Layer, _: Shape) -> Cell:
 def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
     """Cells on top of each other: the output of one is the input of the next."""
     cells: list[Cell] = []
-    for part in layer.spec.parts.values():
-        cells.append(cell_of(converter, part, layer.path, cells[-1].output if cells else given))
+    for member in layer.spec.parts.values():
+        cells.append(cell_of(converter, member, layer.path, cells[-1].output if cells else given))
 
     def step(x: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         following: list[Tensor] = []
@@ -129,10 +134,13 @@ def stacked_cells(converter: Converter, layer: Layer, given: Shape) -> Cell:
             following += new
         return x, following
 
+    def initial(rows: Tensor) -> list[Tensor]:
+        return [state for cell in cells for state in cell.start(converter.builder, rows.shape[0], rows.dtype)]
+
     shapes = tuple(shape for cell in cells for shape in cell.states)
     top = cells[-1]
     shown = None if top.shown is None else len(shapes) - len(top.states) + top.shown
-    return Cell(shapes, top.output, shown, cells[0].project, step)
+    return Cell(shapes, top.output, shown, cells[0].project, step, initial if any(cell.initial for cell in cells) else None)
 
 
 def conv_lstm_cell(converter: Converter, layer: Layer, given: Shape) -> Cell:
@@ -186,4 +194,6 @@ def cell_of(converter: Converter, spec: LayerSpec, scope: str, given: Shape) -> 
         output, *following = converter.apply(spec, scope, [x, *states])
         return output, following
 
-    return Cell(shapes, tuple(spec.config["output_shape"]), None, lambda x: x, step)
+    first = spec.parts.get(INITIAL)
+    initial = None if first is None else lambda rows: converter.apply(first, layer.path, [rows])
+    return Cell(shapes, tuple(spec.config["output_shape"]), None, lambda x: x, step, initial)

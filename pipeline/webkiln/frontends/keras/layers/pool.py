@@ -2,9 +2,10 @@
 
 from webkiln.frontends.keras.layer import Converter, Layer, LayerHandler
 from webkiln.frontends.keras.layers.conv import dims, padding
-from webkiln.frontends.keras.operations.arguments import cast, countable
+from webkiln.frontends.keras.operations.arguments import countable
 from webkiln.frontends.keras.windows import sizes
 from webkiln.ir.axis import OrderNC
+from webkiln.ops.pieces import cast
 
 
 def pool(op: str) -> LayerHandler:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.keras.layer import Converter, Layer
-from webkiln.frontends.keras.layers.cells import CELLS, Shape, cell_of
+from webkiln.frontends.keras.layers.cells import CELLS, cell_of
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
 
@@ -79,13 +79,14 @@ def run_cell(converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Te
     batch, steps = x.shape[:2]
     ones = (1,) * len(made.output)
 
-    def zeros(shape: Shape) -> Tensor:
-        return b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, *shape)})
-
-    states = list(initial) or [zeros(shape) for shape in made.states]
+    states = list(initial) or made.start(b, batch, x.dtype)
     lasting = [f"{layer.path}/state{n}" for n, _ in enumerate(states)] if config.get("stateful") and not initial else []
     if lasting and is_symbolic(batch):
         raise layer.error(f"keeps its states between runs, which needs a batch of a fixed size; the batch is {batch}")
+    if lasting and made.initial is not None:
+        raise layer.error(
+            "keeps states between runs that its cell starts by a get_initial_state of its own, while Keras resets them to zeros"
+        )
     states = [converter.state(name, first) for name, first in zip(lasting, states, strict=True)] if lasting else states
     if len(states) != len(made.states):
         raise layer.error(f"takes {len(made.states)} initial states, got {len(states)}")
@@ -104,7 +105,7 @@ def run_cell(converter: Converter, layer: Layer, x: Tensor, initial: Sequence[Te
         return [*following, output], [output] if stacked else []
 
     sequences = [made.project(x)] if mask is None else [made.project(x), mask]
-    held = [] if mask is None else [zeros(made.output)]
+    held = [] if mask is None else [b.op("Broadcast", [b.constant(0.0, x.dtype)], {"shape": (batch, *made.output)})]
     last, results = converter.scan([*states, *held], sequences, step, reverse=bool(config.get("go_backwards")))
     final = last[: len(states)]
     for name, value in zip(lasting, final, strict=False):

@@ -7,6 +7,7 @@ import numpy as np
 
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, iota, reshaped, sized, widened
 
 Argument = Any
 FLOAT = "float32"
@@ -68,10 +69,6 @@ def tensor(b: GraphBuilder, value: Argument, dtype: str | None = None) -> Tensor
     return b.constant(literal(value) if dtype is None else value, dtype)
 
 
-def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
-    return x if x.dtype == dtype else b.op("Cast", [x], {"dtype": dtype})
-
-
 def as_dtype(b: GraphBuilder, value: Argument, dtype: str) -> Tensor:
     """An operand as a tensor of this dtype."""
     return cast(b, tensor(b, value), dtype) if isinstance(value, Tensor | list | tuple) else b.constant(value, dtype)
@@ -121,31 +118,14 @@ def like(b: GraphBuilder, value: float, x: Tensor) -> Tensor:
     return b.constant(value, x.dtype)
 
 
-def filled(b: GraphBuilder, value: Argument, dtype: str, shape: Sequence[int]) -> Tensor:
-    return b.op("Broadcast", [as_dtype(b, value, dtype)], {"shape": tuple(shape)})
-
-
-def reshaped(b: GraphBuilder, x: Tensor, shape: Sequence[int]) -> Tensor:
-    return x if tuple(shape) == x.shape else b.op("Reshape", [x], {"shape": tuple(shape)})
-
-
-def part(b: GraphBuilder, x: Tensor, axis: int, start: int, size: int, step: int = 1) -> Tensor:
-    """`size` elements of one axis, from `start` on."""
-    starts, sizes, steps = [0] * x.type.rank, list(x.shape), [1] * x.type.rank
-    starts[axis], sizes[axis], steps[axis] = start, size, step
-    if tuple(sizes) == x.shape and step == 1:
-        return x
-    return b.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)})
+def full(b: GraphBuilder, value: Argument, dtype: str, shape: Sequence[int]) -> Tensor:
+    """An operand broadcast to a shape."""
+    return widened(b, as_dtype(b, value, dtype), shape)
 
 
 def numbers(b: GraphBuilder, size: int, dtype: str, axis: int = 0, rank: int = 1) -> Tensor:
     """0, 1, ... below a size, along one axis of several."""
-    return reshaped(b, b.op("Iota", [], {"size": size, "dtype": dtype}), [size if d == axis else 1 for d in range(rank)])
-
-
-def count(b: GraphBuilder, size: int, dtype: str) -> Tensor:
-    """A size as a number, whether it is known or not."""
-    return b.op("Reshape", [b.op("Sizes", [], {"sizes": (size,), "dtype": dtype})], {"shape": ()})
+    return reshaped(b, iota(b, size, dtype), [size if d == axis else 1 for d in range(rank)])
 
 
 def counted(b: GraphBuilder, index: Tensor, size: int) -> Tensor:
@@ -154,7 +134,7 @@ def counted(b: GraphBuilder, index: Tensor, size: int) -> Tensor:
         index = cast(b, index, "int32")
     if index.dtype.startswith("uint"):
         return index
-    return b.op("Where", [b.op("Less", [index, like(b, 0, index)]), b.op("Add", [index, count(b, size, index.dtype)]), index])
+    return b.op("Where", [b.op("Less", [index, like(b, 0, index)]), b.op("Add", [index, sized(b, size, index.dtype)]), index])
 
 
 def axes_of(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:

@@ -3,9 +3,9 @@
 from math import sqrt
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, cast, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, operands, tensor
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import iota, reshaped, widened
+from webkiln.ops.pieces import cast, iota, reshaped, widened
 
 HIDDEN = -0.7 * 3.38953e38
 """What a score counts as that a mask hides."""

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, cast, numbers, part, reshaped, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, numbers, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.shapes import concatenate, flip
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, part, reshaped
 
 Functions = Mapping[str, Block]
 

@@ -4,22 +4,11 @@ from collections.abc import Callable
 from math import log, pi
 
 from webkiln.frontends.functions import FUNCTIONS
-from webkiln.frontends.keras.operations.arguments import (
-    FLOAT,
-    Argument,
-    cast,
-    doubled,
-    filled,
-    floating,
-    like,
-    operands,
-    result_of,
-    tensor,
-    wide,
-)
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, doubled, floating, like, operands, result_of, tensor, wide
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, filled
 
 RealFunction = Callable[..., Tensor]
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, combined, countable, filled, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, combined, countable, floating, full, operands, tensor
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, filled
 
 Operation = Callable[..., Any]
 
@@ -158,7 +159,7 @@ def full_like(value: float) -> Operation:
 
 def fill_like(b: GraphBuilder, x: Argument, fill_value: Argument, dtype: str | None = None) -> Tensor:
     x = tensor(b, x)
-    return filled(b, fill_value, dtype or x.dtype, x.shape)
+    return full(b, fill_value, dtype or x.dtype, x.shape)
 
 
 def constantly(value: float) -> Operation:

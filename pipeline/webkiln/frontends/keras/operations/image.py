@@ -7,12 +7,12 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers.resize import resized_to
-from webkiln.frontends.keras.operations.arguments import Argument, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.windows import by_channel, convolved, plain, window_of
 from webkiln.ir.types import Array
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import element, reshaped, stacked, total, transposed, widened
+from webkiln.ops.pieces import cast, element, reshaped, stacked, total, transposed, widened
 
 GREY = (0.2989, 0.5870, 0.1140)
 SOBEL = (((-1, -2, -1), (0, 0, 0), (1, 2, 1)), ((-1, 0, 1), (-2, 0, 2), (-1, 0, 1)))

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, cast, count, filled, like, numbers, part, reshaped, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.demands import demand
 from webkiln.ir.dim import is_symbolic, least
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, filled, part, reshaped, sized
 
 
 def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
@@ -121,7 +122,7 @@ def slice_(b: GraphBuilder, inputs: Argument, start_indices: Argument, shape: Se
 
 def _kept_inside(b: GraphBuilder, start: Tensor, whole: int, size: int) -> Tensor:
     """A start of so many elements that all are inside."""
-    return b.op("Max", [b.op("Min", [start, count(b, whole - size, "int32")]), like(b, 0, start)])
+    return b.op("Max", [b.op("Min", [start, sized(b, whole - size, "int32")]), like(b, 0, start)])
 
 
 def slice_update(b: GraphBuilder, inputs: Argument, start_indices: Argument, updates: Argument) -> Tensor:
@@ -135,7 +136,7 @@ def slice_update(b: GraphBuilder, inputs: Argument, start_indices: Argument, upd
             continue
         first = _kept_inside(b, start if isinstance(start, Tensor) else b.constant(start, "int32"), x.shape[axis], size)
         place = b.op("Sub", [numbers(b, x.shape[axis], "int32"), first])
-        known = b.op("And", [b.binary("GreaterEqual", place, 0), b.op("Less", [place, count(b, size, "int32")])])
+        known = b.op("And", [b.binary("GreaterEqual", place, 0), b.op("Less", [place, sized(b, size, "int32")])])
         inside.append(reshaped(b, known, [x.shape[axis] if d == axis else 1 for d in range(rank)]))
         new = b.op("Gather", [new, place], {"axis": axis})
     return b.op("Where", [reduce(lambda one, other: b.op("And", [one, other]), inside), new, x]) if inside else new

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, cast, like, numbers, operands, reshaped, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, like, numbers, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float, itemsize
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, reshaped
 
 Repetition = Callable[[GraphBuilder, list[Tensor]], list[Tensor]]
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, floating, operands, tensor
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import iota, largest, part, reshaped, total, transposed, widened
+from webkiln.ops.pieces import cast, iota, largest, part, reshaped, total, transposed, widened
 
 LARGEST = 1024
 """Rows or columns at most: a factorisation takes as many steps as their number cubed, on one thread."""
@@ -30,7 +30,7 @@ def _matrix(b: GraphBuilder, x: Argument, *, square: bool = False) -> Tensor:
     return wide
 
 
-def _turned(b: GraphBuilder, x: Tensor) -> Tensor:
+def _adjoint(b: GraphBuilder, x: Tensor) -> Tensor:
     rank = x.type.rank
     return transposed(b, x, (*range(rank - 2), rank - 1, rank - 2))
 
@@ -51,7 +51,7 @@ def _identity(b: GraphBuilder, size: int, dtype: str) -> Tensor:
 def cholesky(b: GraphBuilder, x: Argument, upper: bool = False) -> Tensor:
     """NaN where x is not positive definite, for which Keras raises an error."""
     y = b.op("Cholesky", [_matrix(b, x, square=True)])
-    return _turned(b, y) if upper else y
+    return _adjoint(b, y) if upper else y
 
 
 def cholesky_inverse(b: GraphBuilder, x: Argument, upper: bool = False) -> Tensor:
@@ -65,6 +65,14 @@ def det(b: GraphBuilder, x: Argument) -> Tensor:
     factors, _, sign = b.ops("LU", [_matrix(b, x, square=True)])
     diagonal = _diagonal(b, factors)
     return b.op("Mul", [b.op("ReduceProd", [diagonal], {"axes": (diagonal.type.rank - 1,), "keepdims": False}), sign])
+
+
+def slogdet(b: GraphBuilder, x: Argument) -> list[Tensor]:
+    """The sign of the determinant, and the logarithm of its size: 0 and minus infinity of a singular matrix."""
+    factors, _, sign = b.ops("LU", [_matrix(b, x, square=True)])
+    diagonal = _diagonal(b, factors)
+    signs = b.op("ReduceProd", [b.op("Sign", [diagonal])], {"axes": (diagonal.type.rank - 1,), "keepdims": False})
+    return [b.op("Mul", [signs, sign]), total(b, b.op("Log", [b.op("Abs", [diagonal])]), -1)]
 
 
 def logdet(b: GraphBuilder, x: Argument) -> Tensor:
@@ -117,7 +125,7 @@ def _svd(b: GraphBuilder, x: Tensor, *, full: bool) -> tuple[Tensor, Tensor, Ten
     """U, the singular values and V. Of matrices that are not square, those of the triangular factor."""
     m, n = x.shape[-2:]
     if m < n:
-        v, values, u = _svd(b, _turned(b, x), full=full)
+        v, values, u = _svd(b, _adjoint(b, x), full=full)
         return u, values, v
     if m == n:
         u, values, v = b.ops("SVD", [x])
@@ -131,7 +139,7 @@ def _svd(b: GraphBuilder, x: Tensor, *, full: bool) -> tuple[Tensor, Tensor, Ten
 
 def svd(b: GraphBuilder, x: Argument, full_matrices: bool = True, compute_uv: bool = True) -> Tensor | list[Tensor]:
     u, values, v = _svd(b, _matrix(b, x), full=full_matrices and compute_uv)
-    return [u, values, _turned(b, v)] if compute_uv else values
+    return [u, values, _adjoint(b, v)] if compute_uv else values
 
 
 def singular_values(b: GraphBuilder, x: Tensor) -> Tensor:

@@ -1,17 +1,18 @@
 """keras.ops operations that contract, reduce or normalise."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from webkiln.frontends.keras.layers.linear import spelled_out
 from webkiln.frontends.keras.layers.norm import by_root_mean_square, standardise, to_length_1
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, floating, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.linalg import norm
 from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast
 
 AxisArgument = int | Sequence[int] | None
 
@@ -164,12 +165,12 @@ def _wide(b: GraphBuilder, x: Argument) -> tuple[Tensor, str]:
     return x if x.dtype == "float64" else cast(b, x, FLOAT), x.dtype
 
 
-def softmax(op: str) -> Operation:
-    def apply(b: GraphBuilder, x: Argument, axis: int | None = -1) -> Tensor:
+def softmax(function: Callable[[GraphBuilder, Tensor, int | list[int]], Tensor]) -> Operation:
+    """Over one axis, several or all."""
+
+    def apply(b: GraphBuilder, x: Argument, axis: AxisArgument = -1) -> Tensor:
         x = floating(b, x)
-        if axis is None:
-            flat = b.op(op, [b.op("Reshape", [x], {"shape": (x.type.size,)})], {"axis": 0})
-            return b.op("Reshape", [flat], {"shape": x.shape})
-        return b.op(op, [x], {"axis": axis % x.type.rank})
+        axes = axes_of(axis, x.type.rank)
+        return function(b, x, axes[0] if len(axes) == 1 else [*axes])
 
     return apply

@@ -3,10 +3,10 @@
 from math import inf, log
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, floating, operands, tensor
 from webkiln.frontends.keras.operations.linear import EPSILON
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import filled, iota, largest, part, reshaped, sized, total, widened
+from webkiln.ops.pieces import cast, filled, iota, largest, part, reshaped, sized, total, widened
 
 NEVER = -1e30
 """The logarithm of the probability of what cannot be."""

@@ -7,23 +7,20 @@ from typing import Any
 from webkiln.frontends.keras.operations.arguments import (
     FLOAT,
     Argument,
-    cast,
     combined,
     countable,
     doubled,
-    filled,
     like,
     numbers,
     operands,
-    part,
-    reshaped,
     result_of,
     tensor,
-)  # fmt: skip
+)
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.linear import WIDE, contraction
 from webkiln.frontends.keras.operations.shapes import flip, moveaxis
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, filled, part, reshaped
 
 
 def triangle(*, upper: bool) -> Operation:
@@ -147,7 +144,7 @@ def cross(
     return moveaxis(b, b.op("Concat", parts, {"axis": parts[0].type.rank - 1}), -1, axisc)
 
 
-def vander(b: GraphBuilder, x: Argument, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803
+def vander(b: GraphBuilder, x: Argument, N: int | None = None, increasing: bool = False) -> Tensor:  # noqa: N803 - the name that Keras gives it
     """Powers of each element, by products."""
     given = tensor(b, x)
     x = countable(b, given)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from math import prod
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, countable, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, countable, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.windows import PADDING, by_channel, convolved, dims_of, plain, sizes, window_of
 from webkiln.frontends.keras.windows import transposed as transposed_window
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.overlap import overlapped, unfolded
-from webkiln.ops.pieces import iota, largest, reshaped, transposed
+from webkiln.ops.pieces import cast, iota, largest, reshaped, transposed
 
 PerAxis = int | Sequence[int]
 

@@ -1,9 +1,10 @@
 """keras.ops operations that make numbers between two others."""
 
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, cast, floating, numbers, promote, reshaped, result_of
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, floating, numbers, promote, result_of
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, reshaped
 
 
 def evenly_spaced(b: GraphBuilder, start: Tensor, stop: Tensor, count: int, *, endpoint: bool = True) -> Tensor:
@@ -28,7 +29,7 @@ def _ends(b: GraphBuilder, start: Argument, stop: Argument, dtype: str | None) -
     return [as_dtype(b, x, work) if not isinstance(x, Tensor) else cast(b, x, work) for x in (start, stop)], asked
 
 
-def _turned(b: GraphBuilder, y: Tensor, axis: int) -> Tensor:
+def _along(b: GraphBuilder, y: Tensor, axis: int) -> Tensor:
     perm = list(range(1, y.type.rank))
     perm.insert(axis % y.type.rank, 0)
     return b.op("Transpose", [y], {"perm": tuple(perm)})
@@ -41,7 +42,7 @@ def linspace(
     ends, asked = _ends(b, start, stop, dtype)
     y = evenly_spaced(b, ends[0], ends[1], num, endpoint=endpoint)
     y = y if is_float(asked) else b.op("Floor", [y])
-    y = cast(b, _turned(b, y, axis), asked)
+    y = cast(b, _along(b, y, axis), asked)
     return [y, b.op("Sub", [ends[1], ends[0]]) / float(max(num - endpoint, 1))] if retstep else y
 
 
@@ -59,7 +60,7 @@ def geomspace(
     """The logarithms of the magnitudes are evenly spaced; all have the sign of the first."""
     ends, asked = _ends(b, start, stop, dtype)
     logs = [b.op("Log", [b.op("Abs", [end])]) for end in ends]
-    y = _turned(b, b.op("Exp", [evenly_spaced(b, logs[0], logs[1], num, endpoint=endpoint)]), axis)
+    y = _along(b, b.op("Exp", [evenly_spaced(b, logs[0], logs[1], num, endpoint=endpoint)]), axis)
     sign = b.op("Sign", [ends[0]])
     place = axis % y.type.rank
     sign = reshaped(b, sign, (*(1,) * (y.type.rank - 1 - sign.type.rank), *sign.shape))

@@ -4,25 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.arguments import (
-    Argument,
-    as_dtype,
-    axes_of,
-    cast,
-    countable,
-    floating,
-    like,
-    operands,
-    part,
-    reshaped,
-    tensor,
-    wide,
-)  # fmt: skip
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, axes_of, countable, floating, like, operands, tensor, wide
 from webkiln.frontends.keras.operations.elementary import nan_to_num
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.linear import WIDE, AxisArgument, variance
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, part, reshaped
 
 
 def reduction(op: str, *, real: bool = False, widened: bool = False, skipped: float | None = None) -> Operation:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import Argument, cast, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import filled, part, reshaped, total, widened
+from webkiln.ops.pieces import cast, filled, part, reshaped, total
 
 EMPTY = {"add": 0.0, "mul": 1.0}
 
@@ -34,10 +34,8 @@ def segment(reduction: str) -> Operation:
             raise ShapeError(f"{b.layer}: how many segments there are depends on the data; give num_segments, with sorted=False")
         if count is None:
             *_, found = b.ops("Unique", [ids], {"axis": None, "count": b.late()})
-            none = reshaped(b, cast(b, found * 0, x.dtype), (*found.shape, *[1] * (x.type.rank - 1)))
-            start = widened(b, none, (*found.shape, *x.shape[1:]))
-        else:
-            start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
+            (count,) = found.shape
+        start = filled(b, _nothing(reduction, x.dtype), x.dtype, (count, *x.shape[1:]))
         known = b.op("Where", [b.binary("Less", ids, 0), b.constant(np.iinfo(np.int32).max, "int32"), ids])
         return b.op("ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction})
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, count, filled, operands, part, reshaped, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, axes_of, full, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import part, reshaped, sized
 
 PADDING = ("edge", "reflect", "wrap")
 
@@ -231,11 +232,11 @@ def rearrange(b: GraphBuilder, /, tensor: Argument, pattern: str, **sizes: int) 
 
 
 def filled_with(b: GraphBuilder, fill_value: Argument, shape: Sequence[int], dtype: str | None = None) -> Tensor:
-    return filled(b, fill_value, dtype or FLOAT, shape)
+    return full(b, fill_value, dtype or FLOAT, shape)
 
 
 def size_of(b: GraphBuilder, x: Argument) -> Tensor:
-    return count(b, tensor(b, x).type.size, "int32")
+    return sized(b, tensor(b, x).type.size, "int32")
 
 
 def rank_of(b: GraphBuilder, x: Argument) -> Tensor:

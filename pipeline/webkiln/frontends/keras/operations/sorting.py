@@ -6,25 +6,12 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import (
-    FLOAT,
-    Argument,
-    as_dtype,
-    axes_of,
-    cast,
-    filled,
-    floating,
-    like,
-    numbers,
-    operands,
-    part,
-    reshaped,
-    tensor,
-)  # fmt: skip
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, as_dtype, axes_of, floating, full, like, numbers, operands, tensor
 from webkiln.frontends.keras.operations.elementwise import Operation
 from webkiln.frontends.keras.operations.ranges import evenly_spaced
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, filled, part, reshaped
 
 
 def sorted_along(b: GraphBuilder, x: Argument, axis: int | None, *, descending: bool = False) -> tuple[Tensor, Tensor]:
@@ -84,7 +71,7 @@ def is_in(b: GraphBuilder, x1: Argument, x2: Argument, assume_unique: bool = Fal
     return b.op("Not", [found]) if invert else found
 
 
-def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -> list[Tensor]:  # noqa: A002
+def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -> list[Tensor]:  # noqa: A002 - the name that Keras gives it
     """How many elements lie in each of the bins, and their edges, in the dtype of the elements."""
     x = tensor(b, x)
     least, most = (b.op(op, [x], {"axes": (0,), "keepdims": False}) for op in ("ReduceMin", "ReduceMax"))
@@ -101,7 +88,7 @@ def histogram(b: GraphBuilder, x: Argument, bins: int = 10, range: Any = None) -
 
 
 def unique(
-    b: GraphBuilder, x: Argument, sorted: bool = True, axis: int | None = None, size: int | None = None, fill_value: Any = None, **wanted: bool  # noqa: A002
+    b: GraphBuilder, x: Argument, sorted: bool = True, axis: int | None = None, size: int | None = None, fill_value: Any = None, **wanted: bool  # noqa: A002 - the name that Keras gives it
 ) -> list[Tensor]:  # fmt: skip
     """The different elements, or slices of an axis, with what is `wanted` of them. Without a size how many there are is known when it runs."""
     x = tensor(b, x)
@@ -123,7 +110,7 @@ def _sized(b: GraphBuilder, x: Tensor, axis: int, size: int | None, fill: float)
     """So many elements of an axis, those that are missing filled."""
     if size is None:
         return x
-    rest = filled(b, fill, x.dtype, [size if d == axis else n for d, n in enumerate(x.shape)])
+    rest = full(b, fill, x.dtype, [size if d == axis else n for d, n in enumerate(x.shape)])
     return part(b, b.op("Concat", [x, rest], {"axis": axis}), axis, 0, size)
 
 

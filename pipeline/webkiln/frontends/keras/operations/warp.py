@@ -6,12 +6,12 @@ from itertools import product
 from math import pi
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, cast, floating, operands, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, floating, operands, tensor
 from webkiln.frontends.keras.operations.image import channels_last
 from webkiln.frontends.keras.operations.linalg import solve
 from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import element, filled, iota, reshaped, sized, stacked, total, transposed, widened
+from webkiln.ops.pieces import cast, element, filled, iota, reshaped, sized, stacked, total, transposed, widened
 
 METHODS = dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), "linear") | dict.fromkeys(
     ("cubic", "bicubic", "tricubic"), "cubic"

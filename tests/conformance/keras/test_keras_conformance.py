@@ -1,0 +1,26 @@
+"""What some of Keras's own tests call, on every backend in each run of our tests; `make conformance-keras` runs all of them."""
+
+import pytest
+
+from tests.conformance.keras.judge import Converted, convert, judge
+from tests.conformance.keras.recorded import SAMPLE, read, run_tests
+from tests.conformance.keras.report import state, stated
+from webkiln.recipe import BACKENDS
+
+
+@pytest.mark.timeout(600)
+def test_what_some_of_keras_own_tests_call(tmp_path):
+    run_tests(SAMPLE, tmp_path / "calls")
+    calls, _ = read(tmp_path / "calls")
+    results = [convert(call) for call in calls]
+    converted = [result for result in results if isinstance(result, Converted)]
+    assert [(item.call.test, item.reason) for item in results if not isinstance(item, Converted) and item.kind == "broken"] == []
+    assert {item.call.name for item in results if not isinstance(item, Converted) and item.kind == "refused"} == {"cast"}
+    assert len(converted) > 250
+    for backend in BACKENDS:
+        verdicts = judge(converted, backend, tmp_path / backend)
+        assert [(item.call.test, wrong) for item, wrong in zip(converted, verdicts, strict=True) if wrong is not None] == []
+
+
+def test_the_page_is_fresh():
+    assert stated() == dict.fromkeys(BACKENDS, state()), "run make conformance-keras"
