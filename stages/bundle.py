@@ -14,6 +14,7 @@ from webkiln.codegen.bundles import (
     assets,
     index_module,
     package,
+    parts_of,
     readme,
     single_index,
     single_script,
@@ -156,13 +157,13 @@ def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants:
     return described
 
 
-def write_folder(files: Files, manifest: dict[str, Any], params: dict[str, Any]) -> None:
+def write_folder(files: Files, manifest: dict[str, Any]) -> None:
     """The modules that know the model, and the runtime."""
     sources = SHARED / "runtime" / "src"
-    runtime = files.write("runtime.js", runtime_of(params), referred=True)
+    runtime = files.write("runtime.js", runtime_of(manifest), referred=True)
     worker = files.write("worker.js", worker_module(manifest, runtime), referred=True)
     files.write("index.js", index_module(manifest, runtime, worker))
-    files.write("webdnn.js", flatten(sources, "webdnn", {"main": runtime}))
+    files.write("webdnn.js", flatten(sources, ["webdnn"], {"main": runtime}))
     shutil.copyfile(sources / "types" / "webdnn.d.ts", files.bundle / "webdnn.d.ts")
 
 
@@ -175,14 +176,28 @@ def write_single(files: Files, manifest: dict[str, Any], params: dict[str, Any])
             f"{params['name']}: its data have {size} bytes, and a single file holds at most {MAX_INLINED}; build a folder, or another encoding"
         )
     texts = {name: path.read_text("utf-8") for name, path in modules.items()}
-    files.write(manifest["single"], single_script(manifest, runtime_of(params), texts, files.bundle))
+    files.write(manifest["single"], single_script(manifest, runtime_of(manifest), texts, files.bundle))
     files.write("index.js", single_index(manifest, manifest["single"]))
     for path in (*modules.values(), *data):
         path.unlink()
 
 
-def runtime_of(params: dict[str, Any]) -> str:
-    return flatten(SHARED / "runtime" / "src", "picture" if params.get("images") else "main", {})
+def runtime_of(manifest: dict[str, Any]) -> str:
+    return flatten(SHARED / "runtime" / "src", ["main", *(module for module, _ in parts_of(manifest))], {})
+
+
+def with_texts(inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle: Path) -> list[dict[str, Any]]:
+    """Attach how texts become the indices that inputs take, and write their vocabularies, equal ones once."""
+    told = {}
+    for text in texts:
+        described = {key: value for key, value in text.items() if key not in ("tensor", "tokens")}
+        if text["tokens"]:
+            data = json.dumps(text["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
+            file = f"vocabulary-{canonical.digest(data)[:8]}.bin"
+            (bundle / file).write_bytes(data)
+            described["vocabulary"] = {"file": file, **entry(bundle / file)}
+        told[text["tensor"]] = described
+    return [{**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor for tensor in inputs]
 
 
 def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any]) -> None:
@@ -195,11 +210,12 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     for shard in shards:
         shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
     first = programs[params["backends"][0]]
+    texts = canonical.read(inputs["texts.json"])["texts"] if "texts.json" in inputs else []
     manifest = {
         "schema": "webkiln.bundle/1",
         "name": params["name"],
         "encoding": params["encoding"],
-        "inputs": with_images(tensors(programs, "inputs"), params.get("images") or {}, first["residues"]),
+        "inputs": with_texts(with_images(tensors(programs, "inputs"), params.get("images") or {}, first["residues"]), texts, bundle),
         "outputs": with_labels(tensors(programs, "outputs"), read_labels(inputs["labels"]) if "labels" in inputs else params.get("labels")),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
@@ -209,7 +225,10 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         **({"single": params["single"]} if form["kind"] == "single" else {}),
     }
     described = package(manifest, form["package"])
-    (write_single if form["kind"] == "single" else write_folder)(files, manifest, params)
+    if form["kind"] == "single":
+        write_single(files, manifest, params)
+    else:
+        write_folder(files, manifest)
     files.write("index.d.ts", index_types(manifest))
     files.write("package.json", json.dumps(described, indent=2) + "\n")
     if form["kind"] == "npm":

@@ -1,4 +1,5 @@
-"""spec.json -> graph.json, weights.json and sizes.json: the model's structure in the IR, which blob fills which slot, and what open sizes must be."""
+"""spec.json -> graph.json, weights.json, sizes.json and texts.json: the model's structure in the IR, which blob fills which slot, what open sizes must be, and
+how texts become the indices that it takes."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -34,6 +35,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
         sizes = sizes_json(graph, infer)
     write_structure(graph, converter.digests, outputs["graph.json"], outputs["weights.json"])
     canonical.write(outputs["sizes.json"], sizes)
+    canonical.write(outputs["texts.json"], {"texts": converter.texts})
 
 
 if __name__ == "__main__":

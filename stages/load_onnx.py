@@ -8,6 +8,7 @@ from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
 from webkiln.foreign import refuse_foreign
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.onnx.probe import read_model
 from webkiln.frontends.onnx.spec import to_json
 
@@ -16,7 +17,7 @@ DATA = ()
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     refuse_foreign(inputs["source"], as_onnx=True)
-    model, blobs = read_model(inputs["source"], inputs.get("external/"))
+    model, blobs = read_model(inputs["source"], inputs.get("external/"), cut_of(params))
     canonical.write(outputs["spec.json"], to_json(model))
     write_blobs(blobs, outputs["weights/"])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from webkiln import canonical, npz
 from webkiln.build import stage
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.keras.framework import import_keras
 from webkiln.frontends.keras.load import load_model, load_with_keras, read_memory
 from webkiln.frontends.keras.made import remake_model
@@ -21,15 +22,16 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     stage.tell("imports Keras")
     keras = import_keras("reference outputs are what Keras computes")
+    cut = cut_of(params)
     trust_source = bool(params.get("trust_source"))
     plugins = [inputs["plugins/"] / name for name in params.get("plugins") or ()]
     with isolated(inputs.get("modules/")):
         if "module" in params:
             import_files(plugins)
             model = remake_model(params, inputs["source"])
-            spec, _ = read_memory(model, params["function"])
+            spec, _ = read_memory(model, params["function"], cut)
         else:
-            spec, _ = load_model(inputs["source"], plugins, trust_source=trust_source)
+            spec, _ = load_model(inputs["source"], plugins, trust_source=trust_source, cut=cut)
             model = load_with_keras(inputs["source"], trust_source=trust_source)
     stage.tell("computes Keras's outputs")
     samples = params.get("sample_sizes") or {}

@@ -11,8 +11,7 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any, NoReturn
 
-from webkiln.errors import UserError, missing_package
-from webkiln.recipe import similar
+from webkiln.errors import UserError, missing_package, similar
 
 COMMANDS = {
     "build": "compile a model file to a bundle",

@@ -1,6 +1,6 @@
 """The one exception tree. A `UserError` ends with its message and exit status 2; anything else is a defect of webkiln."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 Item = tuple[str, str, str]
 """Something unsupported: where, what, and the way to go."""
@@ -96,6 +96,14 @@ def missing_package(error: ImportError, what: str = "this") -> ToolError | None:
     """The error of an import in the words of a user, where it is known what to install."""
     advice = not_installed(error.name or "") if isinstance(error, ModuleNotFoundError) else None
     return ToolError(f"{what} needs {(error.name or '').partition('.')[0]}; {advice}") if advice else None
+
+
+def similar(value: str, valid: Iterable[str]) -> str:
+    """`; did you mean wasm?` where a name is nearly a valid one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(value, list(valid), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class InternalError(WebkilnError):

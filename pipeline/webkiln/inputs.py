@@ -20,6 +20,12 @@ CUT = 2.0
 
 Inputs = dict[str, tuple[str, tuple[int, ...]]]
 Drawn = Mapping[str, tuple[str, Mapping[str, float]]]
+Words = Mapping[str, tuple[tuple[str, ...], bool]]
+"""The words that a text input knows, and whether it takes other ones, too."""
+
+STRING = "string"
+STRANGE = ("Unheard", "of", "naïve", "ÉCLAIR", "Straße", "東京", "привет", "नमस्ते", "🙂", "e\u0301", "it's", "x-y", "(42)", "#1", "...")
+SPACES = (" ", "  ", "\t", "\n ")
 
 NATURAL = ("natural0", "natural1")
 SCALES = (1.0, 16.0, 255.0)
@@ -28,15 +34,21 @@ LEAST_DIFFERENCE = 0.01
 SAMPLE_SIZE = 16
 
 
-def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Drawn | None = None) -> dict[str, dict[str, Array]]:
+def make_inputs(inputs: Inputs, scale: float = 1.0, drawn: Drawn | None = None, words: Words | None = None) -> dict[str, dict[str, Array]]:
     """Two natural sets in 0..scale and an extreme one of an input table name -> (dtype, shape), the same on every machine.
 
-    Inputs that are `drawn` follow their distribution (a name, and parameters by name) in every set.
+    Inputs that are `drawn` follow their distribution (a name, and parameters by name) in every set. Those of strings are made of `words`.
     """
     sets: dict[str, dict[str, Array]] = {}
+    numbers = {key: item for key, item in inputs.items() if item[0] != STRING}
     for seed, name in enumerate(NATURAL):
-        sets[name] = {key: natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(inputs.items())}
-    sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in inputs.items()}
+        sets[name] = {key: natural(dtype, shape, 2 * index + seed, scale) for index, (key, (dtype, shape)) in enumerate(numbers.items())}
+    sets["extreme"] = {key: _extreme(dtype, shape) for key, (dtype, shape) in numbers.items()}
+    for seed, values in enumerate(sets.values()):
+        for index, (key, (dtype, shape)) in enumerate(inputs.items()):
+            if dtype == STRING:
+                known, free = (words or {}).get(key, ((), True))
+                values[key] = texts(known, shape, 3 * index + seed, free=free)
     for seed, values in enumerate(sets.values()):
         for index, (key, (distribution, parameters)) in enumerate((drawn or {}).items()):
             dtype, shape = inputs[key]
@@ -57,6 +69,26 @@ def natural(dtype: str, shape: tuple[int, ...], seed: int, scale: float) -> Arra
     if dtype == "bool":
         return np.asarray(unit > 0.5)
     return np.asarray(unit * (8 if np.dtype(dtype).kind in "iu" else scale)).astype(dtype)
+
+
+def texts(known: Sequence[str], shape: tuple[int, ...], seed: int, *, free: bool) -> Array:
+    """Known words, or where others may stand, too, also sentences, words of several scripts, capitals, and empty texts."""
+    generator = np.random.default_rng(seed)
+
+    def pick(words: Sequence[str]) -> str:
+        return words[int(generator.integers(len(words)))]
+
+    def made() -> str:
+        if not free:
+            return pick(known)
+        if known and generator.random() < 0.3:
+            return pick(known)
+        count = int(generator.integers(0, 9))
+        parts = [pick(known if known and generator.random() < 0.7 else STRANGE) for _ in range(count)]
+        changed = [part.capitalize() if generator.random() < 0.2 else part for part in parts]
+        return "".join(part + (pick(SPACES) if generator.random() < 0.9 else ", ") for part in changed)
+
+    return np.array([made() for _ in range(int(np.prod(shape)))], dtype=np.str_).reshape(shape)
 
 
 def _extreme(dtype: str, shape: tuple[int, ...]) -> Array:

@@ -3,12 +3,12 @@
 import re
 import sys
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import RecipeError, ToolError, not_installed
+from webkiln.errors import RecipeError, ToolError, not_installed, similar
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """Best first."""
@@ -123,6 +123,8 @@ class Recipe:
     on_request: bool = False
     dims: Mapping[str, int | str] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+    from_layers: tuple[str, ...] = ()
+    to_layers: tuple[str, ...] = ()
     project: Path = field(default_factory=Path.cwd)
     reads: tuple[Path, ...] = ()
     form: Form = field(default_factory=Form)
@@ -161,14 +163,6 @@ def choose(what: str, values: Collection[str], valid: Collection[str], where: st
     if not values:
         raise RecipeError(f"{where + ': ' if where else ''}no {what} given; valid: {', '.join(valid)}")
     return tuple(value for value in valid if value in values)
-
-
-def similar(value: str, valid: Iterable[str]) -> str:
-    """`; did you mean wasm?` where a name is nearly a valid one."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(value, list(valid), 1)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def read_recipes(folder: Path) -> dict[str, Recipe]:
@@ -216,6 +210,8 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         on_request=data.get("on_request", False),
         dims=dict(data.get("dims", {})),
         values=dict(data.get("values", {})),
+        from_layers=tuple(data.get("from_layers", ())),
+        to_layers=tuple(data.get("to_layers", ())),
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
         form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
@@ -390,5 +386,7 @@ KEYS: dict[str, tuple[str, Any]] = {
         "a table: name of an input of the ONNX file = the number, truth value or list of these that it always is",
         lambda v: _table(v, _constant),
     ),
+    "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),
+    "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

@@ -1,4 +1,4 @@
-/** @import { Failure, Host, LayerValue, LoadReply, Manifest, TakeImages, TypedArray } from './types.ts' */
+/** @import { Failure, Host, LayerValue, LoadReply, Manifest, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { copyInputs, named, shown } from './dtypes.js';
 import { checkNames } from './options.js';
@@ -16,19 +16,19 @@ export class Model {
   #current = null;
   /** @type {WebkilnError | null} */
   #lost = null;
-  /** @type {TakeImages} */
-  #takeImages;
+  /** @type {TakeInputs} */
+  #take;
 
   /**
    * @param {Host} host
    * @param {Manifest} manifest
    * @param {LoadReply} reply
    * @param {number} loadMs
-   * @param {TakeImages} [takeImages]
+   * @param {TakeInputs} [take]
    */
-  constructor(host, manifest, { backend, variant, failures }, loadMs, takeImages = (_, inputs, placeholders) => [inputs, placeholders]) {
+  constructor(host, manifest, { backend, variant, failures }, loadMs, take = (_, inputs, placeholders) => [inputs, placeholders]) {
     this.#host = host;
-    this.#takeImages = takeImages;
+    this.#take = take;
     this.manifest = manifest;
     this.backend = backend;
     this.variant = variant;
@@ -102,7 +102,7 @@ export class Model {
     checkNames('run', ['signal', 'placeholders'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
-    const [given, sizes] = this.#takeImages(tensors, named(tensors, inputs), options.placeholders ?? {});
+    const [given, sizes] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {});
     const values = placeholdersOf(this.manifest, given, sizes);
     const copies = copyInputs(tensors, given, values);
     return this.#enqueue(async () => {

@@ -97,7 +97,8 @@ export async function open(bundle, options = {}) {
     for (const { backend, message } of reply.failures) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, bundle.takeImages);
+    const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, take);
   } catch (error) {
     host.dispose();
     throw error;

@@ -24,6 +24,29 @@ export interface Tensor {
   order?: string;
   labels?: string[];
   image?: ImageInput;
+  text?: TextInput;
+}
+
+/** How texts become the indices that a model takes in their place. */
+export interface TextInput {
+  /** The name and shape of the texts. */
+  input: string;
+  shape: Size[];
+  standardize: string | null;
+  split: string | null;
+  ngrams: number[] | null;
+  /** The index of the first token of the vocabulary, of the first bucket for other tokens, and how many buckets there are. */
+  first: number;
+  other: number;
+  others: number;
+  salt: string[] | null;
+  /** A token that stands for none, and its index. */
+  mask: string | null;
+  masked: number;
+  /** How long rows are made, by which index; null where there is one token for each text. */
+  length: number | string | null;
+  fill: number;
+  vocabulary?: FileEntry;
 }
 
 /** How an image becomes an input: `(pixel - mean) / scale`, in the order of `color`. */
@@ -38,8 +61,8 @@ export interface ImageInput {
   rests?: Record<string, [period: number, rests: number[]]>;
 }
 
-/** What makes arrays of the images among the inputs, and what it sets placeholders to. */
-export type TakeImages = (
+/** What makes arrays of the images or texts among the inputs, and what it sets placeholders to. */
+export type TakeInputs = (
   tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>,
 ) => [inputs: Record<string, any>, placeholders: Record<string, number>];
 
@@ -153,7 +176,10 @@ export interface Bundle {
   modules: BackendImports;
   worker: () => any;
   /** In bundles with an input that takes images. */
-  takeImages?: TakeImages;
+  takeImages?: TakeInputs;
+  /** In bundles with an input that takes texts, and where these are hashed. */
+  loadTexts?: (bundle: Bundle, request: LoadRequest, signal?: AbortSignal) => Promise<TakeInputs>;
+  bucketOf?: (text: string, count: number, salt: string[] | null) => number;
 }
 
 export interface Progress {

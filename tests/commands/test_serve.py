@@ -29,6 +29,7 @@ from tests.stages.test_forms import FORMS
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine
+from webkiln.cli import main
 from webkiln.commands.serve import PAGE, serving
 from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import read_recipe
@@ -172,6 +173,23 @@ def png(colour: tuple[int, int, int]) -> bytes:
     file = io.BytesIO()
     Image.new("RGB", (40, 30), colour).save(file, "png")
     return file.getvalue()
+
+
+def test_texts_are_typed(page: Any, tmp_path: Path) -> None:
+    import keras
+
+    x = keras.Input((2,), dtype="string", name="words")
+    keras.Model(x, keras.layers.StringLookup(vocabulary=["film", "play"], name="places")(x), name="looked").save(tmp_path / "looked.keras")
+    assert main(["build", str(tmp_path / "looked.keras"), "--backend", "js", "-o", str(tmp_path / "bundle")]) == 0
+    opened = page(tmp_path / "bundle")
+    assert opened.numbers("places") == [0, 0]
+    fields = opened.browser.find_elements(By.CSS_SELECTOR, "[data-input=words] input")
+    for field, word in zip(fields, ("play", "film"), strict=True):
+        field.clear()
+        field.send_keys(word)
+    opened.browser.find_element(By.ID, "run").click()
+    opened.settle()
+    assert opened.numbers("places") == [2, 1]
 
 
 def test_an_image_is_dropped(page: Any, colours: Path) -> None:

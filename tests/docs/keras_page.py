@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.docs.pages import ROOT
 from tests.frontends.keras.layer_cases import NOT_CONVERTED, PARTS, REFUSED, TRIED, Tried
+from tests.frontends.keras.text_cases import TEXTS
 
 PAGE = ROOT / "docs" / "keras.md"
 HEAD = """# Keras layers
@@ -51,6 +52,8 @@ Random augmentation leaves images as they are, as Keras does for `training=False
 not with a dict of images and boxes. Contrast-limited equalisation of bytes is cut to whole numbers at its end, and may differ by 1 where the float is within its rounding of one.
 Numbers are hashed by FarmHash and SipHash of their decimal text as TensorFlow does, into at most 16777216 buckets, on every backend. An `IntegerLookup` with `num_oov_indices=0`, for which
 Keras raises an error on a number that is not in its vocabulary, gives -1 for it.
+
+Layers that take texts compute them before the model runs, in JavaScript: [texts.md](texts.md) says how, and what is refused.
 
 Low-rank adapters (`enable_lora`) are added to the weights that they adapt.
 
@@ -106,7 +109,7 @@ def page() -> str:
     return "".join([
         HEAD,
         EXPLAINED,
-        *(section(title, rows) for title, rows in TRIED.items()),
+        *(section(title, rows) for title, rows in (*TRIED.items(), ("Texts", TEXTS))),
         parts,
         "\n".join(["\n## Refused\n", "| what | message |", "|---|---|", *refused, ""]),
         "\n".join(["\n## Not converted\n", "| layers | why |", "|---|---|", *absent, ""]),

@@ -137,7 +137,7 @@ def test_the_no_op_path_imports_nothing_heavy() -> None:
 KERAS = "frontends/keras"
 HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
 OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
-BUILD = {"canonical", "errors", "build", "frontends/arrays", "frontends/functions"}
+BUILD = {"canonical", "errors", "build", "frontends/arrays", "frontends/cut", "frontends/functions"}
 GRAPHS = {"ir", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
 """What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/probe"

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+STRING = "string"
+
 
 @dataclass(frozen=True, slots=True)
 class KeptLayer:
@@ -30,10 +32,16 @@ class FrameResult:
 
 
 def encode(values: Mapping[str, np.ndarray]) -> bytes:
-    arrays = {name: np.ascontiguousarray(value) for name, value in values.items()}
-    tensors = [{"name": n, "dtype": str(a.dtype), "shape": list(a.shape), "bytes": a.nbytes} for n, a in arrays.items()]
+    parts = {name: _bytes(value) for name, value in values.items()}
+    kinds = {name: STRING if value.dtype.kind == "U" else str(value.dtype) for name, value in values.items()}
+    tensors = [{"name": n, "dtype": kinds[n], "shape": list(values[n].shape), "bytes": len(part)} for n, part in parts.items()]
     header = json.dumps({"tensors": tensors}).encode()
-    return struct.pack("<I", len(header)) + header + b"".join(array.tobytes() for array in arrays.values())
+    return struct.pack("<I", len(header)) + header + b"".join(parts.values())
+
+
+def _bytes(value: np.ndarray) -> bytes:
+    """The elements of an array; of strings a JSON list."""
+    return json.dumps(value.ravel().tolist()).encode() if value.dtype.kind == "U" else np.ascontiguousarray(value).tobytes()
 
 
 def decode(frame: bytes) -> FrameResult:

@@ -1,6 +1,6 @@
 /**
  * Frames carry tensors between Python and JavaScript: the length of a JSON header (u32, little-endian), the header, then the bytes of
- * its `tensors` ({name, dtype, shape, bytes}) one after another.
+ * its `tensors` ({name, dtype, shape, bytes}) one after another; strings are a JSON list.
  */
 const ARRAYS = {
   float32: Float32Array, float64: Float64Array, bool: Uint8Array, float16: Uint16Array,
@@ -15,7 +15,8 @@ export function decode(buffer) {
   const values = Object.create(null), shapes = Object.create(null);
   for (const { name, dtype, shape, bytes } of header.tensors) {
     shapes[name] = shape;
-    values[name] = new ARRAYS[dtype](buffer.slice(offset, offset + bytes));
+    const part = buffer.slice(offset, offset + bytes);
+    values[name] = dtype === 'string' ? JSON.parse(new TextDecoder().decode(part)) : new ARRAYS[dtype](part);
     offset += bytes;
   }
   return { values, shapes };
@@ -23,7 +24,8 @@ export function decode(buffer) {
 
 /** What the placeholders of a bundle are for inputs of these shapes. */
 function placeholdersOf(manifest, shapes) {
-  const pairs = manifest.inputs.flatMap(({ name, shape }) => shape.map((size, axis) => [size, shapes[name][axis]]));
+  const given = manifest.inputs.map(({ name, shape, text }) => text ? { name: text.input, shape: text.shape } : { name, shape });
+  const pairs = given.flatMap(({ name, shape }) => shape.map((size, axis) => [size, shapes[name][axis]]));
   return Object.fromEntries(pairs.filter(([size]) => manifest.placeholders.includes(size)));
 }
 

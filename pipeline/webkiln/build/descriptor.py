@@ -35,6 +35,9 @@ class MemoryGraph(ModelGraph):
         blobs = Folder(tuple((path.name, path) for path in sorted((self._folder / "weights").iterdir())))
         return {"weights.json": Local(self._folder / "weights.json"), "weights/": blobs}
 
+    def texts(self) -> Mapping[str, Input]:
+        return {}
+
 
 class Descriptor:
     """A graph and the backend that it is to be compiled for."""

@@ -76,9 +76,10 @@ class ModelGraph:
 
     def load(self) -> Action:
         if self.recipe.is_onnx:
-            return self._add("load", "", self._model(), ("spec.json", "weights/"), {}, program="load_onnx", source=self._source_name())
+            outputs, source = ("spec.json", "weights/"), self._source_name()
+            return self._add("load", "", self._model(), outputs, self._cut(), program="load_onnx", source=source)
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
-        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function()}
+        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **self._function(), **self._cut()}
         outputs = ("spec.json", "weights/")
         return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
 
@@ -87,9 +88,11 @@ class ModelGraph:
         params = {"name": self.recipe.name, "plugins": self._plugin_names()}
         if self.recipe.operators:
             params["backends"] = list(self.recipe.backends)
-        outputs, code = ("graph.json", "weights.json", "sizes.json"), (*self.recipe.plugins, *self.recipe.operators)
+        outputs: tuple[str, ...] = ("graph.json", "weights.json", "sizes.json")
+        code = (*self.recipe.plugins, *self.recipe.operators)
         if self.recipe.is_onnx:
             return self._add("convert", "", inputs, outputs, {**params, **self._sizes()}, code=code, program="convert_onnx")
+        outputs = (*outputs, "texts.json")
         return self._add("convert", "", {**inputs, **self._modules()}, outputs, {**params, **self._shapes(), **self._function()}, code=code)
 
     def structure(self) -> Input:
@@ -98,6 +101,10 @@ class ModelGraph:
 
     def weights(self) -> Mapping[str, Input]:
         return {"weights.json": Product(self.convert(), "weights.json"), "weights/": Product(self.load(), "weights/")}
+
+    def texts(self) -> Mapping[str, Input]:
+        """How texts become the indices that the model takes, of sources that may say so."""
+        return {} if self.recipe.is_onnx else {"texts.json": Product(self.convert(), "texts.json")}
 
     def optimize(self) -> Input:
         """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
@@ -146,7 +153,7 @@ class ModelGraph:
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
-        inputs |= self.labels()
+        inputs |= {**self.labels(), **self.texts()}
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),
@@ -163,7 +170,7 @@ class ModelGraph:
     def reference(self) -> Action:
         outputs = ("reference.npz", "layers.npz")
         if self.recipe.is_onnx:
-            sizes = {**self._sizes(), **self._samples()}
+            sizes = {**self._sizes(), **self._samples(), **self._cut()}
             inputs = {**self._model(), "sizes.json": Product(self.convert(), "sizes.json")}
             return self._add("reference", "", inputs, outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name())
         inputs = {"source": Product(self.fetch(), "source"), **self._plugins(), **self._modules()}
@@ -175,6 +182,7 @@ class ModelGraph:
             "plugins": self._plugin_names(),
             "trust_source": self.recipe.trust_source,
             **self._function(),
+            **self._cut(),
         }
         return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
 
@@ -267,6 +275,10 @@ class ModelGraph:
     def _shapes(self) -> dict[str, Any]:
         shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
         return {"batch_size": self.recipe.batch_size, "input_shapes": shapes}
+
+    def _cut(self) -> dict[str, Any]:
+        cut = {"from_layers": self.recipe.from_layers, "to_layers": self.recipe.to_layers}
+        return {key: list(names) for key, names in cut.items() if names}
 
     def _samples(self) -> dict[str, Any]:
         return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}

@@ -15,7 +15,7 @@ FOLDER = Form()
 LAST = ("index.js", "manifest.json")
 """What a bundle is loaded by: written when all the rest is there."""
 BY_BYTES = re.compile(
-    rf"(weights-[0-9a-f]+\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
+    rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
 )
 """Names that follow the bytes."""
 

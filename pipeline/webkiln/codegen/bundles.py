@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.codegen.declarations import text_of
+from webkiln.codegen.declarations import inputs_of, text_of
 from webkiln.codegen.scripts import enclosed
 
 MAX_INLINED = 256 << 20
@@ -18,24 +18,31 @@ MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
 def assets(manifest: Mapping[str, Any]) -> list[str]:
     """The files that are fetched as data."""
     variants = [variant["file"] for backend in manifest["backends"].values() for variant in backend.get("variants", ())]
-    return variants + [shard["file"] for shard in manifest["shards"]]
+    vocabularies = {tensor["text"]["vocabulary"]["file"]: None for tensor in manifest["inputs"] if "vocabulary" in tensor.get("text", ())}
+    return [*variants, *(shard["file"] for shard in manifest["shards"]), *vocabularies]
 
 
-def takes_images(manifest: Mapping[str, Any]) -> bool:
-    return any("image" in tensor for tensor in manifest["inputs"])
+def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The modules of the runtime that only some models need, each with what the model is opened with of it."""
+    texts = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
+    return [
+        *([("picture", "takeImages")] if any("image" in tensor for tensor in manifest["inputs"]) else []),
+        *([("text", "loadTexts")] if texts else []),
+        *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in texts) else []),
+    ]
 
 
 def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
     """`index.js`. Its references are literal, in the forms that bundlers follow."""
     urls = ",\n".join(f"{text_of(file)}: new URL({text_of('./' + file)}, import.meta.url).href" for file in assets(manifest))
-    images = ["takeImages"] if takes_images(manifest) else []
+    more = [name for _, name in parts_of(manifest)]
     return (
-        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *images])} }} from {text_of('./' + runtime)};\n"
+        f"import {{ {', '.join(['open', 'top as ranked', 'WebkilnError', *more])} }} from {text_of('./' + runtime)};\n"
         f"export const manifest = {canonical.dumps(manifest).decode()};\n"
         f"const urls = {{\n{urls}\n}};\n"
         f"const modules = {modules(manifest)};\n"
         f"const worker = () => new Worker(new URL({text_of('./' + worker)}, import.meta.url), {{ type: 'module' }});\n"
-        f"export const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *images])} }}, options);\n"
+        f"export const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\n"
         "export const top = (scores, k) => ranked(manifest, scores, k);\n"
         "export { WebkilnError };\n"
     )
@@ -60,21 +67,21 @@ def single_script(manifest: Mapping[str, Any], runtime: str, backends: Mapping[s
     parts = [f"{text_of(name)}: async () => {{\n{body}return {{ {', '.join(exported)} }};\n}}" for name, (body, exported) in (
         (name, enclosed(text)) for name, text in backends.items()
     )]  # fmt: skip
-    images = ["takeImages"] if takes_images(manifest) else []
+    more = [name for _, name in parts_of(manifest)]
     inside = "const modules = {\n" + ",\n".join(parts) + "\n};\n"
-    given = ", ".join(["open", "ranked: top", "WebkilnError", "modules", "serve: () => serve(modules)", *images])
-    assert {"open", "top", "WebkilnError", "serve", *images} <= set(names)
+    given = ", ".join(["open", "ranked: top", "WebkilnError", "modules", "serve: () => serve(modules)", *more])
+    assert {"open", "top", "WebkilnError", "serve", *more} <= set(names)
     urls = ",\n".join(f"{text_of(file)}: '{_inlined(folder / file)}'" for file in assets(manifest))
     return (
         "(() => {\n"
         f"const code = () => {{\n'use strict';\n{code}{inside}return {{ {given} }};\n}};\n"
-        f"const {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *images])} }} = code();\n"
+        f"const {{ {', '.join(['open', 'ranked', 'WebkilnError', 'modules', *more])} }} = code();\n"
         f"const manifest = {canonical.dumps(manifest).decode()};\n"
         f"const urls = {{\n{urls}\n}};\n"
         "const start = () => `(${code})().serve();`;\n"
         "const worker = () => typeof process === 'object' && typeof window === 'undefined' ? new Worker(start(), { eval: true })\n"
         ": new Worker(URL.createObjectURL(new Blob([start()], { type: 'text/javascript' })));\n"
-        f"const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *images])} }}, options);\n"
+        f"const load = options => open({{ {', '.join(['manifest', 'urls', 'modules', 'worker', *more])} }}, options);\n"
         "const top = (scores, k) => ranked(manifest, scores, k);\n"
         f"(globalThis.webkiln ??= {{}})[{text_of(manifest['name'])}] = {{ load, top, manifest, WebkilnError }};\n"
         "})();\n"
@@ -118,7 +125,7 @@ def readme(manifest: Mapping[str, Any], name: str) -> str:
     def rows(tensors: list[dict[str, Any]]) -> str:
         return "\n".join(f"| `{tensor['name']}` | {tensor['dtype']} | `[{', '.join(map(str, tensor['shape']))}]` |" for tensor in tensors)
 
-    words = {tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"]) for tensor in manifest["inputs"]}
+    words = {tensor["name"]: re.sub(r"[^A-Za-z0-9_]", "_", tensor["name"]) for tensor in inputs_of(manifest)}
     inputs = ", ".join(words.values())
     given = ", ".join(f"{text_of(input_)}: {word}" for input_, word in words.items())
     return f"""# {name}
@@ -129,13 +136,13 @@ The neural network *{manifest["name"]}*, compiled by [webkiln](https://pypi.org/
 import {{ load }} from '{name}';
 
 const model = await load();
-const outputs = await model.run({{ {given} }});   // {inputs}: typed arrays
+const outputs = await model.run({{ {given} }});   // {inputs}: {"strings or " if any(tensor["dtype"] == "string" for tensor in inputs_of(manifest)) else ""}typed arrays
 model.dispose();
 ```
 
 | input | dtype | shape |
 |---|---|---|
-{rows(manifest["inputs"])}
+{rows(inputs_of(manifest))}
 
 | output | dtype | shape |
 |---|---|---|

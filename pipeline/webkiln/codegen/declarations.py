@@ -1,6 +1,7 @@
 """index.d.ts: what TypeScript knows of a bundle, with the names, shapes, dtypes and labels of its model as literal types."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 ARRAYS = {
@@ -24,9 +25,10 @@ DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "Offsc
 
 def index_types(manifest: dict[str, Any]) -> str:
     """The text of index.d.ts for a bundle's manifest."""
-    inputs = "".join(_field(tensor, _taken(tensor)) for tensor in manifest["inputs"])
+    taken = inputs_of(manifest)
+    inputs = "".join(_field(tensor, _taken(tensor)) for tensor in taken)
     outputs = "".join(_field(tensor, _given(tensor)) for tensor in manifest["outputs"])
-    only = f" | Inputs[{text_of(manifest['inputs'][0]['name'])}]" if len(manifest["inputs"]) == 1 else ""
+    only = f" | Inputs[{text_of(taken[0]['name'])}]" if len(taken) == 1 else ""
     drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
     drawable = f"export type Drawable = {drawables};\n" if "Drawable" in inputs else ""
     backends = " | ".join(map(text_of, manifest["backends"]))
@@ -93,6 +95,16 @@ export declare function top(scores: ArrayLike<number>, k?: number): {{ index: nu
 """
 
 
+def inputs_of(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The inputs as a caller gives them: texts in place of the indices that are made of them, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for tensor in manifest["inputs"]:
+        text = tensor.get("text")
+        given = tensor if text is None else {"name": text["input"], "dtype": "string", "shape": text["shape"]}
+        found.setdefault(given["name"], given)
+    return list(found.values())
+
+
 def text_of(value: Any) -> str:
     """A value as JavaScript and TypeScript have it."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -118,6 +130,8 @@ def _literal(value: Any) -> str:
 def _taken(tensor: dict[str, Any]) -> str:
     """The types of what may be given for an input."""
     dtype = tensor["dtype"]
+    if dtype == "string":
+        return "readonly string[] | readonly (readonly string[])[]"
     numbers = {"bool": "(boolean | 0 | 1)", "int64": "bigint", "uint64": "bigint"}.get(dtype, "number")
     types = [
         ARRAYS[dtype],

@@ -1,6 +1,7 @@
 """JavaScript modules joined into one file, as small as that is without a minifier."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from webkiln.errors import InternalError
@@ -39,8 +40,8 @@ def enclosed(text: str) -> tuple[str, list[str]]:
     return body, names
 
 
-def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:
-    """Join a module and all that it imports into one, without comments and indentation.
+def flatten(sources: Path, entries: Sequence[str], outside: dict[str, str]) -> str:
+    """Join modules and all that they import into one, which exports what they do, without comments and indentation.
 
     Modules import and re-export by name only, one statement a line. `outside` maps modules that stay separate to the file that holds them.
     """
@@ -65,8 +66,9 @@ def flatten(sources: Path, entry: str, outside: dict[str, str]) -> str:
             if name in owners:
                 raise InternalError(f"{sources.name}: {module}.js and {owners[name]}.js both declare {name}")
             owners[name] = module
-        parts.append(text if module == entry else DECLARATION.sub("", text))
+        parts.append(text if module in entries else DECLARATION.sub("", text))
 
-    visit(entry)
+    for entry in entries:
+        visit(entry)
     head = [f"import {{ {', '.join(sorted(names))} }} from './{file}';\n" for file, names in sorted(imported.items())]
     return "".join(head + parts)

@@ -41,7 +41,7 @@ class Templates:
 
     def script(self, name: str) -> str:
         """A module of the folder, joined with those that it imports, to stand inside another."""
-        return DECLARATION.sub("", flatten(self.folder, name, {}))
+        return DECLARATION.sub("", flatten(self.folder, [name], {}))
 
     def _helpers(self, language: str) -> dict[str, str]:
         result = {}

@@ -19,7 +19,7 @@ from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
-from webkiln.errors import RecipeError, SourceError
+from webkiln.errors import RecipeError, SourceError, similar
 from webkiln.foreign import refuse_foreign
 from webkiln.recipe import (
     BACKENDS,
@@ -38,7 +38,6 @@ from webkiln.recipe import (
     find_module,
     read_recipe,
     read_recipes,
-    similar,
     with_parameters,
 )
 
@@ -87,6 +86,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT=VALUE",
         help="an input of an ONNX file that is always this: a number or a list",
     )
+    add_cut_arguments(parser)
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
@@ -94,6 +94,14 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--reads", action="append", default=[], type=Path, help="a file or folder outside this one that the model's own code may read"
     )
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
+
+
+def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
+    for option, text in (
+        ("from", "build what follows this layer: its output is an input"),
+        ("to", "build up to this layer: its output is an output"),
+    ):
+        parser.add_argument(f"--{option}-layer", action="append", default=[], metavar="NAME", help=f"{text}; once per layer")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -178,6 +186,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         input_shapes={**known.input_shapes, **dict(map(_input_shape, options.input_shape))},
         dims={**known.dims, **_dims(options.dim)},
         values={**known.values, **dict(map(_value, options.value))},
+        from_layers=tuple(dict.fromkeys(options.from_layer)) or known.from_layers,
+        to_layers=tuple(dict.fromkeys(options.to_layer)) or known.to_layers,
     )
     return checked(changed, str(options.source))
 

@@ -15,7 +15,8 @@ from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.commands.build import parameters_of, recipe_of, shipped
+from webkiln.codegen.declarations import inputs_of
+from webkiln.commands.build import add_cut_arguments, parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.inputs import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--source", type=Path, help="what the bundle was built from; default: the model of its name in models/")
     parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
+    add_cut_arguments(parser)
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
@@ -98,7 +100,7 @@ def _tables(manifest: Mapping[str, Any]) -> tuple[Any, float, Any]:
     """The arguments of `make_inputs` for the inputs of a bundle."""
     table = {
         tensor["name"]: (tensor["dtype"], tuple(size if isinstance(size, int) else SAMPLE_SIZE for size in tensor["shape"]))
-        for tensor in manifest["inputs"]
+        for tensor in inputs_of(manifest)
     }
     drawn = {tensor["name"]: tensor["distribution"] for tensor in manifest["inputs"] if "distribution" in tensor}
     return table, 1.0, {name: (given["name"], given) for name, given in drawn.items()}
@@ -121,7 +123,7 @@ def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: E
     """The actions of what the bundle was built from; RecipeError says what to do where that is not known."""
     name = manifest["name"]
     local = Path("models") / name / "recipe.toml"
-    shapes = {tensor["name"]: tuple(tensor["shape"]) for tensor in manifest["inputs"] if "distribution" not in tensor}
+    shapes = {tensor["name"]: tuple(tensor["shape"]) for tensor in inputs_of(manifest) if "distribution" not in tensor}
     if options.source is None and local.is_file():
         recipe: Recipe = with_parameters(read_recipe(local), parameters_of(options))
     elif options.source is None and name not in shipped():

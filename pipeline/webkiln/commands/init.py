@@ -27,9 +27,9 @@ from webkiln.build.share import shared_root
 from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
 from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
-from webkiln.errors import SourceError
+from webkiln.errors import SourceError, similar
 from webkiln.foreign import refuse_foreign
-from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe, similar
+from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe
 
 FIRST = "digits"
 """The model of who has none."""

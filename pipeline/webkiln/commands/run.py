@@ -11,9 +11,12 @@ import numpy as np
 
 from webkiln import npz
 from webkiln.backends import host
+from webkiln.codegen.declarations import inputs_of
 from webkiln.errors import OutputError, RecipeError, ShapeError, SourceError
 from webkiln.ir.notation import size_from_json
 from webkiln.ir.solve import solve
+
+TEXT = {"string": np.str_}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,15 +47,17 @@ def fit(inputs: Mapping[str, np.ndarray], tensors: list[dict[str, Any]]) -> dict
         raise RecipeError(f"input {', '.join(missing)} is missing; the inputs are {', '.join(names)}")
     fitted, sizes = {}, dict[str, int]()
     for tensor in tensors:
-        name, value, dtype = tensor["name"], inputs[tensor["name"]], np.dtype(tensor["dtype"])
+        name, value, dtype = tensor["name"], inputs[tensor["name"]], np.dtype(TEXT.get(tensor["dtype"], tensor["dtype"]))
         try:
             solve(map(size_from_json, tensor["shape"]), value.shape, sizes)
         except (ValueError, ShapeError):
             known = f" with {', '.join(f'{key} = {size}' for key, size in sizes.items())}" if sizes else ""
             raise RecipeError(f"input {name}: expected shape {tensor['shape']}{known}, got {list(value.shape)}") from None
+        if "U" in (dtype.kind, value.dtype.kind) and dtype.kind != value.dtype.kind:
+            raise RecipeError(f"input {name}: expected {'strings' if dtype.kind == 'U' else dtype}, got {value.dtype}")
         if not np.can_cast(value.dtype, dtype, "same_kind"):
             raise RecipeError(f"input {name}: expected {dtype}, got {value.dtype}; convert it with numpy's astype")
-        fitted[name] = value.astype(dtype)
+        fitted[name] = value if dtype.kind == "U" else value.astype(dtype)
     return fitted
 
 
@@ -78,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     variants = [variant["name"] for variant in manifest["backends"][backend].get("variants", ())]
     if args.variant is not None and args.variant not in variants:
         raise RecipeError(f"the backend {backend} has no variant '{args.variant}'; it has {', '.join(variants) or 'none'}")
-    inputs = fit(read_arrays(args.inputs), manifest["inputs"])
+    inputs = fit(read_arrays(args.inputs), inputs_of(manifest))
     (result,) = host.run_bundle(args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout)
     write_arrays(args.outputs, result.outputs)
     used = f"{backend} ({result.variant})" if result.variant else backend

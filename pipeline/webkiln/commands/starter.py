@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.codegen.declarations import ARRAYS
+from webkiln.codegen.declarations import ARRAYS, inputs_of
 
 NUMBERS = {
     "float": "(at * 0.618 + 0.5) % 1", "bool": "at % 2", "int64": "BigInt(at % 8)", "uint64": "BigInt(at % 8)", "int": "at % 8", "uint": "at % 8",
@@ -42,7 +42,7 @@ def answer(manifest: Mapping[str, Any], bundle: str, samples: Samples, *, typesc
     parts = [
         INTRODUCTION,
         f"import {{ load{', top' if labels else ''} }} from '{bundle}';\n\nconst inputs = {{\n",
-        *(_sample(tensor, samples.get(tensor["name"])) for tensor in manifest["inputs"]),
+        *(_sample(tensor, samples.get(tensor["name"])) for tensor in inputs_of(manifest)),
         f"}};\n\nasync function answer(){': Promise<string>' if typescript else ''} {{\n",
         "  const model = await load();\n  const outputs = await model.run(inputs);\n",
         f"  const said = {said};\n  return `{manifest['name']} on ${{model.backend}}: ${{said.join(', ')}}`;\n}}\n",
@@ -82,9 +82,11 @@ def _sample(tensor: Mapping[str, Any], sample: np.ndarray | None) -> str:
     dtype, shape = tensor["dtype"], tensor["shape"]
     sizes = [size if isinstance(size, int) else OPEN_SIZE for size in shape]
     length = int(np.prod(sizes, dtype=np.int64))
-    array = "Array" if dtype == "float16" else ARRAYS[dtype]
+    array = "Array" if dtype == "float16" else ARRAYS.get(dtype, "Array")
     name = tensor["name"] if IDENTIFIER.fullmatch(tensor["name"]) else json.dumps(tensor["name"])
     about = f"  /** {dtype} [{', '.join(map(str, shape))}] */\n"
+    if dtype == "string":
+        return f"{about}  {name}: {json.dumps(['some text'] * length)},\n"
     if sample is not None and sample.size == length and dtype in ("float32", "float64"):
         return f"{about}  {name}: new {array}([\n{_rows(sample.ravel().tolist())}  ]),\n"
     number = next(text for kind, text in NUMBERS.items() if dtype.startswith(kind))

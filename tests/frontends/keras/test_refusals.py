@@ -54,12 +54,16 @@ def test_layers_without_a_handler_are_named_together(tmp_path):
 
 
 def test_layers_that_take_strings_are_named(tmp_path):
-    x, words = keras.Input((5,), name="x"), keras.Input((1,), dtype="string", name="words")
-    y = L.Concatenate(name="both")([x, L.CategoryEncoding(4, name="code")(L.Hashing(4, name="bins")(words))])
-    keras.Model([x, words], y).save(tmp_path / "m.keras")
+    """Those that do not make numbers of them, and those inside other models."""
+    words = keras.Input((1,), dtype="string", name="words")
+    inner = keras.Sequential([keras.Input((1,), dtype="string"), L.Hashing(4, name="bins")], name="inner")
+    keras.Model(words, [L.Identity(name="same")(words), inner(words)]).save(tmp_path / "m.keras")
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(tmp_path / "m.keras")
-    assert [(where, what) for where, what, _ in error.value.items] == [("bins (Hashing)", "it takes the strings of input 'words'")]
+    assert [item for item in error.value.items if not item[0].startswith("inner/")] == [
+        ("same (Identity)", "it takes texts", "Let the page turn texts into numbers, and cut the model after it: --from-layer same"),
+        ("inner (Sequential)", "it takes texts", "Let the page turn texts into numbers, and cut the model after it: --from-layer inner"),
+    ]
 
 
 def test_channels_that_do_not_fit_name_what_would():

@@ -185,7 +185,28 @@ function fail(error) {
   Object.assign(byId('error'), { textContent: `${error.code ? `${error.code}: ` : ''}${error.message}`, hidden: false });
 }
 
-const cards = manifest.inputs.map((tensor, index) => new InputCard(tensor, index));
+/** The card of an input that takes texts. */
+class TextCard {
+  constructor({ input, shape }) {
+    this.toldSizes = manifest.inputs.flatMap(({ text }) => text?.input === input && typeof text.length === 'string' ? [text.length] : []);
+    this.tensor = { name: input, dtype: 'string', shape };
+    const length = shape.reduce((product, size) => product * sizeOf(size), 1);
+    this.fields = Array.from({ length }, (_, at) => make('input', { type: 'text', value: 'Some text', name: `text-${input}-${at}` }));
+    this.element = make('section', { className: 'card' },
+      make('h3', { textContent: input }),
+      make('p', { className: 'type', textContent: typeOf('string', shape) }),
+      make('fieldset', {}, make('legend', { textContent: `Texts for ${input}` }), ...this.fields.map((field, at) => make('label', {}, `${at + 1}`, field))));
+    this.element.dataset.input = input;
+    for (const field of this.fields) field.addEventListener('change', changed);
+  }
+
+  value() {
+    return this.fields.map(field => field.value);
+  }
+}
+
+const texts = new Map(manifest.inputs.flatMap(({ text }) => text ? [[text.input, text]] : []));
+const cards = [...manifest.inputs.filter(({ text }) => !text).map((tensor, index) => new InputCard(tensor, index)), ...[...texts.values()].map(text => new TextCard(text))];
 let model = null;
 
 /** Loads the model on the chosen backend; the one before is let go. */

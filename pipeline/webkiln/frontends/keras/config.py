@@ -88,6 +88,23 @@ def declared_dtype(nodes: list[Any]) -> str:
     return str(nodes[0]["args"][0]["config"]["dtype"])
 
 
+def declared_operands(value: Any) -> list[tuple[list[int | None] | None, str | None]]:
+    """Shape and dtype of the tensors in a node of Keras 3, in the order in which a call has them."""
+    if isinstance(value, Mapping):
+        inner = value.get("config")
+        if value.get("class_name") == "__keras_tensor__" and isinstance(inner, Mapping):
+            return [(shape_of(inner.get("shape")), None if inner.get("dtype") is None else str(inner["dtype"]))]
+        return [item for part in value.values() for item in declared_operands(part)]
+    return [item for part in value for item in declared_operands(part)] if isinstance(value, list | tuple) else []
+
+
+def shape_of(value: Any) -> list[int | None] | None:
+    """A shape as a file says it, if it is one."""
+    sizes = value.get("items") if isinstance(value, Mapping) else value
+    known = isinstance(sizes, list) and all(size is None or type(size) is int for size in sizes)
+    return sizes if known else None
+
+
 def _read_call(node: Any) -> LayerCall:
     if isinstance(node, Mapping):
         return LayerCall(tuple(_argument(arg) for arg in node["args"]), {key: _argument(value) for key, value in node["kwargs"].items()})

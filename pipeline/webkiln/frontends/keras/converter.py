@@ -25,8 +25,9 @@ from webkiln.frontends.keras.policies import (
 )
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.registered import REGISTERED, register_handler
-from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
+from webkiln.frontends.keras.spec import NO_SHAPE, FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef
 from webkiln.frontends.keras.supported import find_unsupported
+from webkiln.frontends.keras.texts import with_indices
 from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, OrderNHWC, OrderNTC
 from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
@@ -58,7 +59,7 @@ class Frame:
 class KerasConverter:
     """Converts one model at a time. `batch_size` takes the place of an open batch axis; `input_shapes` (input name -> whole shape) that of
     every open axis, a name in it a size that is set at run time; the name of the input may be empty where the model has one. `tables` say
-    how Keras's own layers and operations are converted."""
+    how Keras's own layers and operations are converted. `texts` says, of the model converted last, how texts become the indices that it takes."""
 
     def __init__(
         self, batch_size: int = 1, input_shapes: Mapping[str, Sequence[int | str]] | None = None, tables: Handlers = HANDLERS
@@ -70,6 +71,7 @@ class KerasConverter:
         self.tables = tables
         self.builder = GraphBuilder("model", RULES)
         self.digests: dict[str, Weight] = {}
+        self.texts: list[dict[str, Any]] = []
         self._blobs: Blobs = {}
         self._frames: list[Frame] = []
         self._states: dict[str, Tensor] = {}
@@ -98,8 +100,9 @@ class KerasConverter:
         self.builder = GraphBuilder(name or source.name, RULES)
         self._blobs, self._frames, self._states, self.digests = blobs or {}, [], {}, {}
         self._orders = CHANNELS_FIRST if _is_channels_first(source) else CHANNELS_LAST
+        shapes = self._named_shapes([name for name, _ in source.inputs])
+        source, self._shapes, self.texts = with_indices(source, shapes, self.batch_size)
         layers = {layer.name: layer for layer in source.layers}
-        self._shapes = self._named_shapes([name for name, _ in source.inputs])
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
         outputs, declared = self._run(source, "", inputs)
@@ -192,10 +195,11 @@ class KerasConverter:
         return shapes
 
     def _input(self, name: str, spec: LayerSpec) -> Tensor:
-        declared = spec.config.get("batch_shape")
+        declared, given = spec.config.get("batch_shape"), self._shapes.get(name)
         if not isinstance(declared, list):
-            raise SourceError(f"input {name}: the model does not say its shape; call the model once before it is saved")
-        given = self._shapes.get(name)
+            if given is None:
+                raise SourceError(f"input {name}: {NO_SHAPE} {name}=..., or call the model once before it is saved")
+            declared = [None] * len(given)
         shape = list(given) if given is not None else [self.batch_size, *declared[1:]] if declared and declared[0] is None else declared
         fits = len(shape) == len(declared) and all(
             known is None if isinstance(size, str) else isinstance(size, int) and size > 0 and known in (None, size)

@@ -9,6 +9,7 @@ from typing import Any
 
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
@@ -22,23 +23,25 @@ FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularize
 """Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
 
 
-def load_model(path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model file.
+def load_model(
+    path: Path, plugins: Sequence[Path] = (), *, trust_source: bool = False, cut: Cut = WHOLE
+) -> tuple[ModelSpec, Blobs]:  # fmt: skip
+    """The spec and weight blobs of a model file, or of what is cut out of it.
 
     `plugins` are Python files of the user that register Keras classes or handlers. Without `trust_source` no class, function or bytecode
     that the file names is executed unless a plugin registered it; UnsupportedError lists them.
     """
     import_files(plugins)
-    structure = read_structure(path)
+    structure = read_structure(path, cut)
     if structure is not None:
         _refuse_hopeless(path, structure, trust_source=trust_source)
-    model, blobs = read_model(path)
+    model, blobs = read_model(path, cut)
     if structure is None:
         _refuse_hopeless(path, model, trust_source=trust_source)
     unsupported = find_unsupported(model, HANDLERS.handles)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
-    return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name)
+    return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut)
 
 
 def _refuse_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> None:
@@ -50,11 +53,11 @@ def _refuse_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> Non
         raise UnsupportedError(path.name, _with_nested(path, hopeless))
 
 
-def read_memory(model: Any, name: str) -> tuple[ModelSpec, Blobs]:
-    """The spec and weight blobs of a model in memory, which messages call `name`."""
+def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
+    """The spec and weight blobs of a model in memory, which messages call `name`, or of what is cut out of it."""
     from webkiln.frontends.keras.memory import describe_model
 
-    spec, blobs = describe_model(model, handled=HANDLERS.handles)
+    spec, blobs = describe_model(model, handled=HANDLERS.handles, cut=cut)
     unsupported = find_unsupported(spec, HANDLERS.handles)
     if unsupported:
         raise UnsupportedError(name, unsupported)

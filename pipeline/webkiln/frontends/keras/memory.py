@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -14,22 +14,25 @@ from keras.src.models.functional import Functional, make_node_key
 
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
+from webkiln.frontends.keras.cut import cut_model
 from webkiln.frontends.keras.literals import Refused, literal
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.policies import UNTRACED_MODES
 from webkiln.frontends.keras.reader import add_blob, weight_names
 from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.texts import LOOKUPS, text_options
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
 from webkiln.ir.types import DTYPES
 
 Handled = Callable[[LayerSpec], bool]
 
 
-def describe_model(model: Any, *, handled: Handled, batch_size: int = 1) -> tuple[ModelSpec, Blobs]:
-    """The spec of a built `keras.Model`, and its weights by digest.
+def describe_model(model: Any, *, handled: Handled, batch_size: int = 1, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
+    """The spec of a built `keras.Model`, or of what is cut out of it, and its weights by digest.
 
     `handled` says which layers have a handler; `batch_size` is what a layer is traced with whose call fails for an open batch size.
     UnsupportedError lists all layers that can be neither handled nor traced.
@@ -37,7 +40,7 @@ def describe_model(model: Any, *, handled: Handled, batch_size: int = 1) -> tupl
     if not isinstance(model, keras.Model):
         raise SourceError(f"expected a keras.Model or the path of a .keras or .h5 file, got {type(model).__name__}")
     walker = Walker(handled, batch_size)
-    spec = walker.top(model)
+    spec = walker.top(model, cut)
     if walker.unsupported:
         raise UnsupportedError(model.name, walker.unsupported)
     return spec, walker.blobs
@@ -56,10 +59,10 @@ class Walker:
         self._paths: dict[int, str] = {}
         self._noises: dict[str, tuple[str, int]] = {}
 
-    def top(self, model: Any) -> ModelSpec:
+    def top(self, model: Any, cut: Cut) -> ModelSpec:
         self.register(model, "")
         if _graph_of(model) is not None:
-            return self.model(model, "")
+            return self.model(model, "") if not cut else self.part(model, cut)
         self._names[id(model)] = model.name
         self._weights.clear()
         self.register(model, model.name)
@@ -74,7 +77,19 @@ class Walker:
         count = len(layer.model.outputs) if layer.model is not None else 1
         outputs = [(f"output_{index}" if count > 1 else "output", Ref(model.name, 0, index)) for index in range(count)]
         named = tuple((name, ref) for (name, _, _), ref in zip(inputs, refs, strict=True))
-        return ModelSpec(model.name, (*layers, layer), named, tuple(outputs))
+        whole = ModelSpec(model.name, (*layers, layer), named, tuple(outputs))
+        return cut_model(whole, cut, {layer.name for layer in whole.layers}, {}) if cut else whole
+
+    def part(self, model: Any, cut: Cut) -> ModelSpec:
+        """What is cut out of a Functional or Sequential model; what cannot be traced outside of it does not matter."""
+        whole, operations = self.model(model, ""), _graph_of(model).operations
+        nodes = [(operation.name, number, node) for operation in operations for number, node in enumerate(_nodes(model, operation))]
+        tensors = [(Ref(name, number, index), tensor) for name, number, node in nodes for index, tensor in enumerate(node.outputs)]
+        declared = {ref: (list(tensor.shape), str(tensor.dtype)) for ref, tensor in tensors}
+        spec = cut_model(whole, cut, {operation.name for operation in operations}, declared)
+        kept = {layer.name for layer in spec.layers if layer.kind != "input"}
+        self.unsupported = [item for item in self.unsupported if item[0].partition(" (")[0].partition("/")[0] in kept]
+        return spec
 
     def model(self, model: Any, scope: str) -> ModelSpec:
         """The spec of a Functional or Sequential model."""
@@ -255,6 +270,18 @@ def _borrowed(layer: Any) -> set[int]:
     return {id(variable) for _, part in parts for variable in part.weights}
 
 
+def _nodes(model: Any, operation: Any) -> list[Any]:
+    """The calls of an operation in a Functional or Sequential model."""
+    graph = _graph_of(model)
+    return [node for index, node in enumerate(operation._inbound_nodes) if make_node_key(operation, index) in graph._nodes]
+
+
+def tensors_at(model: Any, refs: Sequence[Ref]) -> list[Any]:
+    """The symbolic tensors of a Functional or Sequential model that are these."""
+    operations = {operation.name: operation for operation in _graph_of(model).operations}
+    return [_nodes(model, operations[ref.layer])[ref.call].outputs[ref.index] for ref in refs]
+
+
 def root_of(model: Any) -> str:
     """Where paths in a model start: at its layers where it is a graph of them, else at the model itself."""
     return "" if _graph_of(model) is not None else str(model.name)
@@ -354,10 +381,15 @@ def _setting(value: Any) -> Any:
 
 def _tables(layer: Any) -> dict[str, Any]:
     """What a lookup has learnt, which its config does not say."""
-    if not isinstance(layer, keras.layers.IntegerLookup) or layer.lookup_table.size() == 0:
+    kind = type(layer).__name__
+    if type(layer).__module__.split(".")[0] != "keras" or kind not in {"IntegerLookup", *LOOKUPS}:
         return {}
-    weights = {"idf_weights": layer.idf_weights_const.numpy().tolist()} if layer.output_mode == "tf_idf" else {}
-    return {"vocabulary": [int(token) for token in layer.get_vocabulary(include_special_tokens=False)], **weights}
+    options, table = text_options(layer.get_config()) if kind in LOOKUPS else {}, getattr(layer, "_lookup_layer", layer)
+    if table.lookup_table.size() == 0:
+        return options
+    weights = {"idf_weights": table.idf_weights_const.numpy().tolist()} if table.output_mode == "tf_idf" else {}
+    tokens = table.get_vocabulary(include_special_tokens=False)
+    return {**options, "vocabulary": list(map(str, tokens)) if kind in LOOKUPS else list(map(int, tokens)), **weights}
 
 
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:

@@ -33,7 +33,7 @@ INTEGERS = SHAPING | {
     *("ActivityRegularization", "AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Masking", "RepeatVector", "Resizing"),
     *("Add", "Average", "Concatenate", "TFDConcat", "Dot", "Maximum", "Minimum", "Multiply", "Subtract"),
     *("AdditiveAttention", "Embedding", "ReLU", "SpectralNormalization", "TimeDistributed"),
-    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup"),
+    *("CategoryEncoding", "Discretization", "HashedCrossing", "Hashing", "IntegerLookup", "StringLookup", "TextVectorization"),
 }  # fmt: skip
 """Layers whose `call` takes integers as they are; what the others compute is floating from the start."""
 PROMOTED = frozenset({"Activation", "LeakyReLU", *(f"GlobalAveragePooling{rank}D" for rank in (1, 2, 3))})
@@ -46,7 +46,7 @@ STABLE = frozenset({"BatchNormalization", "GroupNormalization", "LayerNormalizat
 RESTORING = frozenset({"GroupNormalization", "LayerNormalization", "RMSNormalization", "SpectralNormalization"})
 """Layers that cast the result to the dtype of their input before that, even if it is an integer."""
 
-COUNTING = {"Discretization": "int32", "IntegerLookup": "int64"}
+COUNTING = {"Discretization": "int32", "IntegerLookup": "int64", "StringLookup": "int64", "TextVectorization": "int64"}
 """Layers that declare what they give as `int` to be of a dtype of its own."""
 
 UNCAST = frozenset({"Embedding", "GroupNormalization", "LayerNormalization", "ReversibleEmbedding"})

@@ -5,16 +5,17 @@ from pathlib import Path
 
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.frontends.probe import limit_memory, run_probe
 
 
-def read_model(path: Path) -> tuple[ModelSpec, Blobs]:
-    """The spec of a `.keras` or `.h5` file, and its weights by digest; SourceError where it cannot be read."""
+def read_model(path: Path, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
+    """The spec of a `.keras` or `.h5` file, or of what is cut out of it, and its weights by digest; SourceError where it cannot be read."""
     if path.is_file():
         check_readable(path)
-    return parse_model(path)
+    return parse_model(path, cut)
 
 
 def check_readable(path: Path) -> None:

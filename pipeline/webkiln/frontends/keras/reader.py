@@ -13,11 +13,14 @@ import numpy as np
 from webkiln.canonical import digest
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs, Weight
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import ModelFile, member, open_source, read_array, read_config, reading
+from webkiln.frontends.keras.cut import TensorTypes, cut_model
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import part_entries, snake_case
-from webkiln.frontends.keras.spec import LayerCall, LayerSpec, ModelSpec, Ref
+from webkiln.frontends.keras.spec import LayerSpec, ModelSpec, Ref, renamed
+from webkiln.frontends.keras.texts import LOOKUPS, learnt_tokens, read_lines, text_options
 from webkiln.ir.types import Array
 
 CONTAINERS = frozenset({"Functional", "Sequential", "Model"})
@@ -47,21 +50,22 @@ MAX_LAYERS = 20_000
 """Of one file, with the parts of layers: a Bidirectional has two of each, so that few bytes could name any number."""
 
 
-def parse_model(path: Path) -> tuple[ModelSpec, Blobs]:
-    """The spec of a `.keras` or `.h5` file that the HDF5 library is known to survive, and its weights by digest; SourceError where it cannot be read."""
+def parse_model(path: Path, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
+    """The spec of a `.keras` or `.h5` file that the HDF5 library is known to survive, or of what is cut out of it, and its weights by digest;
+    SourceError where it cannot be read."""
     with open_source(path) as source, reading(path):
-        reader = _Reader(source)
+        reader = _Reader(source, cut)
         return reader.model(source.config, source.weights, "", 0), reader.blobs
 
 
-def read_structure(path: Path) -> ModelSpec | None:
-    """The spec of a `.keras` file without its weights, which may be large; None for other files, which have to be probed first."""
+def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
+    """The spec of a `.keras` file, or of what is cut out of it, without its weights, which may be large; None for other files, which have to be probed first."""
     found = read_config(path)
     if found is None:
         return None
     config, version = found
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
-        return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version)).model(config, nothing, "", 0)
+        return _Reader(ModelFile(path.name, config, nothing, paths=True, version=version), cut, bare=True).model(config, nothing, "", 0)
 
 
 def add_blob(blobs: Blobs, array: Array) -> str:
@@ -81,8 +85,8 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class _Reader:
-    def __init__(self, source: ModelFile) -> None:
-        self.source = source
+    def __init__(self, source: ModelFile, cut: Cut, *, bare: bool = False) -> None:
+        self.source, self.cut, self.bare = source, cut, bare
         self.blobs: Blobs = {}
         self.count = 0
 
@@ -104,9 +108,11 @@ class _Reader:
         old = self.source.version.startswith("2.")
         layers, offsets = _without_offsets(layers, [ref for _, ref in outputs], together=old)
         shifted = [(name, _shift(ref, offsets)) for name, ref in outputs]
+        stated, declared = {layer.name for layer in layers}, _declared(entries, layers)
         layers = with_masks(layers, old=old)
         self._check_refs(str(config.get("name")), layers, [ref for _, ref in (*inputs, *shifted)])
-        return ModelSpec(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
+        model = ModelSpec(str(config.get("name", "model")), tuple(layers), tuple(inputs), tuple(shifted))
+        return model if depth or not self.cut else cut_model(model, self.cut, stated, declared)
 
     def _check_refs(self, model: str, layers: list[LayerSpec], ends: list[Ref]) -> None:
         calls = {layer.name: 1 if layer.kind == "input" else len(layer.calls) for layer in layers}
@@ -156,7 +162,9 @@ class _Reader:
         if group is None or spec.kind != "layer":
             return spec
         inside = self._container_group(*group)
-        if own and class_name == "IntegerLookup":
+        if own and class_name in LOOKUPS:
+            spec = replace(spec, config={**spec.config, **text_options(entry["config"])})
+        if own and class_name in {"IntegerLookup", *LOOKUPS}:
             return replace(spec, config={**spec.config, **self._tables(path, spec, *group)})
         if own and class_name in CONTAINERS:
             return replace(spec, config={}, model=self.model(entry, inside, f"{path}/", depth + 1))
@@ -169,11 +177,16 @@ class _Reader:
         vocabulary = spec.config.get("vocabulary")
         if vocabulary is None and (text := self.source.assets(f"{stored}/vocabulary.txt")) is not None:
             special = int(spec.config.get("mask_token") is not None and spec.config["output_mode"] == "int")
-            vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+            if spec.class_name in LOOKUPS:
+                vocabulary = read_lines(f"{self.source.path}: {path} ({spec.class_name})", text)
+            else:
+                vocabulary = [int(line) for line in text.decode().split()][special + int(spec.config.get("num_oov_indices", 1)) :]
+        if vocabulary is not None and spec.class_name in LOOKUPS:
+            vocabulary = learnt_tokens(f"{self.source.path}: {path} ({spec.class_name})", spec.config, vocabulary)
         found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
-        if spec.config.get("output_mode") == "tf_idf":
+        if spec.config.get("output_mode") == "tf_idf" and not self.bare:
             store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
-            found["idf_weights"] = read_array(self.source.path, f"{path} (IntegerLookup) idf_weights", store).tolist()
+            found["idf_weights"] = read_array(self.source.path, f"{path} ({spec.class_name}) idf_weights", store).tolist()
         return found
 
     def _parts(
@@ -255,6 +268,21 @@ def _chain(config: Mapping[str, Any]) -> tuple[list[Any], list[tuple[str, Ref]],
     return layers, [(names[0], Ref(names[0]))], [(names[-1], Ref(names[-1]))]
 
 
+def _declared(entries: list[Any], layers: list[LayerSpec]) -> TensorTypes:
+    """What the entries say of the tensors that layers read: Keras 3 writes it to the operands, and of the layers of a Sequential what built them."""
+    found: dict[Ref, tuple[list[int | None] | None, str | None]] = {}
+    for entry, layer in zip(entries, layers, strict=True):
+        refs = [call.refs() for call in layer.calls]
+        operands = [configs.declared_operands(node) for node in entry.get("inbound_nodes", [])]
+        for own, said in zip(refs, operands, strict=False):
+            if len(own) == len(said):
+                found |= zip(own, said, strict=True)
+        shape = (entry.get("build_config") or {}).get("input_shape")
+        if shape is not None and len(refs) == 1 and len(refs[0]) == 1:
+            found.setdefault(refs[0][0], (configs.shape_of(shape), None))
+    return found
+
+
 def _without_offsets(layers: list[LayerSpec], outputs: list[Ref], *, together: bool) -> tuple[list[LayerSpec], dict[str, int]]:
     """The layers with references that count real calls only, and by how much those of the model's outputs are too large.
 
@@ -275,15 +303,7 @@ def _offsets(layers: list[LayerSpec], refs: list[Ref]) -> dict[str, int]:
 
 
 def _shift(value: Any, offsets: Mapping[str, int]) -> Any:
-    if isinstance(value, Ref):
-        return Ref(value.layer, value.call - offsets.get(value.layer, 0), value.index)
-    if isinstance(value, LayerCall):
-        return LayerCall(tuple(_shift(list(value.args), offsets)), _shift(dict(value.kwargs), offsets))
-    if isinstance(value, list | tuple):
-        return [_shift(item, offsets) for item in value]
-    if isinstance(value, dict):
-        return {key: _shift(item, offsets) for key, item in value.items()}
-    return value
+    return renamed(value, lambda ref: replace(ref, call=ref.call - offsets.get(ref.layer, 0)))
 
 
 def _name(entry: Mapping[str, Any]) -> Any:

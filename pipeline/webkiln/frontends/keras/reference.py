@@ -10,8 +10,9 @@ from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed
 from webkiln.frontends.keras.policies import storable
 from webkiln.frontends.keras.ranges import natural_scales
-from webkiln.frontends.keras.spec import ModelSpec, noises
+from webkiln.frontends.keras.spec import NO_SHAPE, ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
+from webkiln.frontends.keras.texts import known_words
 from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 
@@ -24,9 +25,11 @@ def input_table(
     table = {}
     for name, ref in model.inputs:
         config = layers[ref.layer].config
-        declared = config["batch_shape"]
         given = input_shapes.get(name) or input_shapes.get("")
+        declared = config.get("batch_shape") or [None] * len(given or ())
         shape = given or [batch_size if size is None and axis == 0 else size for axis, size in enumerate(declared)]
+        if not shape and config.get("batch_shape") is None:
+            raise ShapeError(f"input {name}: {NO_SHAPE} {name}=...")
         if None in shape:
             raise ShapeError(f"input {name}: its shape is {declared} (null is open); give every size with --input-shape")
         sizes = tuple(sample_sizes.get(size, SAMPLE_SIZE) if isinstance(size, str) else size for size in shape)
@@ -62,8 +65,9 @@ def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) ->
 
 def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
     drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(spec)}
+    words = known_words(spec)
     scales = natural_scales((layer.class_name, layer.config) for layer in spec.layers)
-    return natural_sets(lambda scale: make_inputs(table, scale, drawn), lambda values: run(values)[0], spec.name, scales)
+    return natural_sets(lambda scale: make_inputs(table, scale, drawn, words), lambda values: run(values)[0], spec.name, scales)
 
 
 def _widened(value: Array) -> Array:
@@ -78,7 +82,7 @@ class _Runner:
     """A model as a function of named inputs; its states start anew on each run."""
 
     def __init__(self, keras: Any, model: Any, spec: ModelSpec) -> None:
-        from webkiln.frontends.keras.memory import layers_by_path, root_of
+        from webkiln.frontends.keras.memory import layers_by_path, root_of, tensors_at
 
         self.model = model
         self.convert = keras.ops.convert_to_numpy
@@ -98,8 +102,10 @@ class _Runner:
             tensors = _tensors(model)
             single = [layer for layer in spec.layers if len(layer.calls) == 1 and layer.name in tensors]
             self.layers = [layer.name for layer in single]
-            ordered = [tensors[ref.layer] for _, ref in spec.inputs]
-            results = keras.tree.flatten(model.outputs)
+            if spec.ends is None:
+                ordered, results = [tensors[ref.layer] for _, ref in spec.inputs], keras.tree.flatten(model.outputs)
+            else:
+                ordered, results = (tensors_at(model, refs) for refs in spec.ends)
             self.declared = [storable(tensor.dtype) for tensor in results]
             self.function = keras.Function(ordered, [*results, *(tensors[name] for name in self.layers)])
 

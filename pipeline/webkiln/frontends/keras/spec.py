@@ -4,8 +4,8 @@ A Sequential is stated as the chain of calls that it is, a traced custom layer a
 Nothing in the spec depends on dates, object ids or the order of a dictionary.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -13,6 +13,7 @@ from webkiln.errors import InternalError
 from webkiln.frontends.arrays import Literal, Weight
 
 SCHEMA = "webkiln.keras/1"
+NO_SHAPE = "the model does not say its shape; give it with --input-shape"
 CALLING = frozenset({"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"})
 """Operations of keras.ops that take functions."""
 
@@ -76,7 +77,7 @@ class LayerSpec:
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
     """Layers with their calls. `states` maps a weight of a traced layer to its next value; `batch` is set where the trace holds for one
-    batch size only."""
+    batch size only. `ends`, of a model that was cut out of another, are what its inputs and outputs are there; no file has them."""
 
     name: str
     layers: tuple[LayerSpec, ...]
@@ -84,6 +85,7 @@ class ModelSpec:
     outputs: tuple[tuple[str, Ref], ...]
     states: tuple[tuple[str, Ref], ...] = ()
     batch: int | None = None
+    ends: tuple[tuple[Ref, ...], tuple[Ref, ...]] | None = None
 
 
 def noises(model: ModelSpec) -> list[LayerSpec]:
@@ -159,6 +161,21 @@ def _refs(value: Any) -> Iterator[Ref]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _refs(item)
+
+
+def renamed(value: Any, place: Callable[[Ref], Ref]) -> Any:
+    """A call, or a value in its arguments, with other tensors in the places of its own."""
+    if isinstance(value, Ref):
+        return place(value)
+    if isinstance(value, LayerCall):
+        return LayerCall(tuple(renamed(list(value.args), place)), renamed(dict(value.kwargs), place))
+    if isinstance(value, FunctionSpec):
+        return replace(value, captured=tuple(renamed(list(value.captured), place)))
+    if isinstance(value, list | tuple):
+        return [renamed(item, place) for item in value]
+    if isinstance(value, dict):
+        return {key: renamed(item, place) for key, item in value.items()}
+    return value
 
 
 def functions(call: LayerCall) -> list[ModelSpec]:

@@ -3,21 +3,22 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from webkiln.errors import Item
+from webkiln.frontends.cut import with_advice
+from webkiln.frontends.keras.cut import vertices_of
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
+from webkiln.frontends.keras.texts import LOOKUPS, refusal
 
 Judge = Callable[[LayerSpec], bool]
 
 POLICIES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 NO_HANDLER = "no handler"
 
-PREPROCESSING = "preprocessing: a later release"
 FOREIGN = "a program of another framework"
 
 UNTRACED: Mapping[str, str] = {
-    **dict.fromkeys(["StringLookup", "TextVectorization"], PREPROCESSING),
     **dict.fromkeys(["FlaxLayer", "JaxLayer", "TFSMLayer", "TorchModuleWrapper"], FOREIGN),
 }
 """Layers of Keras without a handler that tracing does not help either, so that Keras need not be asked."""
@@ -44,14 +45,15 @@ BYTES = "it looks at the bytes of bfloat16, which is held as float32 here"
 BYTES_HINT = "Cast to another dtype before"
 CALLS = "it takes functions of Python, which no file holds"
 CALLS_HINT = "Convert the model as it is in memory, or put the operation into the call of a layer of your own and pass --plugin FILE.py that defines it"
-STRINGS_HINT = "Let the page turn texts into numbers, and build a model of the layers behind this one: keras.Model(layer.output, outputs)"
+STRINGS_HINT = "Let the page turn texts into numbers, and cut the model after it: --from-layer"
 LAMBDA = "a Lambda layer is Python code inside the model file and is not executed"
 LAMBDA_HINT = "Replace it by keras.ops operations, or pass --trust-source if you trust the file"
 
 
 def find_unsupported(model: ModelSpec, is_handled: Judge, may_be_traced: Judge = lambda _: False) -> list[Item]:
     """(where, what, hint) of every layer, operation and activation that cannot be converted, with nested models."""
-    return list(_find(model, is_handled, may_be_traced, ""))
+    items = list(_find(model, is_handled, may_be_traced, ""))
+    return with_advice(items, vertices_of(model)) if items else items
 
 
 def may_be_traced(layer: LayerSpec) -> bool:
@@ -60,11 +62,12 @@ def may_be_traced(layer: LayerSpec) -> bool:
 
 
 def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str) -> Iterator[Item]:
-    texts = {layer.name for layer in model.layers if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"}
+    texts = {layer.name: layer for layer in model.layers if layer.class_name == "InputLayer" and layer.config.get("dtype") == "string"}
     for layer in model.layers:
         where = f"{scope}{layer.name} ({layer.class_name})"
-        for source in sorted({ref.layer for call in layer.calls for ref in call.refs()} & texts):
-            yield where, f"it takes the strings of input {source!r}", STRINGS_HINT
+        if (what := _strings(layer, texts, nested=bool(scope))) is not None:
+            yield where, what, f"{STRINGS_HINT} {layer.name}"
+            continue
         if layer.own and layer.kind == "layer":
             yield from (
                 (where, what, hint)
@@ -95,6 +98,19 @@ def _find(model: ModelSpec, is_handled: Judge, may_be_traced: Judge, scope: str)
             yield from _find(layer.model, is_handled, may_be_traced, f"{scope}{layer.name}/")
         elif not may_be_traced(layer):
             yield where, *_reason(layer)
+
+
+def _strings(layer: LayerSpec, texts: Mapping[str, LayerSpec], *, nested: bool) -> str | None:
+    """Why a layer cannot be given the strings that it takes, if it cannot."""
+    given = [texts[ref.layer] for call in layer.calls for ref in call.refs() if ref.layer in texts]
+    if given and nested:
+        return "it takes texts inside another model"
+    if given:
+        return refusal(layer, given[0].config.get("batch_shape") or ())
+    lookup = layer.own and layer.kind == "layer" and layer.class_name in LOOKUPS
+    return (
+        refusal(layer, ()) if lookup and layer.config.get("invert") else "it takes texts that are no input of the model" if lookup else None
+    )
 
 
 def _modes(layer: LayerSpec, *, built_in: bool, traced: bool) -> Iterator[tuple[str, str]]:

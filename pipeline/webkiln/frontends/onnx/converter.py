@@ -8,6 +8,7 @@ import numpy as np
 
 from webkiln.errors import InternalError, Item, ShapeError, SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.cut import Vertex, with_advice
 from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.onnx.fold import FOLDS, conditions, fold
 from webkiln.frontends.onnx.handlers import domains, find_handler, register_handler
@@ -36,6 +37,7 @@ class OnnxConverter:
         self.values = dict(values or {})
         self.builder = GraphBuilder("model", RULES)
         self.digests: dict[str, Weight] = {}
+        self._main: GraphSpec | None = None
         self._opsets: Mapping[str, int] = {}
         self._blobs: Blobs = {}
 
@@ -44,6 +46,7 @@ class OnnxConverter:
 
         UnsupportedError lists every node without a handler, before anything is converted.
         """
+        self._main = source.graph
         self._check_supported(source.graph, source.opsets, name or source.name)
         self.builder = GraphBuilder(name or source.name, RULES)
         self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
@@ -61,7 +64,8 @@ class OnnxConverter:
     def _check_supported(self, graph: GraphSpec, opsets: Mapping[str, int], name: str) -> None:
         """Branches may not be taken where inputs have values: they are looked at when they are."""
         if unsupported := list(find_unsupported(graph, opsets, branches=not self.values)):
-            raise UnsupportedError(name, unsupported)
+            vertices = [Vertex(node.name, tuple(filter(None, node.inputs)), tuple(filter(None, node.outputs))) for node in graph.nodes]
+            raise UnsupportedError(name, with_advice(unsupported, vertices) if graph is self._main else unsupported)
 
     def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
         if item.dtype not in DTYPES:

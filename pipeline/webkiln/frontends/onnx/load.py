@@ -13,7 +13,9 @@ import onnx
 from webkiln.canonical import digest
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
+from webkiln.frontends.onnx.cut import cut_model
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.spec import Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
@@ -28,9 +30,14 @@ COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 
 
-def read_checked(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
-    """The spec and weight blobs of a file that was checked; external data lies in `folder`, by default the file's own."""
-    return _described(parse_model(path), path.name, folder or path.parent)
+def read_checked(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a file that was checked, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
+    return _described(part_of(parse_model(path), cut, path.name), path.name, folder or path.parent)
+
+
+def part_of(model: onnx.ModelProto, cut: Cut, name: str) -> onnx.ModelProto:
+    """The model, or what is cut out of it."""
+    return cut_model(model, cut, name, labels=layer_tensors(inlined(model, name), name)) if cut else model
 
 
 def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
 from webkiln.frontends.onnx.spec import OnnxSpec
@@ -13,10 +14,10 @@ from webkiln.frontends.probe import limit_memory, run_probe
 REFUSED = 3
 
 
-def read_model(path: Path, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
-    """The spec and weight blobs of a file; external data lies in `folder`, by default the file's own."""
+def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[OnnxSpec, Blobs]:
+    """The spec and weight blobs of a file, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
     check_file(path, folder or path.parent)
-    return read_checked(path, folder)
+    return read_checked(path, folder, cut)
 
 
 def check_file(path: Path, folder: Path) -> None:

@@ -9,19 +9,20 @@ import numpy as np
 import onnx
 
 from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.onnx.check import nodes_of
-from webkiln.frontends.onnx.load import layer_tensors
+from webkiln.frontends.onnx.load import layer_tensors, part_of
 from webkiln.frontends.onnx.tensors import load_external
 from webkiln.inputs import Inputs, difference, make_inputs, moved, natural_sets
 from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None
+    path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None, cut: Cut = WHOLE
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise is the difference to inputs that are moved by one unit in the last place, and
     to onnxruntime's own optimised form of the model."""
-    run, optimised = _Runner(path, folder, fixed or {}), _Runner(path, folder, fixed or {}, optimised=True)
+    run, optimised = (_Runner(path, folder, fixed or {}, cut, optimised=optimised) for optimised in (False, True))
     table = {name: item for name, item in table.items() if name not in (fixed or {})}
     reference: dict[str, Array] = {}
     layers: dict[str, Array] = {}
@@ -41,13 +42,13 @@ def compute_reference(
 class _Runner:
     """A model as a function of named inputs, that also gives the first output of every node."""
 
-    def __init__(self, path: Path, folder: Path | None, fixed: Mapping[str, Array], *, optimised: bool = False) -> None:
+    def __init__(self, path: Path, folder: Path | None, fixed: Mapping[str, Array], cut: Cut, *, optimised: bool) -> None:
         try:
             import onnxruntime as ort
         except ImportError:
             raise ToolError("reference outputs are what onnxruntime computes; install it: pip install onnxruntime") from None
 
-        model = onnx.load_model(path, load_external_data=False)
+        model = part_of(onnx.load_model(path, load_external_data=False), cut, path.name)
         if folder is not None:
             load_external(model, folder, path.name)
         self.fixed = fixed

@@ -5,11 +5,9 @@ import numpy as np
 from webkiln.frontends.keras.layer import Converter, Layer
 from webkiln.frontends.keras.layers.hashing import buckets_of
 from webkiln.frontends.keras.layers.vectors import encoded
+from webkiln.frontends.keras.texts import NOWHERE, mask_token
 from webkiln.ir.types import Array, is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-
-NOWHERE = -1
-"""A category that no vector counts."""
 
 
 def category_encoding(converter: Converter, layer: Layer) -> None:
@@ -53,14 +51,29 @@ def integer_lookup(converter: Converter, layer: Layer) -> None:
     y = _looked_up(b, layer, x, tokens, first, unknown)
     if mask is not None:
         y = b.op("Where", [b.binary("Equal", x, int(mask)), b.constant(0 if first else NOWHERE, "int64"), y])
-    depth = config["max_tokens"] if config.get("pad_to_max_tokens") else first + unknown + len(tokens)
+    converter.set_variable(converter.get_output_tensor(layer)[0], _counted(b, layer, y, first + unknown + len(tokens)))
+
+
+def string_lookup(converter: Converter, layer: Layer) -> None:
+    """Places in a vocabulary, which were looked up before the model runs."""
+    config = layer.config
+    y = converter.cast(converter.get_variable(converter.get_input_tensor(layer)[0]), "int64")
+    first = int(config.get("num_oov_indices", 1)) + int(mask_token(config) is not None and config["output_mode"] == "int")
+    y = _counted(converter.builder, layer, y, first + len(config["vocabulary"]))
+    converter.set_variable(converter.get_output_tensor(layer)[0], y)
+
+
+def _counted(b: GraphBuilder, layer: Layer, y: Tensor, size: int) -> Tensor:
+    """Places among `size` as they are, or as vectors."""
+    config, mode = layer.config, layer.config["output_mode"]
+    depth = config["max_tokens"] if config.get("pad_to_max_tokens") else size
     counted = encoded(b, layer, y, "count" if mode == "tf_idf" else mode, depth)
     if mode == "tf_idf":
         weights = np.asarray(config["idf_weights"], "float32")
         if weights.shape != (depth,):
             raise layer.error(f"idf_weights are {list(weights.shape)}, the vocabulary with its first places has {depth}")
         counted = b.op("Mul", [counted, b.constant(weights)])
-    converter.set_variable(converter.get_output_tensor(layer)[0], counted)
+    return counted
 
 
 def _looked_up(b: GraphBuilder, layer: Layer, x: Tensor, tokens: Array, first: int, unknown: int) -> Tensor:

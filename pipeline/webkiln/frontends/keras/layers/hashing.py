@@ -177,15 +177,17 @@ def crossed(b: GraphBuilder, numbers: list[Tensor]) -> Wide:
 
 
 def hashing(converter: Converter, layer: Layer) -> None:
-    """Buckets of the decimal text of each number; with a mask value, that has bucket 0 for itself."""
+    """Buckets of the decimal text of each number; with a mask value, that has bucket 0 for itself. Those of texts are known before."""
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
     config, b = layer.config, converter.builder
     count, mask = int(config["num_bins"]), config.get("mask_value")
+    if config.get("indices"):
+        return _set_encoded(converter, layer, converter.cast(x, "int64"), count)
     apart = mask is not None and count > 1
     y = converter.cast(buckets_of(b, layer, x, count - 1 if apart else count, config.get("salt")), "int64")
     if mask is not None and apart:
         y = b.op("Where", [b.binary("Equal", x, mask), b.constant(0, "int64"), b.binary("Add", y, 1)])
-    _set_encoded(converter, layer, y, count)
+    return _set_encoded(converter, layer, y, count)
 
 
 def hashed_crossing(converter: Converter, layer: Layer) -> None:

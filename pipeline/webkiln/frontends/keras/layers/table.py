@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.activations import elu, leaky_relu, relu
 from webkiln.frontends.keras.layers.attention import attention, heads
-from webkiln.frontends.keras.layers.categories import category_encoding, discretization, integer_lookup
+from webkiln.frontends.keras.layers.categories import category_encoding, discretization, integer_lookup, string_lookup
 from webkiln.frontends.keras.layers.conv import conv, conv_transpose, depthwise_conv, separable_conv
 from webkiln.frontends.keras.layers.hashing import hashed_crossing, hashing
 from webkiln.frontends.keras.layers.images import augmentation, auto_contrast, center_crop, clahe, pipeline
@@ -125,6 +125,8 @@ LAYERS: Mapping[str, LayerHandler] = {
     "CategoryEncoding": category_encoding,
     "Discretization": discretization,
     "IntegerLookup": integer_lookup,
+    "StringLookup": string_lookup,
+    "TextVectorization": string_lookup,
     "Hashing": hashing,
     "HashedCrossing": hashed_crossing,
     "CenterCrop": center_crop,

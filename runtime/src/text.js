@@ -1,0 +1,128 @@
+/** @import { Bundle, LoadRequest, TakeInputs, TextInput } from './types.ts' */
+import { WebkilnError, said, shapeAt, sizeOf } from './main.js';
+import { Reader } from './cache.js';
+
+/** What separates words for `tf.strings.split`: bytes that C calls space. */
+const SPACES = /[ \t\n\v\f\r]+/;
+/** keras/src/layers/preprocessing/text_vectorization.py */
+const PUNCTUATION = /[!"#$%&()*+,\-./:;<=>?@[\\\]^_`{|}~']/g;
+
+/** `tf.strings.lower` without an encoding. @param {string} text */
+const lower = text => text.replace(/[A-Z]+/g, letters => letters.toLowerCase());
+
+/**
+ * The tokens of a row of texts.
+ * @param {string[]} texts
+ * @param {TextInput} options
+ */
+export function tokensOf(texts, { standardize, split, ngrams }) {
+  const plain = texts.map(text => {
+    const small = standardize?.startsWith('lower') ? lower(text) : text;
+    return standardize?.endsWith('punctuation') ? small.replace(PUNCTUATION, '') : small;
+  });
+  const words = split === 'whitespace' ? plain.flatMap(text => text.split(SPACES).filter(Boolean)) : split === 'character' ? plain.flatMap(text => [...text]) : plain;
+  if (!ngrams) return words;
+  return ngrams.flatMap(width => words.slice(width - 1).map((_, at) => words.slice(at, at + width).join(' ')));
+}
+
+/**
+ * A function that gives the index of a token.
+ * @param {string} name
+ * @param {TextInput} options
+ * @param {string[]} vocabulary
+ * @param {Bundle['bucketOf']} bucketOf
+ * @returns {(token: string) => number}
+ */
+function indexer(name, { first, other, others, salt, mask, masked }, vocabulary, bucketOf) {
+  const table = new Map(vocabulary.map((token, at) => [token, first + at]));
+  if (mask !== null) table.set(mask, masked);
+  return token => {
+    const found = table.get(token);
+    if (found !== undefined) return found;
+    if (others === 0) throw new WebkilnError('WrongValue', `input '${name}': ${said(token)} is not in the vocabulary, which has no place for other words`);
+    return others > 1 && bucketOf ? other + bucketOf(token, others, salt) : other;
+  };
+}
+
+/**
+ * The texts of an input, in lists or lists of lists, as many as its shape has.
+ * @param {string} name
+ * @param {any} value
+ * @param {(number | string)[]} shape
+ * @param {Record<string, number>} sizes gets the open ones
+ * @returns {string[]}
+ */
+function textsOf(name, value, shape, sizes) {
+  const texts = Array.isArray(value) ? value.flat(Infinity) : [value];
+  const wrong = texts.find(text => typeof text !== 'string');
+  if (wrong !== undefined) throw new WebkilnError('WrongDtype', `input '${name}': expected strings, got ${said(wrong)}`);
+  const broken = texts.find(text => /\p{Surrogate}/u.test(text));
+  if (broken !== undefined) throw new WebkilnError('WrongValue', `input '${name}': ${said(broken)} has half of a surrogate pair, which no UTF-8 says`);
+  const open = shape.filter(size => typeof size === 'string' && !Object.hasOwn(sizes, size));
+  const known = sizeOf(shapeAt(shape.map(size => open.includes(size) ? 1 : size), sizes));
+  if (open.length === 1 && texts.length % known === 0 && texts.length > 0) sizes[/** @type {string} */ (open[0])] = texts.length / known;
+  const expected = shapeAt(shape, sizes);
+  if (texts.length !== sizeOf(expected)) {
+    throw new WebkilnError('WrongLength', `input '${name}': expected ${sizeOf(expected)} strings for shape [${expected}], got ${texts.length}`);
+  }
+  return texts;
+}
+
+/**
+ * Reads the vocabularies, and gives what makes indices of the texts, and arrays of the images, among the inputs.
+ * @param {Bundle} bundle
+ * @param {LoadRequest} request
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<TakeInputs>}
+ */
+export async function loadTexts({ bucketOf, takeImages }, { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache }, signal) {
+  const reader = new Reader(manifest.name, { strategy, save, ignoreCache, signal });
+  const made = await Promise.all(manifest.inputs.map(async ({ text }) => {
+    if (!text) return undefined;
+    const { vocabulary: file, input } = text;
+    const bytes = file && await reader.read(file, urls[file.file] ?? '', () => () => {});
+    return indexer(input, text, bytes ? JSON.parse(new TextDecoder().decode(bytes)) : [], bucketOf);
+  }));
+  return (tensors, inputs, placeholders) => {
+    const [arrays, sizes] = takeImages?.(tensors, inputs, placeholders) ?? [{ ...inputs }, { ...placeholders }];
+    tensors.forEach(({ name, text }, number) => {
+      const [index, value] = [made[number], text && inputs[text.input]];
+      if (!text || !index || value === undefined || ArrayBuffer.isView(inputs[name])) return;
+      const texts = textsOf(text.input, value, text.shape, sizes);
+      arrays[name] = Int32Array.from(text.length === null ? texts.map(index) : padded(rowsOf(texts, text, sizes), index, text, sizes));
+    });
+    return [arrays, sizes];
+  };
+}
+
+/**
+ * The tokens of each text, or where texts are not split, of each row of texts.
+ * @param {string[]} texts
+ * @param {TextInput} text
+ * @param {Record<string, number>} sizes
+ */
+function rowsOf(texts, text, sizes) {
+  const width = text.split === null ? Number(shapeAt(text.shape, sizes)[1]) : 1;
+  return Array.from({ length: texts.length / width }, (_, row) => tokensOf(texts.slice(row * width, (row + 1) * width), text));
+}
+
+/**
+ * Rows of one length: as long as the longest where that is open, else cut to it.
+ * @param {string[][]} rows
+ * @param {(token: string) => number} index
+ * @param {TextInput} text
+ * @param {Record<string, number>} sizes
+ */
+function padded(rows, index, { input, length, fill }, sizes) {
+  if (typeof length === 'string') {
+    const longest = Math.max(...rows.map(row => row.length));
+    if (longest === 0 && fill === 0) throw new WebkilnError('WrongLength', `input '${input}': there is no word in the texts, and the model needs one`);
+    sizes[length] ??= Math.max(1, longest);
+    if (Number(sizes[length]) < longest) throw new WebkilnError('WrongSize', `placeholder '${length}': a text has ${longest} words, got ${sizes[length]}`);
+  }
+  const width = typeof length === 'string' ? Number(sizes[length]) : Number(length);
+  return rows.flatMap(row => Array.from({ length: width }, (_, at) => {
+    const token = row[at];
+    return token === undefined ? fill : index(token);
+  }));
+}

@@ -1,0 +1,221 @@
+"""Texts become indices as Keras's own layers make them: in Node and in a browser, over random texts and all options."""
+
+import json
+import subprocess
+import unicodedata
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers as L
+
+from tests.frontends.keras.conftest import ROOT
+from tests.frontends.keras.text_cases import TEXTS, WEIGHTS, WORDS
+from webkiln import canonical
+from webkiln.backends import pages
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.load import load_model, read_memory
+from webkiln.ops.evaluate import run_graph
+
+HERE = ROOT / "tests" / "frontends" / "keras"
+COUNT = 60
+ODD = "\0\t\n\v\f\r\x1c\x1f \x7f\x85\xa0\u1680\u2028\u2029\u3000\ufeff\ufffd\ufffe\U0001ffff!\"#$%&()*+,-./:;<=>?@[\\]^_`{|}~'"
+
+
+def random_text(generator):
+    """Words, separators of every kind, punctuation, and any characters that UTF-8 can say."""
+    kinds = (
+        lambda: WORDS[generator.integers(len(WORDS))],
+        lambda: ODD[generator.integers(len(ODD))],
+        lambda: chr(generator.integers(0x20, 0x7F)),
+        lambda: chr(generator.integers(0xA0, 0x2000)),
+        lambda: chr(generator.choice([generator.integers(0x2000, 0xD800), generator.integers(0xE000, 0x110000)])),
+        lambda: " ",
+    )
+    weights = [0.35, 0.1, 0.15, 0.05, 0.05, 0.3]
+    return "".join(kinds[generator.choice(len(kinds), p=weights)]() for _ in range(generator.integers(0, 24)))
+
+
+def texts_of(seed, shape):
+    generator = np.random.default_rng(seed)
+    return np.array([random_text(generator) for _ in range(int(np.prod(shape)))], dtype=object).reshape(shape)
+
+
+def vectorizer(texts, **options):
+    """A layer with a vocabulary of half of what it makes of the texts."""
+    mode = options.get("output_mode", "int")
+    bare = L.TextVectorization(**{key: value for key, value in options.items() if key in ("standardize", "split", "ngrams")})
+    made = bare._preprocess(tf.constant(texts))
+    found = (made.flat_values if isinstance(made, tf.RaggedTensor) else tf.reshape(made, [-1])).numpy()
+    known = sorted({token.decode() for token in found if token and not token.endswith(b"\0")} - {"[UNK]"})[::2][:300]
+    weights = {"idf_weights": [0.5 + 0.25 * (place % 7) for place, _ in enumerate(known)]} if mode == "tf_idf" else {}
+    return L.TextVectorization(vocabulary=known or ["x"], **options, **(weights if known else {}))
+
+
+def layer_of(name, texts, options):
+    if name == "TextVectorization":
+        return vectorizer(texts, **options)
+    if name == "StringLookup":
+        weights = {"idf_weights": list(WEIGHTS)} if options.get("output_mode") == "tf_idf" else {}
+        return L.StringLookup(vocabulary=list(WORDS), **options, **weights)
+    return L.Hashing(**options)
+
+
+def asked_of(entry, texts):
+    data = json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
+    text = {key: value for key, value in entry.items() if key not in ("tensor", "tokens")}
+    return {"text": text, "tensor": entry["tensor"], "tokens": entry["tokens"], "texts": texts, "sha256": canonical.digest(data)}
+
+
+def indices_of(host, asked, folder):
+    data = json.dumps(asked).encode()
+    if host == "node":
+        (folder / "asked.json").write_bytes(data)
+        subprocess.run(["node", HERE / "text_sets.js", folder, ROOT / "runtime" / "src"], check=True, timeout=120)
+        return json.loads((folder / "answers.json").read_bytes())
+    folders = {"/texts/": HERE, "/runtime/": ROOT / "runtime" / "src"}
+    request = {"script": "/texts/text_sets.js", "runtime": "/runtime", "count": 1}
+    return json.loads(pages.run_page("texts", folders, request, [data], 120, host)[0])
+
+
+@pytest.mark.parametrize("host", ["node", "chromium"])
+def test_texts_become_what_keras_makes_of_them(host, tmp_path):
+    """Every case is a batch of random texts; its layer alone is the model."""
+    cases = [(kind, tried) for kind, rows in TEXTS.items() for tried in rows]
+    asked, rest = [], []
+    for seed, (kind, tried) in enumerate(cases if host == "node" else cases[::5]):
+        texts = texts_of(seed, (COUNT, *tried.shapes[0]))
+        layer, shape, name = layer_of(kind, texts, tried.options), texts.shape, f"{kind} {tried.options} {tried.shapes}"
+        x = keras.Input(shape[1:], dtype="string", name="text")
+        spec, _ = read_memory(keras.Model(x, layer(x)), name)
+        converter = KerasConverter(batch_size=shape[0])
+        graph = converter.convert(spec)
+        asked.append(asked_of(converter.texts[0], texts.tolist()))
+        rest.append((name, graph, keras.ops.convert_to_numpy(layer(tf.constant(texts)))))
+    for (name, graph, expected), answer in zip(rest, indices_of(host, asked, tmp_path), strict=True):
+        assert "error" not in answer, (name, answer)
+        shape = [answer["sizes"][str(size)] if not isinstance(size, int) else size for size in graph.type("text").shape]
+        results, _ = run_graph(graph, {"text": np.array(answer["indices"], "int32").reshape(shape)})
+        (result,) = results.values()
+        np.testing.assert_array_equal(result, expected.astype(result.dtype), err_msg=name)
+
+
+def test_buckets_of_texts_of_every_length(tmp_path):
+    texts = ["".join(chr(97 + (place * 7 + size) % 26) for place in range(size)) for size in (*range(132), 191, 192, 193, 200, 1000)]
+    entry = {
+        "tensor": "x", "tokens": [], "input": "x", "shape": [len(texts)], "standardize": None, "split": None, "ngrams": None, "first": 0,
+        "other": 0, "others": 1 << 30, "mask": None, "masked": 0, "fill": 0, "length": None, "hashed": True,
+    }  # fmt: skip
+    fast, strong = indices_of("node", [asked_of({**entry, "salt": salt}, texts) for salt in (None, ["7", "-5"])], tmp_path)
+    np.testing.assert_array_equal(fast["indices"], tf.strings.to_hash_bucket_fast(texts, 1 << 30))
+    np.testing.assert_array_equal(strong["indices"], tf.strings.to_hash_bucket_strong(texts, 1 << 30, [7, -5]))
+
+
+def single(layer, shape=(1,), **options):
+    x = keras.Input(shape, dtype="string", name="text", **options)
+    return keras.Model(x, layer(x), name="m")
+
+
+@pytest.mark.parametrize(
+    ("texts", "shape", "message"),
+    [
+        ([1, "a"], [2], "WrongDtype: input 'x': expected strings, got 1"),
+        (["a"], [2], r"WrongLength: input 'x': expected 2 strings for shape [2], got 1"),
+        (["a", "\ud800"], [2], "WrongValue: input 'x': '\ud800' has half of a surrogate pair, which no UTF-8 says"),
+        (["a", "zebra"], [2], "WrongValue: input 'x': 'zebra' is not in the vocabulary, which has no place for other words"),
+    ],
+)
+def test_texts_that_a_model_does_not_take(texts, shape, message, tmp_path):
+    entry = {
+        "tensor": "x", "tokens": ["a"], "input": "x", "shape": shape, "standardize": None, "split": None, "ngrams": None, "first": 0, "other": 0,
+        "others": 0, "mask": None, "masked": 0, "fill": 0, "length": None, "hashed": False, "salt": None,
+    }  # fmt: skip
+    (answer,) = indices_of("node", [asked_of(entry, texts)], tmp_path)
+    assert answer == {"error": message}
+
+
+def lower(texts):
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "what"),
+    [
+        (lambda: L.TextVectorization(standardize=lower, vocabulary=["a"], name="v"), (1,), "its standardize is a function of Python"),
+        (lambda: L.TextVectorization(split=lower, vocabulary=["a"], name="v"), (1,), "its split is a function of Python"),
+        (lambda: L.TextVectorization(ragged=True, vocabulary=["a"], name="v"), (1,), "it gives rows of different lengths (ragged=True)"),
+        (lambda: L.TextVectorization(split=None, vocabulary=["a"], name="v"), (), "it takes rows of texts that it does not split"),
+        (lambda: L.StringLookup(vocabulary=["a"], encoding="latin-1", name="v"), (1,), "its encoding is 'latin-1', not utf-8"),
+    ],
+)
+def test_options_that_are_not_exact_are_refused(layer, shape, what):
+    with pytest.raises(UnsupportedError) as error:
+        read_memory(single(layer(), shape), "m")
+    ((where, told, hint),) = error.value.items
+    assert (where.partition(" ")[0], told.startswith(what)) == ("v", True)
+    assert hint.endswith("cut the model after it: --from-layer v")
+
+
+def test_layers_that_make_texts_are_refused():
+    x = keras.Input((1,), dtype="int64", name="x")
+    model = keras.Model(x, L.StringLookup(vocabulary=["a"], invert=True, name="v")(x))
+    with pytest.raises(UnsupportedError, match=r"v \(StringLookup\): it gives texts \(invert=True\)"):
+        read_memory(model, "m")
+
+
+@pytest.mark.parametrize("kind", ["adapted", "given", "tf_idf"])
+def test_vocabularies_are_those_of_keras(kind, tmp_path):
+    """From the assets of a file, from its config, and from memory."""
+    texts = ["the cat sat", "the dog  sat\ton the cat", "Straße ÉCOLE naïve"]
+    match kind:
+        case "given":
+            layer = L.TextVectorization(vocabulary=["", "[UNK]", "the", "cat"], name="v")
+        case "adapted":
+            layer = L.TextVectorization(name="v", max_tokens=6)
+            layer.adapt(texts)
+        case _:
+            layer = L.TextVectorization(name="v", output_mode="tf_idf", max_tokens=20, pad_to_max_tokens=True)
+            layer.adapt(texts)
+    model = single(layer)
+    model.save(tmp_path / "m.keras")
+    specs = [load_model(tmp_path / "m.keras")[0], read_memory(model, "m")[0]]
+    for spec in specs:
+        (found,) = [item for item in spec.layers if item.name == "v"]
+        assert found.config["vocabulary"] == layer.get_vocabulary(include_special_tokens=False)
+        if kind == "tf_idf":
+            np.testing.assert_array_equal(np.float32(found.config["idf_weights"]), layer._lookup_layer.idf_weights_const)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (b"\n[UNK]\na\nb\na", r"v \(TextVectorization\): its vocabulary has 'a' twice, which Keras refuses"),
+        (b"\n[UNK]\na\n\xff", r"v \(TextVectorization\): its vocabulary is no UTF-8 \(invalid start byte at byte 9\)"),
+        (b"a\n\nb", r"its vocabulary has the mask token '' at another place than the first"),
+    ],
+)
+def test_vocabularies_that_cannot_be(lines, message, tmp_path):
+    import zipfile
+
+    layer = L.TextVectorization(name="v")
+    layer.adapt(["a b"])
+    single(layer).save(tmp_path / "m.keras")
+    with zipfile.ZipFile(tmp_path / "m.keras") as old, zipfile.ZipFile(tmp_path / "n.keras", "w") as new:
+        for name in old.namelist():
+            new.writestr(name, lines if name.endswith("vocabulary.txt") else old.read(name))
+    with pytest.raises(SourceError, match=message):
+        load_model(tmp_path / "n.keras")
+
+
+def test_a_layer_without_a_vocabulary_is_named(tmp_path):
+    single(L.StringLookup(name="v")).save(tmp_path / "m.keras")
+    with pytest.raises(SourceError, match=r"v \(StringLookup\): the source holds no vocabulary; give it one or adapt it"):
+        KerasConverter().convert(tmp_path / "m.keras")
+
+
+def test_the_random_texts_have_what_they_should():
+    texts = "".join(texts_of(0, (2000,)))
+    assert {"\0", "\ufeff", "\u2028", "İ"} <= set(texts)
+    assert len({unicodedata.category(character) for character in texts}) > 20

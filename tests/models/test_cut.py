@@ -1,0 +1,61 @@
+"""Parts of models, from a recipe or a command to bundles that are verified by themselves and continue each other."""
+
+import keras
+import numpy as np
+import onnx
+import pytest
+
+from tests.frontends.onnx.models import classifier
+from tests.models.conftest import Model
+from webkiln.backends.host import read_manifest, run_bundle
+from webkiln.build.engine import Engine
+from webkiln.cli import main
+from webkiln.recipe import read_recipe
+
+
+def write(folder, kind):
+    if kind == "onnx":
+        onnx.save(classifier(), folder / "net.onnx")
+        return
+    x = keras.Input((8, 8, 3), name="x")
+    first = keras.layers.Conv2D(4, 3, padding="same", activation="relu", name="first")(x)
+    both = keras.layers.Add(name="both")([first, keras.layers.Conv2D(4, 3, padding="same", name="second")(first)])
+    y = keras.layers.Dense(5, name="y")(keras.layers.Flatten(name="flat")(both))
+    keras.Model(x, y, name="net").save(folder / "net.keras")
+
+
+@pytest.mark.parametrize(
+    ("kind", "starts", "ends", "inputs", "outputs"),
+    [("keras", ["first"], ["flat"], ["first"], ["flat"]), ("onnx", ["relu"], ["dense"], ["r"], ["g"])],
+)
+def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
+    folder = tmp_path / "net"
+    folder.mkdir()
+    write(folder, kind)
+    sizes = "[dims]\nbatch = 1\n" if kind == "onnx" else ""
+    (folder / "recipe.toml").write_text(f'source = "net.{kind}"\nfrom_layers = {starts}\nto_layers = {ends}\n{sizes}')
+    with Engine(tmp_path / ".webkiln") as engine:
+        built = Model(engine, read_recipe(folder / "recipe.toml"), tmp_path)
+        rows = [row for result in built.verify("float32", "node") for row in result["outputs"]]
+        manifest = read_manifest(built.bundle())
+    assert {row["output"] for row in rows} == set(outputs)
+    assert all(row["passed"] for row in rows)
+    assert [tensor["name"] for tensor in manifest["inputs"]] == inputs
+    assert [tensor["name"] for tensor in manifest["outputs"]] == outputs
+
+
+def test_two_parts_continue_each_other_and_ship_their_own_weights(tmp_path, capsys):
+    write(tmp_path, "keras")
+    command = ["build", str(tmp_path / "net.keras"), "--backend", "js"]
+    for name, cut in (("whole", []), ("head", ["--to-layer", "both"]), ("tail", ["--from-layer", "both"])):
+        assert main([*command, *cut, "-o", str(tmp_path / name)]) == 0
+    x = np.random.default_rng(0).random((1, 8, 8, 3), np.float32)
+    sizes = {name: sum(shard["bytes"] for shard in read_manifest(tmp_path / name)["shards"]) for name in ("whole", "head", "tail")}
+    assert sizes["head"] + sizes["tail"] == sizes["whole"]
+    (whole,) = run_bundle(tmp_path / "whole", "js", [{"x": x}], host="node")
+    (head,) = run_bundle(tmp_path / "head", "js", [{"x": x}], host="node")
+    (tail,) = run_bundle(tmp_path / "tail", "js", [dict(head.outputs)], host="node")
+    np.testing.assert_array_equal(tail.outputs["y"], whole.outputs["y"])
+    capsys.readouterr()
+    assert main([*command, "--from-layer", "second", "-o", str(tmp_path / "wrong")]) == 2
+    assert "the cut leaves first undefined, which both reads from before it; add --from-layer first" in capsys.readouterr().err
