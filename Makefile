@@ -7,7 +7,7 @@ VARIABLES := $(foreach name,model backend encoding browser layers weights force,
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
 	firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 
-.PHONY: setup tools build verify report models test check conformance conformance-keras bench fuzz fuzz-files soak web
+.PHONY: setup tools build verify report models test check conformance conformance-keras bench families fuzz fuzz-files soak web
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
 
@@ -66,6 +66,14 @@ conformance-keras: setup
 web: setup
 	$(BIN)/python -m tests.web
 
+# Whole networks against Keras, in Chromium and Node; writes docs/families.md. It takes hours; KerasHub is installed apart, since nothing else needs it.
+families: setup .venv/keras-hub/keras_hub
+	$(BIN)/python -m tests.families.hub
+	$(BIN)/python -m tests.families.applications
+
+.venv/keras-hub/keras_hub:
+	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
+
 check: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -76,6 +84,7 @@ bench: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
 	$(BIN)/python -m tests.bench.bench_long_models
+	$(BIN)/python -m tests.bench.bench_bert
 
 # Random edits, each followed by a build that is compared with one from nothing.
 soak: setup

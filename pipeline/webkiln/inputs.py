@@ -124,11 +124,14 @@ def difference(reference: Array, other: Array) -> float:
 
 
 def natural_sets(
-    made: Callable[[float], dict[str, dict[str, Array]]], run: Callable[[dict[str, Array]], dict[str, Array]], name: str
+    made: Callable[[float], dict[str, dict[str, Array]]],
+    run: Callable[[dict[str, Array]], dict[str, Array]],
+    name: str,
+    scales: Sequence[float] = SCALES,
 ) -> dict[str, dict[str, Array]]:
-    """The sets that `made` gives for the smallest scale at which the outputs of the natural ones differ; VerificationError where they never do."""
+    """The sets that `made` gives for the first scale at which the outputs of the natural ones differ; VerificationError where they never do."""
     flat: list[tuple[str, float]] = []
-    for scale in SCALES:
+    for scale in scales:
         sets = made(scale)
         first, second = (run(sets[name]) for name in NATURAL)
         checked = [key for key in first if first[key].dtype.kind == "f"] or list(first)

@@ -140,3 +140,14 @@ def test_fetch_checks_the_sha256(stage, tmp_path):
         with pytest.raises(SourceError, match="cannot be downloaded"):
             fetch({}, target, {"kind": "url", "url": f"{url}x", "sha256": digest})
         server.shutdown()
+
+
+def test_states_of_recurrent_layers_start_anew_on_each_set(reference):
+    x = keras.Input((5, 3), batch_size=1, name="x")
+    model = keras.Model(x, keras.layers.LSTM(4, stateful=True, return_sequences=True)(x))
+    arrays, _ = reference(model)
+    for name in ("natural0", "natural1", "extreme"):
+        model.layers[-1].reset_states()
+        expected = np.asarray(model(arrays[f"{name}/in/x"]))
+        (output,) = (value for key, value in arrays.items() if key.startswith(f"{name}/out/"))
+        np.testing.assert_allclose(output, expected, atol=1e-6)

@@ -166,9 +166,16 @@ def test_tensorflow_functions_are_refused():
     assert "TensorFlow function" in refused(model_of(Custom(name="custom")))
 
 
-def test_concrete_tensors_are_refused():
-    made = layer_of(lambda layer, x: x * ops.linspace(0.0, 1.0, 6))
-    assert "neither a weight nor a literal" in refused(model_of(made))
+def test_tensors_that_are_computed_of_constants_in_the_call_are_structure(compare):
+    made = layer_of(lambda layer, x: x * ops.linspace(0.0, 1.0, 6) + ops.cast(ops.arange(6) >= 2, "float32"))
+    assert not compare(model_of(made)).slots
+
+
+def test_other_concrete_tensors_are_refused():
+    inner = L.Dense(3)
+    inner.build((None, 6))
+    computed = layer_of(lambda layer, x: x * ops.sum(inner.kernel, axis=-1), inner=inner)
+    assert "neither a weight nor a literal" in refused(model_of(computed))
     hidden = layer_of(lambda layer, x: x * layer.table, table=tf.constant([1.0] * 6))
     assert "neither a weight nor a literal" in refused(model_of(hidden))
 
@@ -235,3 +242,69 @@ def test_tracing_leaves_the_layer_as_it_was():
     assert all(vars(layer)[name] is value for name, value in before.items())
     assert isinstance(layer.gain[0], keras.Variable)
     assert keras.random.normal((2,)).shape == (2,)
+
+
+class Ordered(L.Layer):
+    """Takes tensors by names whose order is not that of the alphabet."""
+
+    def call(self, x, scale=None, offset=None):
+        return x["second"] * scale + x["first"] - 2 * offset
+
+
+def test_arguments_by_name_arrive_where_they_are_meant(compare):
+    second, first, scale, offset = (keras.Input((6,), name=name) for name in ("second", "first", "scale", "offset"))
+    y = Ordered()({"second": second, "first": first}, scale=scale, offset=offset)
+    compare(keras.Model([second, first, scale, offset], y))
+
+
+class StatesInside(L.Layer):
+    """Calls a layer of its own with a state, as decoders call attention with the place of the next token."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.inner = Ordered()
+
+    def build(self, _):
+        self.total = self.add_weight(name="total", shape=(6,), initializer="ones", trainable=False)
+
+    def call(self, x):
+        y = self.inner({"second": x, "first": x}, scale=self.total, offset=self.total.value)
+        self.total.assign_add(x[0])
+        return y
+
+
+def test_a_layer_may_be_called_with_a_state(compare):
+    graph = compare(model_of(StatesInside(name="outer")))
+    assert len(graph.states) == 1
+
+
+class Pair(L.Layer):
+    """Gives one tensor or two, as `compute_output_shape` does not know."""
+
+    def call(self, x, cache=None):
+        return x if cache is None else (x + cache, cache * 2)
+
+    def compute_output_shape(self, shape):
+        return shape
+
+
+def test_outputs_inside_a_call_are_those_of_the_call_itself(compare):
+    class Outer(L.Layer):
+        def __init__(self, **options):
+            super().__init__(**options)
+            self.pair = Pair()
+
+        def call(self, x):
+            y, cache = self.pair(x, cache=x * 3)
+            return y - cache
+
+    compare(model_of(Outer(name="outer")))
+
+
+def halved_gelu(x):
+    return ops.gelu(x, approximate=True) / 2
+
+
+def test_an_activation_of_the_users_is_traced(compare):
+    graph = compare(model_of(L.Dense(5, activation=halved_gelu, name="dense")))
+    assert {slot.rpartition("/")[2] for slot in graph.slots} == {"kernel", "bias"}

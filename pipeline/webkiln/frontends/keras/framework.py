@@ -1,6 +1,7 @@
 """Keras itself, imported only where spec alone do not do."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,13 @@ def put_weights(model: Any, arrays: Sequence[Array]) -> None:
             layer.finalize_state()
 
 
+WRAPPED = re.compile(
+    r"Exception encountered when calling [^\n]*|Could not automatically infer .*?Error encountered:|\x1b\[[0-9;]*m", re.DOTALL
+)
+"""What Keras writes around the error of a layer's call."""
+
+
 def first_sentence(error: Exception) -> str:
     """What a framework's error says before it explains itself."""
-    text = " ".join(str(error).split())
+    text = " ".join(WRAPPED.sub("", str(error)).split())
     return text.split(". ")[0].rstrip(".") or type(error).__name__

@@ -13,8 +13,11 @@ class Refused(Exception):
     """Something in a call that cannot be part of a graph."""
 
 
-def literal(value: Any) -> Any:
-    """A value of Python or numpy as a spec states it; numbers of numpy keep their dtype."""
+def literal(value: Any, *, made: bool = False) -> Any:
+    """A value of Python or numpy as a spec states it; numbers of numpy keep their dtype.
+
+    A concrete tensor of floats that was not `made` in the call of constants alone may be trained, and is refused.
+    """
     if value is None or isinstance(value, bool | int | float | str | slice) or value is Ellipsis:
         return value
     if isinstance(value, np.generic):
@@ -25,7 +28,7 @@ def literal(value: Any) -> Any:
     array = keras.ops.convert_to_numpy(value)
     if array.dtype.name == "bfloat16":
         array = array.astype("float32")
-    if concrete and array.dtype.kind == "f":
+    if concrete and not made and array.dtype.kind == "f":
         raise Refused(
             f"a concrete tensor of shape {list(array.shape)} is neither a weight nor a literal; make it a weight with add_weight, "
             "or write it as a numpy array"

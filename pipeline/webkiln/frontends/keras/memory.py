@@ -3,6 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -129,6 +130,9 @@ class Walker:
         if kind == "operation":
             return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
         quantized = getattr(layer, "quantization_mode", None) is not None
+        if own and not quantized and _has_foreign_activation(layer):
+            with suppress(UnsupportedError):
+                return self._traced(replace(spec, config=_policy(layer, own=False), own=False), layer, path, arguments)
         if quantized:
             spec = replace(spec, config=policy)
             if layer.quantization_mode in UNTRACED_MODES:
@@ -139,10 +143,13 @@ class Walker:
         if _graph_of(layer) is not None and not quantized:
             return replace(spec, model=self.model(layer, f"{path}/"))
         try:
-            model, weights = trace_layer(self, layer, path, arguments)
+            return self._traced(spec, layer, path, arguments)
         except UnsupportedError as error:
             self.unsupported += error.items
             return spec
+
+    def _traced(self, spec: LayerSpec, layer: Any, path: str, arguments: list[Arguments]) -> LayerSpec:
+        model, weights = trace_layer(self, layer, path, arguments)
         return replace(spec, model=model, weights=weights, traced=True)
 
     def settings(self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, Any]:
@@ -342,6 +349,12 @@ def _policy(layer: Any, *, own: bool) -> dict[str, Any]:
     """What a layer casts its inputs to, where that is not to float32, whether its `get_config` says it or not."""
     policy = layer.dtype_policy.name
     return ({} if policy == "float32" else {"dtype": policy}) | ({} if own or layer.autocast else {"autocast": False})
+
+
+def _has_foreign_activation(layer: Any) -> bool:
+    """Whether a layer of Keras's calls a function of the user's as its activation, which makes it a layer of the user's."""
+    activation = getattr(layer, "activation", None)
+    return inspect.isfunction(activation) and activation.__module__.split(".")[0] != "keras"
 
 
 def _config(operation: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from webkiln.errors import ShapeError
 from webkiln.frontends.keras.framework import put_weights
 from webkiln.frontends.keras.noise import fed
 from webkiln.frontends.keras.policies import storable
+from webkiln.frontends.keras.ranges import natural_scales
 from webkiln.frontends.keras.spec import NO_SHAPE, ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.frontends.keras.texts import known_words
@@ -42,7 +43,7 @@ def input_table(
 def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of reference.npz and of layers.npz.
 
-    Natural inputs are in 0..1, or in a wider range where the model hardly reacts to that; VerificationError where it never does.
+    Natural inputs are in 0..1, or in a wider range where the model is made for one or hardly reacts to 0..1; VerificationError where it never does.
     """
     run = _Runner(keras, model, spec)
     sets = _natural_sets(spec, table, run)
@@ -65,7 +66,8 @@ def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) ->
 def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:
     drawn = {noise.name: (noise.config["distribution"], noise.config["parameters"]) for noise in noises(spec)}
     words = known_words(spec)
-    return natural_sets(lambda scale: make_inputs(table, scale, drawn, words), lambda values: run(values)[0], spec.name)
+    scales = natural_scales((layer.class_name, layer.config) for layer in spec.layers)
+    return natural_sets(lambda scale: make_inputs(table, scale, drawn, words), lambda values: run(values)[0], spec.name, scales)
 
 
 def _widened(value: Array) -> Array:
@@ -84,6 +86,11 @@ class _Runner:
 
         self.model = model
         self.convert = keras.ops.convert_to_numpy
+        states = [layer.states for layer in model._flatten_layers() if isinstance(layer, keras.layers.RNN) and layer.stateful]
+        self.variables = [
+            *model.variables,
+            *keras.tree.flatten(states),
+        ]  # Keras does not count those of stateful layers among the variables
         self.inputs = [name for name, _ in spec.inputs]
         self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(spec)}
         self.paths = {id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()}
@@ -103,12 +110,12 @@ class _Runner:
             self.function = keras.Function(ordered, [*results, *(tensors[name] for name in self.layers)])
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        before = [self.convert(variable) for variable in self.model.variables]
+        before = [self.convert(variable) for variable in self.variables]
         given = [values[name] for name in self.inputs]
         drawn = {place: values[name] for place, name in self.noises.items()}
         with fed(self.paths, drawn):
             results = self.function(given) if self.function is not None else self.model(*given, training=False)
-        for variable, value in zip(self.model.variables, before, strict=True):
+        for variable, value in zip(self.variables, before, strict=True):
             variable.assign(value)
         if isinstance(results, dict):
             results = list(results.values())

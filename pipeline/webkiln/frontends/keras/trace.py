@@ -33,6 +33,7 @@ class Walk(Protocol):
     """What a trace asks of the walk over the model that the layer belongs to: names, weights, random numbers, and the layers that its call calls."""
 
     batch_size: int
+    handled: Callable[[LayerSpec], bool]
 
     def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]) -> LayerSpec: ...
 
@@ -153,6 +154,8 @@ class Tracer:
         self._inputs: dict[int, Ref] = {}
         self._made: dict[int, Ref] = {}
         self._stand_ins: dict[int, WeightTensor] = {}
+        self._computed_with = False
+        """Whether the value of a variable was read, so that a concrete tensor may be made of it."""
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[ModelSpec, dict[str, Weight]]:
         inputs: list[tuple[str, Ref]] = []
@@ -168,7 +171,7 @@ class Tracer:
             return tensor
 
         given = tree.flatten((args, kwargs))
-        args, kwargs = tree.map_structure(fresh, (args, kwargs))
+        args, kwargs = _mapped(fresh, args), _mapped(fresh, kwargs)
         masks = self._carried(given, tree.flatten((args, kwargs)))
         accepted = inspect.signature(self.method).parameters
         free = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in accepted.values())
@@ -263,9 +266,27 @@ class Tracer:
         def call(operation: Any, *args: Any, **kwargs: Any) -> Any:
             return self.active.state(operation, *args, **kwargs)
 
+        symbolic, value_of = keras.layers.Layer.symbolic_call, backend.common.KerasVariable.value.fget
+
+        def read(variable: Any) -> Any:
+            self._computed_with |= not backend.in_stateless_scope()
+            return value_of(variable)
+
+        def symbolic_call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            """What a layer gives by its `call`, as it will be traced: `compute_output_shape` may know one way of calling it only."""
+            kind = type(layer)
+            if kind.__module__.split(".")[0] == "keras" or self.walker.handled(LayerSpec(layer.name, kind.__name__, {}, own=False)):
+                return symbolic(layer, *args, **kwargs)
+            for value in tree.flatten((args, kwargs)):
+                if isinstance(value, keras.KerasTensor):
+                    value._sparse = False  # Keras takes a product with a number to be sparse
+            return keras.Operation.compute_output_spec(layer, *args, **kwargs)
+
         with ExitStack() as stack:
             stack.enter_context(patch.object(Node, "__init__", record))
             stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
+            stack.enter_context(patch.object(keras.layers.Layer, "symbolic_call", symbolic_call))
+            stack.enter_context(patch.object(backend.common.KerasVariable, "value", property(read)))
             stack.enter_context(replaced(self._draw))
             stack.enter_context(stated(call))
             yield
@@ -336,6 +357,15 @@ class Tracer:
     def _layers(self, needed: list[int]) -> list[LayerSpec]:
         calls: dict[int, tuple[str, Any, list[LayerCall], list[Arguments]]] = {}
         counts: dict[str, int] = {}
+        copies: dict[str, LayerSpec] = {}
+
+        def tensor(value: Any) -> Any:
+            """A weight that a layer is called with, as the tensor that the inside of the layer takes."""
+            if isinstance(value, WeightRef):
+                name = copies.setdefault(value.name, _copy(f"weight_{len(copies)}", value)).name
+                return Ref(name)
+            return value
+
         for index in needed:
             node = self.nodes[index]
             operation = node.operation
@@ -348,13 +378,16 @@ class Tracer:
             for position, output in enumerate(node.outputs):
                 self._made[id(output)] = Ref(name, len(made), position)
             args, kwargs = node.arguments.args, node.arguments.kwargs
-            made.append(self._call(node, index))
+            call = self._call(node, index)
+            if isinstance(operation, keras.layers.Layer):
+                call = LayerCall(_mapped(tensor, call.args), _mapped(tensor, call.kwargs))
+            made.append(call)
             arguments.append((args, kwargs))
         layers = [self.walker.layer(operation, f"{self.path}/{name}", made, given) for name, operation, made, given in calls.values()]
         for layer in layers:
             if layer.class_name == "BroadcastTo" and None in (shape := layer.config["shape"]):
                 raise Refused(f"it broadcasts to {shape}, whose open size is of no tensor that it is given")
-        return layers
+        return [*copies.values(), *layers]
 
     def _call(self, node: Any, index: int) -> LayerCall:
         if id(node) not in self._called:
@@ -370,9 +403,8 @@ class Tracer:
             return found
         if not isinstance(found, WeightRef | Literal):
             raise Refused(f"its call returns {type(value).__name__}, not a tensor")
-        name = f"copy_{len(layers)}"
-        layers.append(LayerSpec(name, "Copy", {}, kind="operation", calls=(LayerCall((found,)),)))
-        return Ref(name)
+        layers.append(_copy(f"copy_{len(layers)}", found))
+        return Ref(layers[-1].name)
 
     def _argument(self, value: Any, time: int) -> Any:
         value = self._current(value, time)
@@ -398,7 +430,11 @@ class Tracer:
             return [self._argument(item, time) for item in value]
         if isinstance(value, dict):
             return {name: self._argument(item, time) for name, item in value.items()}
-        return literal(value)
+        return literal(value, made=not self.root._computed_with and not self._holds(value))
+
+    def _holds(self, value: Any) -> bool:
+        """Whether a tensor is an attribute of the layer, which may well be trained."""
+        return any(item is value for item in tree.flatten(list(vars(self.layer).values())))
 
     def _read(self, variable: Any) -> WeightRef:
         return WeightRef(self._use(variable).slot)
@@ -409,3 +445,17 @@ class Tracer:
             raise Refused(f"variable {variable.name!r} is not a weight of the layer; make it with add_weight")
         self.weights[weight.slot] = weight
         return weight
+
+
+def _copy(name: str, value: WeightRef | Literal) -> LayerSpec:
+    return LayerSpec(name, "Copy", {}, kind="operation", calls=(LayerCall((value,)),))
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """A function of everything in tuples, lists and dicts, in the order in which a LayerCall has its references."""
+    if isinstance(value, dict):
+        return {name: _mapped(function, item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        items = [_mapped(function, item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return function(value)

@@ -1,0 +1,105 @@
+"""How long, and with how much memory, a Keras model of BERT-base's size is built, and whether its bundle runs sequences of any length.
+
+.venv/bin/python -m tests.bench.bench_bert [--layers 12]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+from keras import layers
+
+from webkiln.backends.host import run_bundle
+from webkiln.inputs import difference
+
+WIDTH, HEADS, VOCABULARY, LONGEST = 768, 12, 30522, 512
+LENGTHS = (1, 7, 128, 512)
+MODEL = "import sys, keras; keras.models.load_model(sys.argv[1])"
+
+
+def bert(count: int) -> keras.Model:
+    """tokens, places [N,T] -> [N,T,768]."""
+    tokens, places = (keras.Input((None,), dtype="int32", name=name) for name in ("tokens", "places"))
+    x = layers.Embedding(VOCABULARY, WIDTH)(tokens) + layers.Embedding(LONGEST, WIDTH)(places)
+    x = layers.LayerNormalization(epsilon=1e-12)(x)
+    for _ in range(count):
+        attended = layers.MultiHeadAttention(HEADS, WIDTH // HEADS)(x, x)
+        x = layers.LayerNormalization(epsilon=1e-12)(x + attended)
+        hidden = layers.Dense(4 * WIDTH, activation="gelu")(x)
+        x = layers.LayerNormalization(epsilon=1e-12)(x + layers.Dense(WIDTH)(hidden))
+    return keras.Model([tokens, places], x, name="bert")
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process and all below it; shared pages are counted once each."""
+    children = [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    own = next(int(row.split()[1]) for row in rows if row.startswith("Pss:"))
+    return own * 1024 + sum(resident(child) for child in children)
+
+
+def measured(command: list[str], **options: object) -> tuple[float, int]:
+    """Seconds and the peak of memory of a command with all that it starts."""
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)  # type: ignore[call-overload]
+    peak, ended = 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not ended.wait(0.1):
+            try:
+                peak = max(peak, resident(process.pid))
+            except (OSError, StopIteration):
+                continue
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    code = process.wait()
+    ended.set()
+    watcher.join()
+    if code:
+        raise SystemExit(f"{' '.join(command)} ended with {code}")
+    return time.perf_counter() - begin, peak
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, default=12)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path, bundle = Path(folder) / "bert.keras", Path(folder) / "bundle"
+        model = bert(options.layers)
+        print(f"{model.count_params() / 1e6:.0f} million parameters", flush=True)
+        model.save(path)
+        environment = {**os.environ, "WEBKILN_CACHE": f"{folder}/cache"}
+        seconds, memory = measured([sys.executable, "-c", MODEL, str(path)])
+        print(f"Keras loads it: {seconds:.1f} s, {memory / 1e9:.2f} GB", flush=True)
+        shapes = ["--input-shape", "tokens=1,T", "--input-shape", "places=1,T"]
+        command = [str(Path(sys.executable).with_name("webkiln")), "build", str(path), *shapes, "--backend", "wasm", "-o", str(bundle)]
+        seconds, memory = measured(command, env=environment)
+        print(f"webkiln build: {seconds:.1f} s, {memory / 1e9:.2f} GB", flush=True)
+        for length in LENGTHS:
+            generator = np.random.default_rng(length)
+            given = {
+                "tokens": generator.integers(0, VOCABULARY, (1, length)).astype(np.int32),
+                "places": np.arange(length, dtype=np.int32)[None],
+            }
+            expected = np.asarray(model([given["tokens"], given["places"]], training=False))
+            begin = time.perf_counter()
+            model([given["tokens"], given["places"]], training=False)
+            own = time.perf_counter() - begin
+            _, result = run_bundle(bundle, "wasm", [given, given])
+            (output,) = result.outputs.values()
+            error = difference(expected, output)
+            print(f"T = {length}: error {error:.1e}, {result.ms:.0f} ms; Keras {own * 1000:.0f} ms", flush=True)
+
+
+if __name__ == "__main__":
+    main()
