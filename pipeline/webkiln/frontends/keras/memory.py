@@ -1,7 +1,6 @@
 """The spec of a Keras model in memory. Layers without a handler are traced on the way."""
 
 import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,8 +22,8 @@ from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.policies import UNTRACED_MODES
 from webkiln.frontends.keras.reader import add_blob
+from webkiln.frontends.keras.settings import config_of, has_foreign_activation, policy_config, setting, tables_of
 from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
-from webkiln.frontends.keras.texts import LOOKUPS, text_options
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer
 from webkiln.frontends.keras.weight_names import weight_names
 from webkiln.ir.types import DTYPES
@@ -108,7 +107,7 @@ class Walker:
         for operation in graph.operations:
             nodes = [operation._inbound_nodes[index] for index in calls[id(operation)]]
             if isinstance(operation, keras.layers.InputLayer):
-                layers.append(LayerSpec(operation.name, "InputLayer", _config(operation), kind="input"))
+                layers.append(LayerSpec(operation.name, "InputLayer", config_of(operation), kind="input"))
                 continue
             arguments = [(node.arguments.args, node.arguments.kwargs) for node in nodes]
             if takes_functions(operation):
@@ -125,21 +124,21 @@ class Walker:
         kind = "layer" if isinstance(layer, keras.layers.Layer) else "operation"
         own = type(layer).__module__.split(".")[0] == "keras"
         name, class_name = path.rsplit("/", 1)[-1], type(layer).__name__
-        policy = {} if kind == "operation" else _policy(layer, own=own)
+        policy = {} if kind == "operation" else policy_config(layer, own=own)
         spec = LayerSpec(name, class_name, {} if own else policy, kind=kind, own=own, calls=tuple(calls))
         if kind == "operation":
             return spec if takes_functions(layer) else replace(spec, config=self.settings(layer, path, arguments))
         quantized = getattr(layer, "quantization_mode", None) is not None
-        if own and not quantized and _has_foreign_activation(layer):
+        if own and not quantized and has_foreign_activation(layer):
             with suppress(UnsupportedError):
-                return self._traced(replace(spec, config=_policy(layer, own=False), own=False), layer, path, arguments)
+                return self._traced(replace(spec, config=policy_config(layer, own=False), own=False), layer, path, arguments)
         if quantized:
             spec = replace(spec, config=policy)
             if layer.quantization_mode in UNTRACED_MODES:
                 return spec
         elif self.handled(spec):
             parts = self.parts(layer, path, arguments) if own else {}
-            return replace(spec, config=_config(layer) | policy | _tables(layer), weights=self.own_weights(layer), parts=parts)
+            return replace(spec, config=config_of(layer) | policy | tables_of(layer), weights=self.own_weights(layer), parts=parts)
         if _graph_of(layer) is not None and not quantized:
             return replace(spec, model=self.model(layer, f"{path}/"))
         try:
@@ -165,9 +164,9 @@ class Walker:
         if tensors:
             what = f"its {tensors[0]} is a tensor, which is no operand of {kind} but one of its settings"
             self.unsupported.append((f"{path} ({kind})", what, f"Give {tensors[0]} as numbers, or write the operation with others"))
-        config = _config(operation) | ({"given": arguments[0][0][0].dtype} if kind == "View" else {})
+        config = config_of(operation) | ({"given": arguments[0][0][0].dtype} if kind == "View" else {})
         lost = {name: value for name, value in values.items() if name not in config and name not in tensors}
-        return config | {name: keras.tree.map_structure(_setting, value) for name, value in lost.items()}
+        return config | {name: keras.tree.map_structure(setting, value) for name, value in lost.items()}
 
     def function_calls(
         self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]], ref: Callable[[Any], Ref]
@@ -330,7 +329,7 @@ def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
 def _variable_names(layer: Any) -> Mapping[int, str]:
     variables = (*layer._trainable_variables, *layer._non_trainable_variables)
     built_in = type(layer).__module__.split(".")[0] == "keras" and getattr(layer, "quantization_mode", None) is None
-    known = weight_names(type(layer).__name__, _config(layer)) if built_in else ()
+    known = weight_names(type(layer).__name__, config_of(layer)) if built_in else ()
     held = {id(value): name for name, value in vars(layer).items()}
     names: dict[int, str] = {}
     for index, variable in enumerate(variables):
@@ -343,54 +342,6 @@ def _variable_names(layer: Any) -> Mapping[int, str]:
             name = f"{stem}_{count}"
         names[id(variable)] = name
     return names
-
-
-def _policy(layer: Any, *, own: bool) -> dict[str, Any]:
-    """What a layer casts its inputs to, where that is not to float32, whether its `get_config` says it or not."""
-    policy = layer.dtype_policy.name
-    return ({} if policy == "float32" else {"dtype": policy}) | ({} if own or layer.autocast else {"autocast": False})
-
-
-def _has_foreign_activation(layer: Any) -> bool:
-    """Whether a layer of Keras's calls a function of the user's as its activation, which makes it a layer of the user's."""
-    activation = getattr(layer, "activation", None)
-    return inspect.isfunction(activation) and activation.__module__.split(".")[0] != "keras"
-
-
-def _config(operation: Any) -> dict[str, Any]:
-    """What JSON can say of a config; a class of the user without get_config has none."""
-    try:
-        config = keras.saving.serialize_keras_object(operation)["config"]
-    except (NotImplementedError, TypeError, ValueError, AttributeError):
-        return {}
-    result = {}
-    for key, value in configs.clean(config).items():
-        try:
-            result[key] = json.loads(json.dumps(value))
-        except (TypeError, ValueError):
-            continue
-    return result
-
-
-def _setting(value: Any) -> Any:
-    """One value among what an operation was made with."""
-    if hasattr(value, "as_list"):
-        return value.as_list()
-    array = isinstance(value, np.ndarray | np.generic) or backend.is_tensor(value)
-    return keras.ops.convert_to_numpy(value).tolist() if array else literal(value)
-
-
-def _tables(layer: Any) -> dict[str, Any]:
-    """What a lookup has learnt, which its config does not say."""
-    kind = type(layer).__name__
-    if type(layer).__module__.split(".")[0] != "keras" or kind not in {"IntegerLookup", *LOOKUPS}:
-        return {}
-    options, table = text_options(layer.get_config()) if kind in LOOKUPS else {}, getattr(layer, "_lookup_layer", layer)
-    if table.lookup_table.size() == 0:
-        return options
-    weights = {"idf_weights": table.idf_weights_const.numpy().tolist()} if table.output_mode == "tf_idf" else {}
-    tokens = table.get_vocabulary(include_special_tokens=False)
-    return {**options, "vocabulary": list(map(str, tokens)) if kind in LOOKUPS else list(map(int, tokens)), **weights}
 
 
 def _map(value: Any, ref: Callable[[Any], Ref]) -> Any:

@@ -19,14 +19,11 @@ from webkiln.frontends.keras.literals import Refused, literal, number
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.noise import replaced
 from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
+from webkiln.frontends.keras.stand_ins import WeightTensor, substituted
 from webkiln.inputs import DISTRIBUTIONS
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 HINT = "Write the call with keras.ops and the layer's own weights, or write a handler with KerasConverter.register_handler"
-
-BOOKKEEPING = frozenset({
-    "_trainable_variables", "_non_trainable_variables", "_tracker", "_layers", "_metrics", "_inbound_nodes", "_outbound_nodes",
-})  # fmt: skip
 
 
 class Walk(Protocol):
@@ -42,40 +39,6 @@ class Walk(Protocol):
     def weight_of(self, variable: Any) -> Weight | None: ...
 
     def noise(self, layer: Any, draw: int, config: Mapping[str, Any]) -> LayerSpec: ...
-
-
-class WeightTensor(keras.KerasTensor):  # type: ignore[misc]
-    """Stands for a variable of the layer while its call runs; assignments become the state's next value."""
-
-    def __init__(self, tracer: "Tracer", variable: Any) -> None:
-        super().__init__(variable.shape, variable.dtype, name=variable.name)
-        self.tracer = tracer
-        self.variable = variable
-        self.path = variable.path
-        self.trainable = variable.trainable
-
-    @property
-    def value(self) -> "WeightTensor":
-        return self
-
-    def numpy(self) -> Any:
-        raise Refused(f"weight {self.name!r} is read as numpy")
-
-    def assign(self, value: Any) -> "WeightTensor":
-        if not isinstance(value, keras.KerasTensor):
-            value = keras.ops.add(keras.ops.zeros_like(self), value)
-        if tuple(value.shape) != tuple(self.shape):
-            raise Refused(f"weight {self.name!r} of shape {list(self.shape)} is assigned a value of shape {list(value.shape)}")
-        if value.dtype != self.dtype:
-            value = keras.ops.cast(value, self.dtype)
-        self.tracer.assign(self, value)
-        return self
-
-    def assign_add(self, value: Any) -> "WeightTensor":
-        return self.assign(self + value)
-
-    def assign_sub(self, value: Any) -> "WeightTensor":
-        return self.assign(self - value)
 
 
 def trace_layer(
@@ -178,7 +141,7 @@ class Tracer:
         kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
         if "training" in accepted:
             kwargs["training"] = False
-        with self.tracing(), self._substituted():
+        with self.tracing(), substituted(self.layer, self._stand_in):
             results = self.method(*args, **kwargs)
             self._mask_outputs(args, kwargs, results)
         results = tree.flatten(results)
@@ -310,29 +273,10 @@ class Tracer:
         self._drawn[id(tensor)] = (tensor, self.walker.noise(self.layer, len(self._drawn), config))
         return tensor
 
-    @contextmanager
-    def _substituted(self) -> Iterator[None]:
-        attributes = vars(self.layer)
-        before = dict(attributes)
-        try:
-            for name, value in before.items():
-                if name not in BOOKKEEPING:
-                    attributes[name] = self._stand_in(value)
-            yield
-        finally:
-            for name, value in before.items():
-                attributes[name] = value
-
-    def _stand_in(self, value: Any) -> Any:
-        if isinstance(value, keras.Variable):
-            if self.walker.weight_of(value) is None:
-                return value
-            return self._stand_ins.setdefault(id(value), WeightTensor(self, value))
-        if isinstance(value, list | tuple) and any(isinstance(item, keras.Variable) for item in value):
-            return [self._stand_in(item) for item in value]
-        if isinstance(value, dict) and any(isinstance(item, keras.Variable) for item in value.values()):
-            return {name: self._stand_in(item) for name, item in value.items()}
-        return value
+    def _stand_in(self, variable: Any) -> Any:
+        if self.walker.weight_of(variable) is None:
+            return variable
+        return self._stand_ins.setdefault(id(variable), WeightTensor(self.assign, variable))
 
     def _final_states(self) -> dict[str, list[tuple[int, Any]]]:
         variables = {id(tensor): tensor.variable for tensor in self._stand_ins.values()}
