@@ -171,6 +171,33 @@ def test_tensors_that_are_computed_of_constants_in_the_call_are_structure(compar
     assert not compare(model_of(made)).slots
 
 
+def test_a_layer_may_be_called_with_constants_alone(compare):
+    """A table of positions, as vision transformers have it, by a layer with a handler and by one that is traced itself."""
+
+    class Doubled(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.table = L.Embedding(5, 4)
+
+        def build(self, shape):
+            self.table.build(shape)
+
+        def call(self, places):
+            return 2 * self.table(places)
+
+    def build(self, shape):
+        self.table, self.doubled, self.dense = L.Embedding(5, 4), Doubled(), L.Dense(4)
+        self.places = ops.expand_dims(ops.arange(5), 0)
+        for layer in (self.table, self.doubled, self.dense):
+            layer.build((1, 5, 4))
+
+    def call(self, x):
+        places = np.array([[1, 2, 3, 4, 0]])
+        return x + self.table(self.places) + self.doubled(places) + self.dense(ops.ones((1, 5, 4))) + self.table(self.places)
+
+    compare(model_of(layer_of(call, build), (5, 4)))
+
+
 def test_other_concrete_tensors_are_refused():
     inner = L.Dense(3)
     inner.build((None, 6))

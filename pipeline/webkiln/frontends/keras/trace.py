@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from unittest.mock import patch
 
 import keras
+import numpy as np
 from keras.src import backend, tree
 from keras.src.ops.node import Node
 
@@ -117,6 +118,8 @@ class Tracer:
         self._inputs: dict[int, Ref] = {}
         self._made: dict[int, Ref] = {}
         self._stand_ins: dict[int, WeightTensor] = {}
+        self._constants: dict[int, tuple[Any, Any]] = {}
+        self._copies: dict[str, LayerSpec] = {}
         self._computed_with = False
         """Whether the value of a variable was read, so that a concrete tensor may be made of it."""
 
@@ -245,14 +248,31 @@ class Tracer:
                     value._sparse = False  # Keras takes a product with a number to be sparse
             return keras.Operation.compute_output_spec(layer, *args, **kwargs)
 
+        eager = keras.layers.Layer.__call__
+
+        def call_layer(layer: Any, *args: Any, **kwargs: Any) -> Any:
+            """A layer with weights that is called with constants alone gives no constant."""
+            if layer.variables and not any(isinstance(value, keras.KerasTensor) for value in tree.flatten((args, kwargs))):
+                args, kwargs = _mapped(self._constant, args), _mapped(self._constant, kwargs)
+            return eager(layer, *args, **kwargs)
+
         with ExitStack() as stack:
             stack.enter_context(patch.object(Node, "__init__", record))
             stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
             stack.enter_context(patch.object(keras.layers.Layer, "symbolic_call", symbolic_call))
+            stack.enter_context(patch.object(keras.layers.Layer, "__call__", call_layer))
             stack.enter_context(patch.object(backend.common.KerasVariable, "value", property(read)))
             stack.enter_context(replaced(self._draw))
             stack.enter_context(stated(call))
             yield
+
+    def _constant(self, value: Any) -> Any:
+        """A tensor that stands for a constant; anything else as it is."""
+        if not backend.is_tensor(value) and not isinstance(value, np.ndarray):
+            return value
+        tensor = keras.KerasTensor(value.shape, keras.backend.standardize_dtype(value.dtype))
+        self.root._constants[id(tensor)] = (tensor, value)
+        return tensor
 
     def _draw(self, name: str, arguments: dict[str, Any]) -> Any:
         """A tensor that stands for random numbers; they become an input of the model."""
@@ -301,14 +321,10 @@ class Tracer:
     def _layers(self, needed: list[int]) -> list[LayerSpec]:
         calls: dict[int, tuple[str, Any, list[LayerCall], list[Arguments]]] = {}
         counts: dict[str, int] = {}
-        copies: dict[str, LayerSpec] = {}
 
         def tensor(value: Any) -> Any:
             """A weight that a layer is called with, as the tensor that the inside of the layer takes."""
-            if isinstance(value, WeightRef):
-                name = copies.setdefault(value.name, _copy(f"weight_{len(copies)}", value)).name
-                return Ref(name)
-            return value
+            return self._copied(value.name, value) if isinstance(value, WeightRef) else value
 
         for index in needed:
             node = self.nodes[index]
@@ -331,7 +347,7 @@ class Tracer:
         for layer in layers:
             if layer.class_name == "BroadcastTo" and None in (shape := layer.config["shape"]):
                 raise Refused(f"it broadcasts to {shape}, whose open size is of no tensor that it is given")
-        return [*copies.values(), *layers]
+        return [*self._copies.values(), *layers]
 
     def _call(self, node: Any, index: int) -> LayerCall:
         if id(node) not in self._called:
@@ -340,6 +356,9 @@ class Tracer:
         call, functions = self._called[id(node)]
         specs = {name: FunctionSpec(spec.model, tuple(self._argument(list(spec.captured), index))) for name, (spec, _) in functions.items()}
         return LayerCall(tuple(self._argument(call.operands, index)), {"functions": specs, **call.options})
+
+    def _copied(self, key: str, value: WeightRef | Literal) -> Ref:
+        return Ref(self._copies.setdefault(key, _copy(f"held_{len(self._copies)}", value)).name)
 
     def _output(self, layers: list[LayerSpec], value: Any, time: int) -> Ref:
         found = self._argument(value, time)
@@ -362,6 +381,8 @@ class Tracer:
             noise = self._drawn[id(value)][1]
             self.noises[noise.name] = noise
             return Ref(noise.name)
+        if id(value) in self.root._constants:
+            return self._copied(f"constant {id(value)}", self._literal(self.root._constants[id(value)][1]))
         if isinstance(value, WeightTensor):
             return self._read(value.variable)
         if isinstance(value, keras.Variable):
@@ -374,6 +395,9 @@ class Tracer:
             return [self._argument(item, time) for item in value]
         if isinstance(value, dict):
             return {name: self._argument(item, time) for name, item in value.items()}
+        return self._literal(value)
+
+    def _literal(self, value: Any) -> Any:
         return literal(value, made=not self.root._computed_with and not self._holds(value))
 
     def _holds(self, value: Any) -> bool:
