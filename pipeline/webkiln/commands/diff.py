@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--source", type=Path, help="what the bundle was built from; default: the model of its name in models/")
+    parser.add_argument("--weights", type=Path, help="the weights of an architecture, as the bundle was built with")
     parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
     add_cut_arguments(parser)
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")

@@ -2,10 +2,16 @@
 
 from dataclasses import dataclass
 
-from webkiln.ir.types import Array
+from webkiln.ir.types import Array, Type
 
 Blobs = dict[str, Array]
-"""Digest of the row-major little-endian bytes -> array."""
+"""Digest of the row-major little-endian bytes -> an array of these bytes; arrays of other dtypes and shapes may have the same ones."""
+
+
+def array_of(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
+    """The array of a type by the digest of its bytes, or where there is none the type alone."""
+    array = blobs.get(digest)
+    return type_ if array is None else array.reshape(-1).view(type_.dtype).reshape(type_.shape)
 
 
 @dataclass(frozen=True, slots=True)

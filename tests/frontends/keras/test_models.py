@@ -130,11 +130,11 @@ def test_everything_unsupported_is_listed_at_once():
 
 def test_modes_that_inference_does_not_have():
     x = keras.Input((6,), name="x")
-    y = L.Dense(3, dtype="int8_from_float32", name="small")(x)
+    y = L.Dense(3, dtype="float8_from_float32", name="small")(x)
     with pytest.raises(UnsupportedError) as error:
         KerasConverter().convert(keras.Model(x, L.Dropout(0.5, name="drop")(y, training=True)))
     assert [(where, what) for where, what, _ in error.value.items] == [
-        ("small (Dense)", "it is quantized to int8 by quantize()"),
+        ("small (Dense)", "it is quantized to float8 by quantize()"),
         ("drop (Dropout)", "it is called with training=True"),
     ]
 
@@ -213,3 +213,10 @@ def test_not_a_model():
         KerasConverter().convert(7)
     with pytest.raises(ShapeError, match="batch_size is 0"):
         KerasConverter(batch_size=0)
+
+
+def test_weights_of_equal_bytes_and_other_shapes_are_their_own(compare):
+    x = keras.Input((4, 3), name="x")
+    y = L.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de", name="wide")(x)
+    model = keras.Model(x, L.Dense(6, name="flat")(L.Reshape((4, 6))(y)))
+    compare(model, weights=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.arrays import Blobs, Literal, Weight, array_of
 from webkiln.frontends.keras.handlers import HANDLERS, Handlers
 from webkiln.frontends.keras.layer import Layer
 from webkiln.frontends.keras.masks import under_masks
@@ -141,7 +141,7 @@ class KerasConverter:
         if order is not None and len(order) != type_.rank:
             raise ShapeError(f"{weight.slot}: order {order} has {len(order)} axes, the weight is {type_}")
         self.digests[weight.slot] = weight
-        slot = self.builder.slot(weight.slot, self._blobs.get(weight.digest, type_), order)
+        slot = self.builder.slot(weight.slot, array_of(self._blobs, weight.digest, type_), order)
         return self.cast(slot, self._work) if is_float(slot.dtype) and self._work else slot
 
     def cast(self, tensor: Tensor, dtype: str) -> Tensor:

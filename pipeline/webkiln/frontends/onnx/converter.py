@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import InternalError, Item, ShapeError, SourceError, UnsupportedError, WebkilnError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.arrays import Blobs, Literal, Weight, array_of
 from webkiln.frontends.cut import Vertex, with_advice
 from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.onnx.fold import FOLDS, conditions, fold
@@ -97,7 +97,7 @@ class OnnxConverter:
             return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
         type_ = Type(tensor.dtype, tensor.shape)
         self.digests[tensor.slot] = tensor
-        return GraphValue(type_, self.builder.slot(tensor.slot, self._blobs.get(tensor.digest, type_)))
+        return GraphValue(type_, self.builder.slot(tensor.slot, array_of(self._blobs, tensor.digest, type_)))
 
     def _node(
         self, builder: GraphBuilder, node: NodeSpec, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
