@@ -183,7 +183,7 @@ def test_quantized_layers_are_traced(mode, source, tmp_path):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("source", ["memory", "m.keras", "m.h5"])
+@pytest.mark.parametrize("source", ["memory", "m.keras"])
 def test_layers_quantized_to_float8_are_named_at_once(source, tmp_path):
     model = quantized("float8")
     if source != "memory":

@@ -30,7 +30,7 @@ def test_recipe(stage, tmp_path, name):
     arrays = {role: tmp_path / role for role in ("reference.npz", "layers.npz")}
     options = {"plugins": plugins, "trust_source": False, "batch_size": recipe["batch_size"], "input_shapes": {}}
     stage("load").run({"source": source, "plugins/": folder}, {"spec.json": spec, "weights/": blobs}, options)
-    made = {"graph.json": graph, "weights.json": weights, "sizes.json": tmp_path / "sizes.json"}
+    made = {"graph.json": graph, "weights.json": weights, "sizes.json": tmp_path / "sizes.json", "texts.json": tmp_path / "texts.json"}
     stage("convert").run({"spec.json": spec, "plugins/": folder}, made, {"name": name, **options})
     stage("reference").run({"source": source, "plugins/": folder}, arrays, options)
     assert not KerasConverter.handlers

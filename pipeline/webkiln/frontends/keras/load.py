@@ -37,26 +37,19 @@ def load_model(
     import_files(plugins)
     structure = read_structure(path, cut) if companion is None else None
     if structure is not None:
-        _refuse_hopeless(path, structure, trust_source=trust_source)
+        hopeless = find_unsupported(
+            structure, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
+        )
+        if hopeless:
+            raise UnsupportedError(path.name, _with_nested(path, hopeless))
     model, blobs = read_model(path, cut, companion=companion)
     apart = companion is not None or is_json(path)
-    if structure is None and not apart:
-        _refuse_hopeless(path, model, trust_source=trust_source)
     unsupported = find_unsupported(model, HANDLERS.handles)
     if not unsupported and not any(_is_registered(name) for name in _foreign_classes(model)):
         return model, blobs
     if apart:
         raise UnsupportedError(path.name, unsupported or [(name, APART, APART_HINT) for name in _foreign_classes(model)])
     return read_memory(load_with_keras(path, trust_source=trust_source, unsupported=unsupported), path.name, cut)
-
-
-def _refuse_hopeless(path: Path, model: ModelSpec, *, trust_source: bool) -> None:
-    """UnsupportedError names what not even tracing converts."""
-    hopeless = find_unsupported(
-        model, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
-    )
-    if hopeless:
-        raise UnsupportedError(path.name, _with_nested(path, hopeless))
 
 
 def read_memory(model: Any, name: str, cut: Cut = WHOLE) -> tuple[ModelSpec, Blobs]:
