@@ -91,6 +91,10 @@ def gpt2() -> Any:
     return keras.Model(token, layers.Identity(name="scores")(CachedStep(gpt2_network(), LENGTH)(token)))
 
 
+def vit() -> Any:
+    return keras_hub.models.ViTBackbone(image_shape=(32, 32, 3), patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128)
+
+
 def whisper_encoder() -> Any:
     model = keras_hub.models.WhisperBackbone(
         vocabulary_size=300, num_mels=80, max_encoder_sequence_length=100, max_decoder_sequence_length=32, **SMALL
@@ -120,6 +124,7 @@ def unet_block() -> Any:
 MODELS: dict[str, Callable[[], Any]] = {
     "BERT": bert,
     "GPT-2 with its cache": gpt2,
+    "ViT": vit,
     "Whisper encoder": whisper_encoder,
     "U-Net block": unet_block,
 }

@@ -27,7 +27,7 @@ FAMILIES = {
     ),
 }
 EXPLAINED = {
-    "KerasHub": "`ViT` is not converted yet: its patch embedding calls a layer with a constant. Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by one, with the cache as states of the bundle, "
+    "KerasHub": "Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by one, with the cache as states of the bundle, "
     "equal those of Keras's `generate` on both backends ([text-generation.md](text-generation.md)).",
 }
 
