@@ -72,7 +72,7 @@ families: setup .venv/keras-hub/keras_hub
 	$(BIN)/python -m tests.families.applications
 
 .venv/keras-hub/keras_hub:
-	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
+	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
 
 check: setup
 	$(BIN)/ruff check .
