@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class ModelGraph:
         inputs: dict[str, Input] = {}
         params: dict[str, Any] = {}
         code: tuple[Path, ...] = ()
-        beside = self._beside()
+        beside = self._beside
         outputs: tuple[str, ...] = ("source", "external/") if self.recipe.is_onnx or beside else ("source",)
         match source:
             case PathSource(path):
@@ -239,10 +240,12 @@ class ModelGraph:
 
     def _model(self) -> dict[str, Input]:
         """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js, the weights of an architecture."""
-        external = {"external/": Product(self.fetch(), "external/")} if self.recipe.is_onnx or self._beside() else {}
+        external = {"external/": Product(self.fetch(), "external/")} if self.recipe.is_onnx or self._beside else {}
         return {"source": Product(self.fetch(), "source"), **external}
 
+    @cached_property
     def _beside(self) -> list[tuple[str, Path]]:
+        """The files that the source names, by their names in it: finding them reads the model through."""
         match self.recipe.source:
             case PathSource(path, weights) if weights is not None:
                 return [(WEIGHTS, weights)]

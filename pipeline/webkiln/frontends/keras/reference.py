@@ -86,11 +86,9 @@ class _Runner:
 
         self.model = model
         self.convert = keras.ops.convert_to_numpy
+        # Keras does not count the states of stateful layers among the variables.
         states = [layer.states for layer in model._flatten_layers() if isinstance(layer, keras.layers.RNN) and layer.stateful]
-        self.variables = [
-            *model.variables,
-            *keras.tree.flatten(states),
-        ]  # Keras does not count those of stateful layers among the variables
+        self.variables = [*model.variables, *keras.tree.flatten(states)]
         self.inputs = [name for name, _ in spec.inputs]
         self.noises = {(noise.config["layer"], noise.config["draw"]): noise.name for noise in noises(spec)}
         self.paths = {id(layer): path for path, layer in layers_by_path(model, root_of(model)).items()}

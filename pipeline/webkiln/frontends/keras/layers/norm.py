@@ -185,12 +185,20 @@ def softmax_layer(converter: Converter, layer: Layer) -> None:
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 
 
+def by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tensor:
+    """A weight with an element for each of x without its batch, or 1 along axes that share them."""
+    weight = layer.weight(name)
+    fits = len(weight.shape) == x.type.rank - 1
+    if not fits or any(size not in (1, given) for size, given in zip(weight.shape, x.shape[1:], strict=True)):
+        what = f"{name} is {list(weight.shape)}, x is {list(x.shape)}"
+        raise layer.error(f"{what}; each size of {name} is that of x without its batch, or 1")
+    return converter.convert_to_constant_variable(weight)
+
+
 def prelu(converter: Converter, layer: Layer) -> None:
     x = converter.get_variable(converter.get_input_tensor(layer)[0])
-    slope = layer.weight("alpha")
-    if len(slope.shape) != x.type.rank - 1 or any(size not in (1, given) for size, given in zip(slope.shape, x.shape[1:], strict=True)):
-        raise layer.error(f"alpha is {list(slope.shape)}, x is {list(x.shape)}; each size of alpha is that of x without its batch, or 1")
-    below = converter.builder.op("Mul", [converter.builder.binary("Min", x, 0.0), converter.convert_to_constant_variable(slope)])
+    slope = by_element(converter, layer, "alpha", x)
+    below = converter.builder.op("Mul", [converter.builder.binary("Min", x, 0.0), slope])
     y = converter.builder.op("Add", [converter.builder.op("Relu", [x]), below])
     converter.set_variable(converter.get_output_tensor(layer)[0], y)
 

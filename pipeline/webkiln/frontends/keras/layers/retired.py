@@ -7,6 +7,7 @@ from webkiln.frontends.keras.layers.activations import activate
 from webkiln.frontends.keras.layers.linear import bias_of
 from webkiln.frontends.keras.layers.local import locally_connected
 from webkiln.frontends.keras.layers.merge import batch_product, promoted
+from webkiln.frontends.keras.layers.norm import by_element
 from webkiln.ops.builder import Tensor
 
 
@@ -20,15 +21,6 @@ def _set(converter: Converter, layer: Layer, y: Tensor) -> None:
 
 def _weight(converter: Converter, layer: Layer, name: str) -> Tensor:
     return converter.convert_to_constant_variable(layer.weight(name))
-
-
-def _by_element(converter: Converter, layer: Layer, name: str, x: Tensor) -> Tensor:
-    """A weight with an element for each of x without its batch, or 1 along axes that share them."""
-    weight = layer.weight(name)
-    fits = len(weight.shape) == x.type.rank - 1
-    if not fits or any(size not in (1, given) for size, given in zip(weight.shape, x.shape[1:], strict=True)):
-        raise layer.error(f"{name} is {list(weight.shape)}, x is {list(x.shape)}; each size is that of x without its batch, or 1")
-    return converter.convert_to_constant_variable(weight)
 
 
 def highway(converter: Converter, layer: Layer) -> None:
@@ -58,7 +50,7 @@ def maxout_dense(converter: Converter, layer: Layer) -> None:
 
 def parametric_softplus(converter: Converter, layer: Layer) -> None:
     x, b = _input(converter, layer), converter.builder
-    alpha, beta = (_by_element(converter, layer, name, x) for name in ("alpha", "beta"))
+    alpha, beta = (by_element(converter, layer, name, x) for name in ("alpha", "beta"))
     _set(converter, layer, b.op("Softplus", [beta * x]) * alpha)
 
 
@@ -66,7 +58,7 @@ def s_relu(converter: Converter, layer: Layer) -> None:
     """Three lines: x between two thresholds, with other slopes below the first and above the second (Jin et al. 2015)."""
     x, b = _input(converter, layer), converter.builder
     names = ("t_left", "a_left", "t_right", "a_right")
-    left, slope_left, right, slope_right = (_by_element(converter, layer, name, x) for name in names)
+    left, slope_left, right, slope_right = (by_element(converter, layer, name, x) for name in names)
     width = b.op("Abs", [right])
     above = b.op("Sub", [x, left])
     middle = b.op("Min", [b.op("Relu", [above]), width]) - slope_left * b.op("Relu", [-above])
