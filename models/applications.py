@@ -20,11 +20,13 @@ def export(path: Path, network: str, weights: str, size: int, **options: Any) ->
     if weights not in WEIGHTS:
         raise RecipeError(f"weights is {weights!r}; valid: {', '.join(WEIGHTS)}")
     make = getattr(keras.applications, network)
-    if unknown := sorted(set(options) - set(inspect.signature(make).parameters)):
+    parameters = inspect.signature(make).parameters
+    if unknown := sorted(set(options) - set(parameters)):
         raise RecipeError(f"applications.py: {network} takes no {', '.join(map(repr, unknown))}")
     image = keras.Input((size, size, 3), name="image")
+    name = parameters["name"].default or network.lower()  # EfficientNetV2 finds its blocks by its own name
     try:
-        model = make(weights=WEIGHTS[weights], input_tensor=image, input_shape=image.shape[1:], name=network.lower(), **options)
+        model = make(weights=WEIGHTS[weights], input_tensor=image, input_shape=image.shape[1:], name=name, **options)
     except Exception as error:
         if weights == "random" or "fetch failure" not in str(error):
             raise

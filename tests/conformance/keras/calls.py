@@ -87,7 +87,9 @@ def results(target: Any, call: Call, amount: float = 0.0) -> list[Any]:
 def distance(a: np.ndarray, b: np.ndarray) -> float:
     if a.dtype.kind != "f" or a.shape != b.shape:
         return 0.0
-    return float(np.nan_to_num(np.abs(a.astype("float64") - b.astype("float64")), posinf=0.0).max(initial=0.0))
+    with np.errstate(invalid="ignore"):  # infinities that are equal
+        apart = np.abs(a.astype("float64") - b.astype("float64"))
+    return float(np.nan_to_num(apart, posinf=0.0).max(initial=0.0))
 
 
 def made(call: Call) -> Any:

@@ -220,6 +220,19 @@ def test_integers_stay_integers_in_a_call(compare):
     assert {graph.type(name).dtype for name in graph.outputs.values()} == {"int32"}
 
 
+@pytest.mark.parametrize("autocast", [True, False])
+@pytest.mark.parametrize("policy", ["float16", "mixed_float16", "float32", "float64"])
+@pytest.mark.parametrize("given", ["float16", "float32", "float64", "int32"])
+def test_a_call_sees_its_inputs_as_they_were_cast(given, policy, autocast, compare):
+    class Told(L.Layer):
+        def call(self, x, others):
+            return ops.cast(ops.cumsum(x, -1) > 0, x.dtype), ops.cast(ops.sin(others[0]), others[0].dtype)
+
+    x, y = (keras.Input((6,), dtype=given, name=name) for name in "xy")
+    model = keras.Model([x, y], Told(dtype=policy, autocast=autocast, name="custom")(x, [y]))
+    compare(model, tolerance=2e-3 if policy == "mixed_float16" else 2e-5)
+
+
 def test_a_call_that_needs_the_batch_size(compare):
     model = model_of(layer_of(lambda layer, x: ops.reshape(x, (ops.shape(x)[0] * 2, 3))))
     compare(model, batch=3)

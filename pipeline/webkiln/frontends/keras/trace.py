@@ -130,7 +130,7 @@ class Tracer:
             if not isinstance(value, keras.KerasTensor):
                 return value
             shape = [self.batch if size is None and axis == 0 else size for axis, size in enumerate(value.shape)]
-            tensor = keras.KerasTensor(shape, value.dtype)
+            tensor = keras.KerasTensor(shape, self._received(value.dtype))
             ref = Ref(f"input_{len(inputs)}")
             inputs.append((ref.layer, ref))
             self._inputs[id(tensor)] = ref
@@ -161,6 +161,11 @@ class Tracer:
         read = {ref for layer in made for call in layer.calls for ref in call.refs()} | {ref for _, ref in (*outputs, *nexts)}
         inputs += [(ref.layer, ref) for ref in known.values() if ref in read]
         return ModelSpec(self.path, made, tuple(inputs), tuple(outputs), nexts, self.batch), self.weights
+
+    def _received(self, dtype: str) -> str:
+        """The dtype that a call sees of an input: `Layer.__call__` casts floating ones before it."""
+        casts = isinstance(self.layer, keras.layers.Layer) and self.layer.autocast and self.layer._convert_input_args
+        return self.layer.compute_dtype if casts and backend.is_float_dtype(dtype) else dtype
 
     def function(self, name: str, function: Callable[..., Any], specs: tuple[Any, ...]) -> tuple[FunctionSpec, Any]:
         """The operations of a function that is called with such tensors, and what it gives."""
