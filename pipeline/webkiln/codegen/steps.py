@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from webkiln.ir import dim
@@ -18,6 +19,7 @@ PREFIX = "d_"
 FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
 
 
+@lru_cache(maxsize=4096)
 def size(value: int | str) -> str:
     return dim.rendered(size_from_json(value), PREFIX, FUNCTIONS)
 

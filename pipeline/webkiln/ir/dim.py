@@ -9,7 +9,7 @@ What would need a number (`range`, an allocation) fails; a comparison that the l
 import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd, lcm, prod
 from typing import TYPE_CHECKING, Any, Self
@@ -38,13 +38,25 @@ Terms = Mapping[Monomial, int]
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A name with its lower bound, or floordiv, max or min of two sizes."""
+    """A name with its lower bound, or floordiv, max or min of two sizes. Its hash and text are kept: sizes nest deep, and are looked up often."""
 
     op: str
     args: tuple[Any, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+    _text: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.op, self.args)))
+        object.__setattr__(self, "_text", str(self.args[0]) if self.op == "name" else f"{self.op}({', '.join(map(str, self.args))})")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Atom, (self.op, self.args))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.op == "name" else f"{self.op}({', '.join(map(str, self.args))})"
+        return self._text
 
     @property
     def low(self) -> int | None:
@@ -62,13 +74,15 @@ class Atom:
 class Dim(_Number):
     """A size that depends on placeholders; made by `placeholder`, `counter` and arithmetic."""
 
-    __slots__ = ("terms",)
+    __slots__ = ("_hash", "terms")
 
     terms: tuple[tuple[Monomial, int], ...]
+    _hash: int
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> Self:
         self = object.__new__(cls)
         object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "_hash", hash(terms))
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -78,10 +92,10 @@ class Dim(_Number):
         return (Dim, (self.terms,))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self.terms == other.terms
+        return isinstance(other, Dim) and self._hash == other._hash and self.terms == other.terms
 
     def __hash__(self) -> int:
-        return hash(self.terms)
+        return self._hash
 
     def __str__(self) -> str:
         return rendered(self)

@@ -1,6 +1,7 @@
 """How sizes are written in files: integers, or the text of an expression."""
 
 import ast
+from functools import lru_cache
 
 from webkiln.errors import InternalError, ShapeError
 from webkiln.ir.dim import Dim, floordiv, greatest, least, named
@@ -22,6 +23,7 @@ def parse_size(text: str) -> int:
     return sizes[0]
 
 
+@lru_cache(maxsize=4096)
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Sizes separated by commas, any number of them; InternalError where the text is none."""
     try:
