@@ -21,10 +21,10 @@ CENTRES = {"gamma": 0.5, "beta": 1.0}
 def fill_randomly(model: Any) -> None:
     """Give a built `keras.Model` of one open batch axis the same made-up weights each time.
 
-    Kernels are drawn as He et al. (2015) propose; gamma, beta and biases deviate from their usual values. The statistics of
-    batch normalisations are those of a forward pass over images that begin with the reference's own. Statistics drawn at random would let
-    each layer shrink what depends on the input, and those of other images let it grow, until the outputs are all alike and comparing them
-    verifies nothing. Nor may rounding errors grow from layer to layer, as they do where a network is chaotic (Schoenholz et al., 2017):
+    Kernels are drawn as He et al. (2015) propose, those of a softmax without the gain that makes up for a ReLU; gamma, beta and biases
+    deviate from their usual values. The statistics of batch normalisations are those of a forward pass over images that begin with the
+    reference's own. Statistics drawn at random would let each layer shrink what depends on the input, and those of other images let it grow,
+    until the outputs are all alike and comparing them verifies nothing. Nor may rounding errors grow from layer to layer, as they do where a network is chaotic (Schoenholz et al., 2017):
     hence `CENTRES`, and no variance below the average of its layer.
     """
     generator = np.random.default_rng(SEED)
@@ -66,7 +66,8 @@ def _has_layers(layer: Any) -> bool:
 def _values(layer: Any, variable: Any, generator: np.random.Generator) -> Array:
     shape = tuple(variable.shape)
     if len(shape) >= 2:
-        return generator.standard_normal(shape, np.float32) * np.float32(np.sqrt(2 / _fan_in(layer, variable.name, shape)))
+        gain = 1 if getattr(getattr(layer, "activation", None), "__name__", "") == "softmax" else 2
+        return generator.standard_normal(shape, np.float32) * np.float32(np.sqrt(gain / _fan_in(layer, variable.name, shape)))
     usual = CENTRES if type(layer).__name__ == "BatchNormalization" else {"gamma": 1.0}
     centre = usual.get(variable.name, 0.0)
     return generator.uniform(centre - SPREAD, centre + SPREAD, shape)
