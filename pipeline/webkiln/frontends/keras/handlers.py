@@ -1,4 +1,4 @@
-"""Who converts which layer: the user's handlers first, then the tables of Keras's own layers and operations."""
+"""Who converts which layer: the user's handlers first, then the tables of Keras's own layers, its operations, and functions of TensorFlow."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 from webkiln.frontends.keras.layer import LayerHandler
 from webkiln.frontends.keras.layers.table import LAYERS
 from webkiln.frontends.keras.operations.table import OPERATIONS
+from webkiln.frontends.keras.operations.tensorflow import TENSORFLOW
 from webkiln.frontends.keras.registered import registered_handler
 from webkiln.frontends.keras.spec import LayerSpec
 
@@ -33,4 +34,4 @@ class Handlers:
         return known or self.find(spec) is not None
 
 
-HANDLERS = Handlers(LAYERS, OPERATIONS)
+HANDLERS = Handlers(LAYERS, {**OPERATIONS, **TENSORFLOW})

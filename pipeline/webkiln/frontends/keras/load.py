@@ -11,9 +11,12 @@ from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras.archive import open_source, read_config, reading
+from webkiln.frontends.keras.eras.classes import MADE, RENAMED
+from webkiln.frontends.keras.eras.functions import CLASSES
 from webkiln.frontends.keras.eras.tfjs import is_json
 from webkiln.frontends.keras.framework import first_sentence, import_keras
 from webkiln.frontends.keras.handlers import HANDLERS
+from webkiln.frontends.keras.layers.retired import RETIRED
 from webkiln.frontends.keras.probe import read_model
 from webkiln.frontends.keras.reader import read_structure
 from webkiln.frontends.keras.spec import ModelSpec
@@ -22,6 +25,9 @@ from webkiln.plugins import import_files
 
 APART = "a class of yours, in a model whose weights lie apart from it"
 APART_HINT = "Load both in Keras and save the model as one file: model.save('model.keras')"
+GONE = frozenset({*RENAMED, *MADE, *CLASSES, *RETIRED})
+"""What older versions wrote; of these, what Keras does not know is read here all the same."""
+NO_REFERENCE = "Keras 3 does not load it, so that there are no reference outputs to verify it against"
 FUNCTION_PACKAGES = frozenset({"activations", "ops", "initializers", "regularizers", "constraints", "losses", "metrics"})
 """Where the functions of Keras are that compute; others download, write files or change its settings, and a layer would call them."""
 
@@ -141,6 +147,9 @@ def _refused(config: Any, keras: Any, layer: str = "") -> Iterator[tuple[str, st
             return
         if class_name == "__lambda__" or not _is_known(config, keras, is_layer=isinstance(name, str)):
             culprit = str(inner if class_name == "function" else class_name)
+            if culprit in GONE:
+                yield where, NO_REFERENCE, "Build it (webkiln build), or load it in the program that wrote it, and save it as .keras"
+                return
             what = UNKNOWN if culprit in where else f"{culprit} is not a computation of Keras and never imported"
             yield where, what, f"Pass --plugin FILE.py that registers {culprit!r}"
         layer = where

@@ -17,6 +17,9 @@ NO_SHAPE = "the model does not say its shape; give it with --input-shape"
 CALLING = frozenset({"AssociativeScan", "Cond", "ForiLoop", "Map", "Scan", "Switch", "VectorizedMap", "WhileLoop"})
 """Operations of keras.ops that take functions."""
 
+FUNCTION = "tf."
+"""What the class of an operation begins with that is a function of TensorFlow, as tf.keras wrote them into models."""
+
 INITIAL = "initial"
 """The part of a cell that gives its first states, for a tensor of as many rows."""
 

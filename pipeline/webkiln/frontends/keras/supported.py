@@ -8,7 +8,7 @@ from webkiln.frontends.keras.cut import vertices_of
 from webkiln.frontends.keras.layers.activations import ACTIVATIONS
 from webkiln.frontends.keras.policies import AUGMENTATIONS, UNTRACED_MODES, parse_policy
 from webkiln.frontends.keras.registered import registered_handler
-from webkiln.frontends.keras.spec import CALLING, LayerSpec, ModelSpec, functions
+from webkiln.frontends.keras.spec import CALLING, FUNCTION, LayerSpec, ModelSpec, functions
 from webkiln.frontends.keras.texts import LOOKUPS, refusal
 
 Judge = Callable[[LayerSpec], bool]
@@ -133,6 +133,8 @@ def _reason(layer: LayerSpec) -> tuple[str, str]:
     if layer.kind == "operation" and layer.class_name in OPERATIONS_WITHOUT:
         reason, hint = OPERATIONS_WITHOUT[layer.class_name]
         return f"keras.ops operation {layer.class_name} is not supported: {reason}", hint
+    if layer.kind == "operation" and layer.class_name.startswith(FUNCTION):
+        return f"{layer.class_name} is not supported", "Build the model with a Keras layer in its place"
     if layer.kind == "operation":
         what = f"keras.ops operation {layer.class_name} is not supported"
         return what, "Write it with other operations, or convert the layer around it by a handler"

@@ -5,7 +5,7 @@ from typing import Any
 
 from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
-from webkiln.frontends.keras.eras import arguments, classes
+from webkiln.frontends.keras.eras import arguments, classes, functions
 from webkiln.frontends.keras.eras.merged import begins_with_merge, functional
 
 MAX_DEPTH = 60
@@ -19,6 +19,8 @@ def modern(entry: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
         raise SourceError(f"models and layers nested more than {MAX_DEPTH} deep; refused")
     if not configs.is_own(entry) or not isinstance(entry.get("config"), Mapping):
         return dict(entry)
+    if entry["class_name"] in functions.CLASSES:
+        return functions.operation(entry)
     if begins_with_merge(entry):
         entry = functional(entry)
     saved, config = str(entry["class_name"]), dict(entry["config"])
