@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import expected, node_job
-from webkiln.errors import ShapeError
+from webkiln.errors import ShapeError, UnsupportedError
 from webkiln.ir.types import itemsize
 from webkiln.lower.lower import lower
 from webkiln.nest.build import NestCall
@@ -12,6 +12,7 @@ from webkiln.nest.expr import DOUBLE, FLOAT, LONG, UINT, ULONG, axis, bitcast, c
 from webkiln.nest.interpret import interpret
 from webkiln.nest.semantics import compute
 from webkiln.nest.target import Target
+from webkiln.ops.operator import Case
 from webkiln.ops.table import OPERATORS
 from webkiln.plan.storage import KEPT, stored
 
@@ -97,3 +98,19 @@ def test_what_a_store_keeps():
     root = KEPT["float16"](bitcast(leaf, FLOAT))
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(evaluate(root, leaf, halves.view(np.int32)), halves.astype(np.float16).astype(np.float32))
+
+
+@pytest.mark.parametrize(("given", "dtype"), [("float16", "uint16"), ("int16", "float16"), ("float64", "int64"), ("uint64", "float64")])
+def test_bytes_that_are_held_otherwise_cannot_be_looked_at(given, dtype):
+    job = node_job("BitCast", Case((np.arange(6).astype(given),), {"dtype": dtype}), trained=False)
+    held = next(name for name in (given, dtype) if STORAGE.get(name, name) != name)
+    with pytest.raises(
+        UnsupportedError, match=rf"BitCast: it looks at the bytes of {held}, which narrow holds as {STORAGE[held]}\. Build for wasm"
+    ):
+        stored(lower(job.graph).steps, TARGET)
+
+
+@pytest.mark.parametrize(("given", "dtype"), [("int64", "uint64"), ("int16", "uint16"), ("bool", "uint8"), ("float32", "int32")])
+def test_bytes_of_whole_numbers_may_be_looked_at(given, dtype):
+    job = node_job("BitCast", Case((np.arange(6).astype(given),), {"dtype": dtype}), trained=False)
+    assert stored(lower(job.graph).steps, TARGET)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from webkiln.errors import UnsupportedError
 from webkiln.ir.types import Type, itemsize
 from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Step, View, WhileLoop, WrittenCall, map_inside
 from webkiln.nest.compose import half
@@ -48,6 +49,7 @@ def _step(step: Step, target: Target) -> Step:
     if isinstance(step, NestCall):
         return stored_call(step, target)
     if isinstance(step, Copy):
+        _check_bytes(step, target)
         return Copy(seen(step.source), seen(step.target), step.layer)
     if isinstance(step, HostCall):
         views = [tuple(map(seen, operands)) for operands in (step.inputs, step.outputs)]
@@ -59,6 +61,15 @@ def _step(step: Step, target: Target) -> Step:
         return replace(step, kernel=made, inputs=given, outputs=results)
     changed = replace(step, condition=seen(step.condition)) if isinstance(step, Branch | WhileLoop) else step
     return map_inside(changed, lambda block: stored(block, target))
+
+
+def _check_bytes(step: Copy, target: Target) -> None:
+    """Refuse to see elements as another dtype where the backend holds other bytes than theirs."""
+    dtypes = (step.source.type.dtype, step.target.type.dtype)
+    held = [dtype for dtype in dtypes if target.stored(dtype) != dtype]
+    if dtypes[0] != dtypes[1] and held:
+        what = f"it looks at the bytes of {held[0]}, which {target.backend} holds as {target.stored(held[0])}"
+        raise UnsupportedError(step.layer, [(step.layer, what, "Build for wasm and js only, or cast to 32 bits before")])
 
 
 def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
