@@ -1,16 +1,22 @@
 """Looks at a model file in a process that may die: what reads it can crash, loop or exhaust memory on a damaged or hostile file.
 
-A probe is a module with `main() -> int`, which gets the file and further arguments, begins with `limit_memory`, and prints what it has to say.
+A probe is a module with `main() -> int`, which gets the file and further arguments, begins with `limit_resources`, and prints what it has to
+say. Time is that of the processor, so that a good file is not called damaged because the machine is busy.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 
 TIMEOUT_S = 20.0
+PATIENCE = 20
+"""How many times as long a probe may take by the clock."""
+LIMIT = "WEBKILN_PROBE_SECONDS"
 BYTES_PER_S = 20 << 20
 MEMORY_BYTES = 2 << 30
 MEMORY_FACTOR = 4
@@ -21,22 +27,28 @@ ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 def run_probe(module: str, path: Path, arguments: Sequence[str] = ()) -> tuple[int | None, str]:
     """The exit status of a probe, None where it took too long, and what it printed. A file has a share of time and memory by its size."""
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])}
+    limit = ceil(TIMEOUT_S + path.stat().st_size / BYTES_PER_S)
+    paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths, LIMIT: str(limit)}
     command = [sys.executable, "-m", module, str(path.absolute()), *arguments]
-    limit = TIMEOUT_S + path.stat().st_size / BYTES_PER_S
     try:
-        ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=limit)
+        ended = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=PATIENCE * limit)
     except subprocess.TimeoutExpired:
         return None, ""
-    return ended.returncode, ended.stdout.decode(errors="replace")
+    exhausted = ended.returncode == -getattr(signal, "SIGXCPU", 0) != 0
+    return None if exhausted else ended.returncode, ended.stdout.decode(errors="replace")
 
 
-def limit_memory(path: Path) -> None:
+def limit_resources(path: Path) -> None:
+    """Bound the memory of this process, and the time of the processor that it takes, where the system can."""
     try:
         import resource
     except ImportError:
         return
-    limit = max(MEMORY_BYTES, MEMORY_FACTOR * path.stat().st_size)
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    bounds = {resource.RLIMIT_AS: max(MEMORY_BYTES, MEMORY_FACTOR * path.stat().st_size)}
+    if LIMIT in os.environ:
+        bounds[resource.RLIMIT_CPU] = int(os.environ[LIMIT])
+    for kind, limit in bounds.items():
+        hard = resource.getrlimit(kind)[1]
+        with suppress(ValueError, OSError):
+            resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

@@ -318,6 +318,17 @@ def test_a_file_that_never_ends(monkeypatch):
     assert "cannot be read in reasonable time" in error_of(Path(__file__).with_name("endless.h5"))
 
 
+def test_time_is_that_of_the_processor(good, tmp_path, monkeypatch):
+    """A busy machine is no damaged file."""
+    begin = "import sys, time\nfrom pathlib import Path\nfrom webkiln.frontends.probe import limit_resources\nlimit_resources(Path(sys.argv[1]))\n"
+    (tmp_path / "waits.py").write_text(f"{begin}time.sleep(2.5)\nprint('read')")
+    (tmp_path / "works.py").write_text(f"{begin}while True: pass")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(probe, "TIMEOUT_S", 1.0)
+    assert probe.run_probe("waits", good / "m.h5") == (0, "read\n")
+    assert probe.run_probe("works", good / "m.h5")[0] is None
+
+
 def test_a_file_that_crashes_the_reader(good, monkeypatch):
     monkeypatch.setattr(probe.sys, "executable", "/bin/false")
     assert "crashes or exhausts the HDF5 library" in error_of(good / "m.h5")

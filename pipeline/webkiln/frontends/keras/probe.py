@@ -9,7 +9,7 @@ from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import ModelSpec
-from webkiln.frontends.probe import limit_memory, run_probe
+from webkiln.frontends.probe import limit_resources, run_probe
 
 
 def read_model(path: Path, cut: Cut = WHOLE, *, companion: Path | None = None) -> tuple[ModelSpec, Blobs]:
@@ -32,7 +32,7 @@ def check_readable(path: Path, arguments: Sequence[str] = ()) -> None:
 
 def main() -> int:
     path = Path(sys.argv[1])
-    limit_memory(path)
+    limit_resources(path)
     try:
         if sys.argv[2:]:
             parse_model(Path(sys.argv[2]), companion=path)

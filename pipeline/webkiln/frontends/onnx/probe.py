@@ -9,7 +9,7 @@ from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
 from webkiln.frontends.onnx.spec import OnnxSpec
-from webkiln.frontends.probe import limit_memory, run_probe
+from webkiln.frontends.probe import limit_resources, run_probe
 
 REFUSED = 3
 
@@ -35,7 +35,7 @@ def check_file(path: Path, folder: Path) -> None:
 
 def main() -> int:
     path, folder = map(Path, sys.argv[1:])
-    limit_memory(path)
+    limit_resources(path)
     try:
         check_whole(lambda: parse_model(path), path.name, folder)
     except SourceError as error:
