@@ -57,6 +57,18 @@ def test_errors_do_not_grow_from_layer_to_layer():
     assert np.abs(np.asarray(model(moved)) - outputs).max() < 1e-4 * outputs.max()
 
 
+def test_branches_add_no_offsets():
+    x = keras.Input((8, 8, 4))
+    first = L.BatchNormalization(name="inside")(L.Conv2D(4, 1)(x))
+    second = L.BatchNormalization(name="branch")(L.Conv2D(4, 1)(L.ReLU()(first)))
+    third = L.Dropout(0.2)(L.BatchNormalization(name="dropped")(L.Conv2D(4, 1)(x)))
+    model = keras.Model(x, L.Add()([x, second, third]))
+    fill_randomly(model)
+    betas = {name: np.asarray(model.get_layer(name).beta) for name in ("inside", "branch", "dropped")}
+    assert betas["inside"].min() >= 0.8
+    assert max(np.abs(betas[name]).max() for name in ("branch", "dropped")) <= 0.2
+
+
 def test_kernels_have_the_variance_that_keeps_what_goes_through_them():
     x = keras.Input((400,))
     model = keras.Model(x, L.Dense(300, activation="softmax", name="classes")(L.Dense(500, activation="relu", name="hidden")(x)))

@@ -15,7 +15,8 @@ BATCH = 8
 SPREAD = 0.2
 """How far gamma, beta and biases are from their usual value, at most."""
 CENTRES = {"gamma": 0.5, "beta": 1.0}
-"""Of batch normalisations: most of what they give lies in the linear part of an activation."""
+"""Of batch normalisations: most of what they give lies in the linear part of an activation. Where a sum follows, beta is about 0: the offsets of
+many branches would add up, and what is left of a number after subtracting them is mostly rounding."""
 
 
 def fill_randomly(model: Any) -> None:
@@ -69,8 +70,14 @@ def _values(layer: Any, variable: Any, generator: np.random.Generator) -> Array:
         gain = 1 if getattr(getattr(layer, "activation", None), "__name__", "") == "softmax" else 2
         return generator.standard_normal(shape, np.float32) * np.float32(np.sqrt(gain / _fan_in(layer, variable.name, shape)))
     usual = CENTRES if type(layer).__name__ == "BatchNormalization" else {"gamma": 1.0}
-    centre = usual.get(variable.name, 0.0)
+    centre = usual.get(variable.name, 0.0) if variable.name != "beta" or not _is_added(layer) else 0.0
     return generator.uniform(centre - SPREAD, centre + SPREAD, shape)
+
+
+def _is_added(layer: Any) -> bool:
+    """Whether what a layer gives goes into a sum, of which dropout is no part at inference."""
+    readers = [node.operation for node in layer._outbound_nodes]
+    return any(type(reader).__name__ == "Add" or (type(reader).__name__ == "Dropout" and _is_added(reader)) for reader in readers)
 
 
 def _fan_in(layer: Any, name: str, shape: tuple[int, ...]) -> float:
