@@ -19,6 +19,7 @@ from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.literals import Refused, literal, number
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.noise import replaced
+from webkiln.frontends.keras.python_operators import as_in_a_call
 from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.frontends.keras.stand_ins import WeightTensor, substituted
 from webkiln.inputs import DISTRIBUTIONS
@@ -262,6 +263,7 @@ class Tracer:
             return eager(layer, *args, **kwargs)
 
         with ExitStack() as stack:
+            stack.enter_context(as_in_a_call())
             stack.enter_context(patch.object(Node, "__init__", record))
             stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
             stack.enter_context(patch.object(keras.layers.Layer, "symbolic_call", symbolic_call))
