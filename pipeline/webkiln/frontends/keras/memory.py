@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras.src import backend
 from keras.src.models.functional import Functional, make_node_key
+from keras.src.utils.python_utils import is_default
 
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
@@ -18,7 +19,7 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.cut import cut_model
 from webkiln.frontends.keras.literals import Refused, literal
-from webkiln.frontends.keras.masks import with_masks
+from webkiln.frontends.keras.masks import ENDING, with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.policies import UNTRACED_MODES
 from webkiln.frontends.keras.reader import add_blob
@@ -149,7 +150,7 @@ class Walker:
 
     def _traced(self, spec: LayerSpec, layer: Any, path: str, arguments: list[Arguments]) -> LayerSpec:
         model, weights = trace_layer(self, layer, path, arguments)
-        return replace(spec, model=model, weights=weights, traced=True)
+        return replace(spec, config={**spec.config, **_masking(layer, arguments[0])}, model=model, weights=weights, traced=True)
 
     def settings(self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, Any]:
         """What an operation of keras.ops was made with; arrays are literals."""
@@ -262,6 +263,17 @@ class Walker:
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise SourceError(f"{where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
         return Weight(slot, add_blob(self.blobs, array), str(array.dtype), array.shape)
+
+
+def _masking(layer: Any, arguments: Arguments) -> dict[str, Any]:
+    """What becomes of masks that the inputs of a traced call have not in memory but may carry when the model runs."""
+    function = getattr(layer, "function", None) if isinstance(layer, keras.layers.Lambda) else None
+    names = inspect.signature(function if inspect.isfunction(function) else layer.call).parameters
+    if any(name == "mask" or name.endswith(ENDING) for name in names) or (layer.supports_masking and not is_default(layer.compute_mask)):
+        tensors = [value for value in keras.tree.flatten(arguments) if isinstance(value, keras.KerasTensor)]
+        bare = [f"input_{number}" for number, tensor in enumerate(tensors) if backend.get_keras_mask(tensor) is None]
+        return {"unmasked": bare} if bare else {}
+    return {"keeps_mask": True} if layer.supports_masking else {}
 
 
 def _borrowed(layer: Any) -> set[int]:
