@@ -382,3 +382,16 @@ def test_operators_of_weights_are_those_of_keras(compare):
         return x[:, :3] * layer.gain[:3] * layer.gain[3:] + ops.sum(layer.table / 2) + chosen[:3]
 
     compare(model_of(layer_of(call, build)))
+
+
+def test_a_subclassed_model_that_takes_a_list_is_refused_by_name():
+    class Difference(keras.Model):
+        def call(self, pair):
+            return pair[0] - pair[1]
+
+    model = Difference(name="difference")
+    model([np.ones((2, 3), "float32"), np.ones((2, 3), "float32")])
+    with pytest.raises(
+        SourceError, match="difference: its call was given something else than tensors as arguments, such as a list of them"
+    ):
+        KerasConverter().convert(model)

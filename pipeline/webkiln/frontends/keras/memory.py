@@ -334,6 +334,13 @@ def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
     shapes = getattr(model, "_build_shapes_dict", None)
     if not model.built or not shapes:
         raise SourceError(f"{model.name}: the shapes of its inputs are not known; call the model once, or model.build(input_shape)")
+    if not all(
+        isinstance(shape, list | tuple) and all(size is None or isinstance(size, int) for size in shape) for shape in shapes.values()
+    ):
+        what = "its call was given something else than tensors as arguments, such as a list of them"
+        raise SourceError(
+            f"{model.name}: {what}; give each tensor as an argument of its own, or build a model of keras.Input that calls it"
+        )
     single = len(shapes) == 1
     return [("input" if single else name.removesuffix("_shape"), (None, *shape[1:]), "float32") for name, shape in shapes.items()]
 
