@@ -46,7 +46,7 @@ have that dtype here as in Keras when it loads the file.
 
 A mask reaches every layer that Keras's own run hands it to: through Functional and Sequential models, models inside models, and layers of yours, also where it is made inside of these.
 `MultiHeadAttention` reads the mask that its query carries, whatever `query_mask` says, and takes away what its inputs carry, so that layers which run later do not see these masks: as in Keras. A
-layer of yours is refused where it hands its input to a layer that reads masks, and the mask of that input is made inside another layer of yours.
+layer of yours is refused where it reads masks, or hands its input to a layer that reads masks, and the mask of that input is made inside another layer of yours.
 
 ## At inference
 

@@ -183,3 +183,52 @@ def test_a_mask_that_only_the_run_makes_is_refused():
     model = keras.Model(x, Summary(name="summary")(Reader()(x)))
     with pytest.raises(UnsupportedError, match=r"summary \(Summary\): its input carries a mask that only the run makes"):
         KerasConverter().convert(model)
+
+
+class Joined(L.Layer):
+    """Reads the masks of each of its arguments, or of a list."""
+
+    def call(self, first, second=None, first_mask=None, second_mask=None, mask=None):
+        first, second = first if second is None else (first, second)
+        masks = mask or (first_mask, second_mask)
+        shown = [0.0 if mask is None else keras.ops.cast(mask, "float32")[..., None] for mask in masks]
+        return first + second + shown[0] * 3 + shown[1] * 5
+
+
+class Keeping(L.Layer):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.supports_masking = True
+
+    def call(self, x):
+        return keras.ops.tanh(x)
+
+
+def masks_of_arguments():
+    x = words("x")
+    y, z = embedded(x), keras.ops.tanh(embedded(x))
+    return keras.Model(x, [Joined()(y, Keeping()(y)), Joined()([y, Keeping()(y)]), Joined()(z, y)])
+
+
+def kept_by_a_layer_in_a_model():
+    x = words("x")
+    inner = keras.Sequential([L.Dense(3), Keeping()])
+    return keras.Model(x, [L.LSTM(3)(inner(embedded(x))), L.LSTM(3)(Keeping()(Reader()(x)))])
+
+
+@pytest.mark.parametrize("make", [masks_of_arguments, kept_by_a_layer_in_a_model], ids=lambda make: make.__name__)
+def test_layers_of_the_users_get_and_keep_masks(compare, make):
+    compare(make())
+
+
+class Heeding(L.Layer):
+    def call(self, x, mask=None):
+        return x * 0 if mask is None else x
+
+
+@pytest.mark.parametrize("layer", [Heeding, lambda **options: L.Lambda(lambda x, mask=None: x if mask is None else -x, **options)])
+def test_a_call_that_asks_for_a_mask_that_only_the_run_makes_is_refused(layer):
+    x = words("x")
+    model = keras.Model(x, layer(name="heeding")(Reader()(x)))
+    with pytest.raises(UnsupportedError, match=r"heeding \(\w+\): its input carries a mask that only the run makes"):
+        KerasConverter().convert(model)

@@ -11,7 +11,7 @@ from tests.frontends.keras import test_math_operations as math
 from tests.frontends.keras import test_nn_operations as nn
 from tests.frontends.keras.operation_cases import CASES
 from webkiln.frontends.keras.converter import KerasConverter
-from webkiln.frontends.keras.operations.table import OPERATIONS
+from webkiln.frontends.keras.operations.table import OF_TENSORS, OPERATIONS
 from webkiln.frontends.keras.spec import CALLING
 
 UNARY = (
@@ -115,6 +115,28 @@ def test_expression(compare, name, tmp_path):
     graph = compare(model)
     model.save(tmp_path / "m.keras")
     assert KerasConverter(batch_size=2).convert(tmp_path / "m.keras") == graph
+
+
+NUMBERS = {
+    "mod": ("uint8", lambda x: ops.mod(x, 3)), "mod below": ("uint8", lambda x: x % -3), "fmod": ("float16", lambda x: ops.fmod(x, 1.3)),
+    "arctan2": ("float16", lambda x: ops.arctan2(0.1, x)), "logaddexp": ("float16", lambda x: ops.logaddexp(x, 0.1)),
+    "gcd": ("int8", lambda x: ops.gcd(x, 6)), "outer": ("uint8", lambda x: ops.outer(x, 3)), "dot": ("float16", lambda x: ops.dot(x, 0.1)),
+    "nextafter": ("float16", lambda x: ops.nextafter(x, 0.1)), "kron": ("int8", lambda x: ops.kron(x, 2)),
+    "equal": ("float16", lambda x: ops.equal(x * 0 + 0.1, 0.1)), "greater": ("uint8", lambda x: x > -1), "less": ("uint8", lambda x: x < 300),
+    "less_equal": ("float16", lambda x: x * 0 + 0.3 <= 0.3), "isclose": ("uint8", lambda x: ops.isclose(x, 258)),
+    "power": ("float16", lambda x: ops.power(x, 3)), "add": ("int8", lambda x: x + 3), "maximum": ("float16", lambda x: ops.maximum(x, 0.1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_python_are_weak_where_they_are_in_keras(compare, name):
+    dtype, function = NUMBERS[name]
+    x = keras.Input((3, 4), dtype=dtype, name="x")
+    compare(keras.Model(x, function(x)), tolerance=1e-3)
+
+
+def test_operations_of_tensors_are_operations():
+    assert set(OPERATIONS) >= OF_TENSORS
 
 
 def test_every_operation_is_tried():

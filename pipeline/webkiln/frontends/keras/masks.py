@@ -170,11 +170,15 @@ class _Walk:
         wanted = [name.removesuffix(ENDING) for name, _ in model.inputs if name.endswith(ENDING)]
         masks = [self.masks.get(places[name]) for name in wanted]
         carried = any(ref in self.masks and name not in wanted for name, ref in places.items())
+        bare = layer.config.get("unmasked", ())
+        heeded = any(ref in self.masks and name in bare for name, ref in places.items())
         reads = any(part.own and (part.class_name in TAKES | SCORES or part.class_name in PROJECTIONS) for part in model.layers)
-        if None in masks or (carried and reads and call.kwargs.get("mask") is None):
+        if None in masks or (((carried and reads) or heeded) and call.kwargs.get("mask") is None):
             what = "its input carries a mask that only the run makes"
             raise UnsupportedError(layer.name, [(f"{layer.name} ({layer.class_name})", what, "Hand the mask to its call as an argument")])
         self._outputs(layer, number, model, model)
+        if layer.config.get("keeps_mask") and refs and refs[0] in self.masks:
+            self.masks.setdefault(Ref(layer.name, number), self.masks[refs[0]])
         return replace(call, kwargs={**call.kwargs, "masks": masks}) if masks else call
 
     def _outputs(self, layer: LayerSpec, number: int, model: ModelSpec, masked: ModelSpec) -> None:

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras.src import backend
 from keras.src.models.functional import Functional, make_node_key
+from keras.src.utils.python_utils import is_default
 
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Weight
@@ -18,7 +19,7 @@ from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
 from webkiln.frontends.keras.cut import cut_model
 from webkiln.frontends.keras.literals import Refused, literal
-from webkiln.frontends.keras.masks import with_masks
+from webkiln.frontends.keras.masks import ENDING, with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.policies import UNTRACED_MODES
 from webkiln.frontends.keras.reader import add_blob
@@ -149,7 +150,7 @@ class Walker:
 
     def _traced(self, spec: LayerSpec, layer: Any, path: str, arguments: list[Arguments]) -> LayerSpec:
         model, weights = trace_layer(self, layer, path, arguments)
-        return replace(spec, model=model, weights=weights, traced=True)
+        return replace(spec, config={**spec.config, **_masking(layer, arguments[0])}, model=model, weights=weights, traced=True)
 
     def settings(self, operation: Any, path: str, arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, Any]:
         """What an operation of keras.ops was made with; arrays are literals."""
@@ -264,6 +265,17 @@ class Walker:
         return Weight(slot, add_blob(self.blobs, array), str(array.dtype), array.shape)
 
 
+def _masking(layer: Any, arguments: Arguments) -> dict[str, Any]:
+    """What becomes of masks that the inputs of a traced call have not in memory but may carry when the model runs."""
+    function = getattr(layer, "function", None) if isinstance(layer, keras.layers.Lambda) else None
+    names = inspect.signature(function if inspect.isfunction(function) else layer.call).parameters
+    if any(name == "mask" or name.endswith(ENDING) for name in names) or (layer.supports_masking and not is_default(layer.compute_mask)):
+        tensors = [value for value in keras.tree.flatten(arguments) if isinstance(value, keras.KerasTensor)]
+        bare = [f"input_{number}" for number, tensor in enumerate(tensors) if backend.get_keras_mask(tensor) is None]
+        return {"unmasked": bare} if bare else {}
+    return {"keeps_mask": True} if layer.supports_masking else {}
+
+
 def _borrowed(layer: Any) -> set[int]:
     """The variables that a layer of Keras's own holds of the layers that it is made of."""
     parts = part_layers(type(layer).__name__, layer) if type(layer).__module__.split(".")[0] == "keras" else []
@@ -322,6 +334,13 @@ def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:
     shapes = getattr(model, "_build_shapes_dict", None)
     if not model.built or not shapes:
         raise SourceError(f"{model.name}: the shapes of its inputs are not known; call the model once, or model.build(input_shape)")
+    if not all(
+        isinstance(shape, list | tuple) and all(size is None or isinstance(size, int) for size in shape) for shape in shapes.values()
+    ):
+        what = "its call was given something else than tensors as arguments, such as a list of them"
+        raise SourceError(
+            f"{model.name}: {what}; give each tensor as an argument of its own, or build a model of keras.Input that calls it"
+        )
     single = len(shapes) == 1
     return [("input" if single else name.removesuffix("_shape"), (None, *shape[1:]), "float32") for name, shape in shapes.items()]
 

@@ -19,6 +19,7 @@ from webkiln.frontends.keras.framework import first_sentence
 from webkiln.frontends.keras.literals import Refused, literal, number
 from webkiln.frontends.keras.masks import with_masks
 from webkiln.frontends.keras.noise import replaced
+from webkiln.frontends.keras.python_operators import as_in_a_call
 from webkiln.frontends.keras.spec import FunctionSpec, LayerCall, LayerSpec, ModelSpec, Ref, WeightRef, to_json
 from webkiln.frontends.keras.stand_ins import WeightTensor, substituted
 from webkiln.inputs import DISTRIBUTIONS
@@ -144,6 +145,8 @@ class Tracer:
         kwargs = {name: value for name, value in kwargs.items() if name in accepted or (free and value is not None)}
         if "training" in accepted:
             kwargs["training"] = False
+        if isinstance(self.layer, keras.layers.Layer) and self.method == self.layer.call:
+            kwargs |= self._mask_arguments(args, kwargs)
         with self.tracing(), substituted(self.layer, self._stand_in):
             results = self.method(*args, **kwargs)
             self._mask_outputs(args, kwargs, results)
@@ -214,6 +217,15 @@ class Tracer:
                 found.append((tensor, stand_in))
         return found
 
+    def _mask_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The masks that `Layer.__call__` hands to the call: that of the only argument with tensors as `mask`, else those of each by its name."""
+        bound = inspect.signature(self.method).bind(*args, **kwargs)
+        bound.apply_defaults()
+        tensors = {name: value for name, value in bound.arguments.items() if _of_tensors(value)}
+        named = {"mask" if len(tensors) == 1 else f"{name}_mask": value for name, value in tensors.items()}
+        wanted = [name for name in named if name in bound.arguments and bound.arguments[name] is None]
+        return {name: tree.map_structure(backend.get_keras_mask, named[name]) for name in wanted}
+
     def _mask_outputs(self, args: tuple[Any, ...], kwargs: dict[str, Any], results: Any) -> None:
         """Give outputs the masks that `Layer.__call__` gives them behind the call."""
         first = args[0] if args else next(iter(kwargs.values()), None)
@@ -262,6 +274,7 @@ class Tracer:
             return eager(layer, *args, **kwargs)
 
         with ExitStack() as stack:
+            stack.enter_context(as_in_a_call())
             stack.enter_context(patch.object(Node, "__init__", record))
             stack.enter_context(patch.object(keras.layers.Layer, "add_loss", lambda *_: None))
             stack.enter_context(patch.object(keras.layers.Layer, "symbolic_call", symbolic_call))
@@ -418,6 +431,14 @@ class Tracer:
             raise Refused(f"variable {variable.name!r} is not a weight of the layer; make it with add_weight")
         self.weights[weight.slot] = weight
         return weight
+
+
+def _of_tensors(value: Any) -> bool:
+    """Whether Keras takes an argument of a call to be one of tensors, of which some of a list may be None."""
+    flat = tree.flatten(value) if tree.is_nested(value) else [value]
+    return any(isinstance(item, keras.KerasTensor) for item in flat) and all(
+        item is None or isinstance(item, keras.KerasTensor) for item in flat
+    )
 
 
 def _copy(name: str, value: WeightRef | Literal) -> LayerSpec:

@@ -7,7 +7,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
-from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, combined, countable, floating, full, operands, tensor
+from webkiln.frontends.keras.operations.arguments import Argument, as_dtype, combined, countable, floating, full, literal, operands, tensor
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, filled
@@ -119,6 +119,15 @@ def select(b: GraphBuilder, condlist: Sequence[Argument], choicelist: Sequence[A
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         y = b.op("Where", [cast(b, tensor(b, condition), "bool"), choice, y])
     return y
+
+
+def of_tensors(operation: Operation) -> Operation:
+    """An operation whose operands are not weak: of Python's numbers it gets what Keras makes tensors of."""
+
+    def apply(b: GraphBuilder, *values: Argument, **options: Any) -> Tensor | list[Tensor]:
+        return operation(b, *(literal(value) if isinstance(value, bool | int | float) else value for value in values), **options)
+
+    return apply
 
 
 def remainder(op: str) -> Operation:

@@ -25,6 +25,7 @@ from webkiln.frontends.keras.operations.elementwise import (
     logarithm,
     logical,
     logical_xor,
+    of_tensors,
     rectifier,
     remainder,
     round_,
@@ -42,7 +43,7 @@ from webkiln.frontends.keras.operations.reductions import REDUCTIONS
 from webkiln.frontends.keras.operations.shapes import SHAPES
 from webkiln.frontends.keras.operations.sorting import SORTING
 
-OPERATIONS: Mapping[str, Operation] = {
+WRITTEN: Mapping[str, Operation] = {
     "Absolute": absolute,
     "Abs": absolute,
     "Negative": unary("Neg"),
@@ -228,4 +229,14 @@ OPERATIONS: Mapping[str, Operation] = {
     **REDUCTIONS,
     **SHAPES,
     **SORTING,
+}
+
+OF_TENSORS = frozenset({
+    "AllClose", "Arctan2", "Cross", "Dot", "Equal", "Fmod", "Gcd", "Greater", "GreaterEqual", "Heaviside", "Inner", "Isclose", "Kron", "Lcm", "Less",
+    "LessEqual", "Logaddexp", "Logaddexp2", "Mod", "Nextafter", "NotEqual", "Outer", "Vdot",
+})  # fmt: skip
+"""Operations that make tensors of Python's numbers, int32 and float32, before their operands are promoted; elsewhere such numbers are weak."""
+
+OPERATIONS: Mapping[str, Operation] = {
+    name: of_tensors(operation) if name in OF_TENSORS else operation for name, operation in WRITTEN.items()
 }
