@@ -77,7 +77,7 @@ class _Reader:
             entries, inputs, outputs = _chain(config)
         elif "layers" in config and "input_layers" in config:
             entries = config["layers"]
-            inputs, outputs = configs.named_refs(config["input_layers"]), configs.named_refs(config["output_layers"])
+            inputs, outputs = (configs.named_refs(config[ends], counted=depth > 0) for ends in ("input_layers", "output_layers"))
         else:
             return self._opaque(data)
         groups = self._groups(entries, weights, inputs_counted=data["class_name"] != "Sequential")
