@@ -1,11 +1,14 @@
 """Weights in lists belong to the layers that their names say, whatever is frozen; tensors of nested models are numbered by their sorted keys."""
 
+import json
+
 import h5py
 import keras
 import numpy as np
 import pytest
 from keras import layers as L
 
+from tests.frontends.keras.test_sources import rewritten
 from webkiln.errors import SourceError
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.converter import KerasConverter
@@ -14,6 +17,7 @@ from webkiln.frontends.keras.eras.held import Held
 from webkiln.frontends.keras.eras.layouts import Era
 from webkiln.frontends.keras.reader import parse_model
 from webkiln.frontends.keras.spec import Ref
+from webkiln.ops.evaluate import run_graph
 
 
 def inside(inner, *shape):
@@ -108,3 +112,44 @@ def test_a_normalization_of_given_numbers_has_no_weights(tmp_path):
     (tmp_path / "m.json").write_text(model.to_json())
     graph = KerasConverter().convert(*parse_model(tmp_path / "m.json", companion=tmp_path / "m.h5"))
     assert sorted(graph.slots) == ["dense/bias", "dense/kernel"]
+
+
+def test_parts_of_an_attention_lie_in_archives_of_keras_2_as_attributes(compare, tmp_path):
+    x = keras.Input((5, 4))
+    model = keras.Model(x, L.MultiHeadAttention(2, 3, name="heads")(x, x))
+    compare(model)
+    model.save(tmp_path / "m.keras")
+
+    def move(file):
+        heads = file["layers/multi_head_attention"]
+        for name in ("query_dense", "key_dense", "value_dense", "output_dense"):
+            heads.move(name, f"_{name}")
+
+    compare(model, source=rewritten(tmp_path / "m.keras", tmp_path / "n.keras", weights=move), weights=False)
+
+
+def test_layers_of_keras_2_do_not_cast_to_integers(tmp_path):
+    """A Discretization there says the dtype of what it gives."""
+    layers = [
+        {"class_name": "InputLayer", "config": {"name": "x", "batch_input_shape": [None, 4], "dtype": "float32"}},
+        {
+            "class_name": "Discretization",
+            "config": {"name": "bins", "dtype": "int64", "bin_boundaries": [-0.5, 0, 0.5], "output_mode": "int"},
+        },
+    ]
+    architecture = {"class_name": "Sequential", "config": {"name": "m", "layers": layers}, "keras_version": "2.15.0"}
+    with h5py.File(tmp_path / "m.h5", "w") as file:
+        file.attrs["model_config"], file.attrs["keras_version"] = json.dumps(architecture), "2.15.0"
+        file.create_group("model_weights/bins").attrs["weight_names"] = []
+        file["model_weights"].attrs["layer_names"] = ["bins"]
+    graph = KerasConverter().convert(*parse_model(tmp_path / "m.h5"))
+    (result,) = run_graph(graph, {"x": np.array([[-0.9, -0.2, 0.2, 0.9]], "float32")})[0].values()
+    assert result.tolist() == [[0, 1, 2, 3]]
+
+
+def test_weights_of_words_are_not_in_h5(tmp_path):
+    x = keras.Input((1,), dtype="string", name="text")
+    layer = L.StringLookup(vocabulary=["a", "b"], output_mode="tf_idf", idf_weights=[0.5, 1.5], name="words")
+    keras.Model(x, layer(x)).save(tmp_path / "m.h5")
+    with pytest.raises(SourceError, match=r"words \(StringLookup\): the file holds no idf_weights; save the model as .keras"):
+        parse_model(tmp_path / "m.h5")
