@@ -90,7 +90,7 @@ def _policy(class_name: str, config: Mapping[str, Any]) -> str:
 
 
 def read_calls(nodes: list[Any]) -> tuple[LayerCall, ...]:
-    """The calls of a layer, from Keras 3's {args, kwargs} or Keras 2's [[layer, node, tensor, kwargs], ...]."""
+    """The calls of a layer, from Keras 3's {args, kwargs}, or Keras 2's [[layer, node, tensor, kwargs], ...] or {input: [layer, ...], ...}."""
     return tuple(_read_call(node) for node in nodes)
 
 
@@ -117,6 +117,8 @@ def shape_of(value: Any) -> list[int | None] | None:
 
 
 def _read_call(node: Any) -> LayerCall:
+    if isinstance(node, Mapping) and node.keys() != {"args", "kwargs"}:
+        return LayerCall(({name: Ref(*entry[:3]) for name, entry in node.items()},), {})
     if isinstance(node, Mapping):
         return LayerCall(tuple(_argument(arg) for arg in node["args"]), {key: _argument(value) for key, value in node["kwargs"].items()})
     if len(node) == 4 and isinstance(node[0], str):
@@ -149,15 +151,17 @@ def _argument(value: Any) -> Any:
     return value
 
 
-def named_refs(structure: Any) -> list[tuple[str, Ref]]:
-    """The inputs or outputs of a model with their names: the keys of a dict, else the layers' names, made unique."""
+def named_refs(structure: Any, *, counted: bool = False) -> list[tuple[str, Ref]]:
+    """The inputs or outputs of a model with their names: the keys of a dict, else the layers' names, made unique. `counted` ones are in the
+    order in which Keras numbers them: that of the keys, sorted."""
     if isinstance(structure, Mapping):
-        return [(f"{key}", ref) for key, value in structure.items() for _, ref in named_refs(value)]
+        items = sorted(structure.items()) if counted else structure.items()
+        return [(f"{key}", ref) for key, value in items for _, ref in named_refs(value, counted=counted)]
     if len(structure) == 3 and isinstance(structure[0], str):
         return [(structure[0], Ref(*structure))]
     result: list[tuple[str, Ref]] = []
     for item in structure:
-        for name, ref in named_refs(item):
+        for name, ref in named_refs(item, counted=counted):
             count = sum(1 for other, _ in result if other == name or re.fullmatch(rf"{re.escape(name)}_\d+", other))
             result.append((f"{name}_{count}" if count else name, ref))
     return result

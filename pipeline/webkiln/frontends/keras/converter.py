@@ -326,7 +326,8 @@ class KerasConverter:
         refs = [args[0][name] for name, _ in model.inputs] if by_name else self.get_input_tensor(layer)
         if not layer.spec.traced:
             given = layer.arguments.kwargs.get("mask")
-            masks = given if isinstance(given, list) else [given]
+            by_input = [given.get(name) for name, _ in model.inputs] if isinstance(given, dict) else [given]
+            masks = given if isinstance(given, list) else by_input
             refs += [mask for mask in masks if mask is not None] if by_name else []
             model = under_masks(model, [mask is not None for mask in masks])
         if len(refs) != len(model.inputs):

@@ -116,8 +116,8 @@ class Walker:
             else:
                 converted = [LayerCall(tuple(_map(list(a), ref)), _map(dict(k), ref)) for a, k in arguments]
             layers.append(self.layer(operation, scope + operation.name, converted, arguments))
-        outputs = configs.named_refs(_structure(graph._outputs_struct, ref))
-        inputs = configs.named_refs(_structure(graph._inputs_struct, ref))
+        outputs = configs.named_refs(_structure(graph._outputs_struct, ref), counted=bool(scope))
+        inputs = configs.named_refs(_structure(graph._inputs_struct, ref), counted=bool(scope))
         return ModelSpec(model.name, tuple(with_masks(layers)), tuple(inputs), tuple(outputs))
 
     def layer(self, layer: Any, path: str, calls: list[LayerCall], arguments: list[Arguments]) -> LayerSpec:

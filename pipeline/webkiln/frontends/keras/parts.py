@@ -34,7 +34,7 @@ def part_entries(class_name: str, config: Mapping[str, Any]) -> Parts:
         cell = f"{class_name}Cell" if class_name in RECURRENT else "ConvLSTMCell"
         return [("cell", {"module": "keras.layers", "class_name": cell, "config": {**config, "name": snake_case(cell)}})]
     if class_name in PROJECTIONS:
-        shared = {"dtype": config.get("dtype")}
+        shared = {"dtype": config.get("dtype"), **({} if config.get("use_bias", True) else {"bias_axes": None})}
         return [
             (place, {"module": "keras.layers", "class_name": "EinsumDense", "config": {"name": name, **shared}})
             for name, place in PROJECTIONS[class_name].items()

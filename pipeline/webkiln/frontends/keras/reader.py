@@ -77,7 +77,7 @@ class _Reader:
             entries, inputs, outputs = _chain(config)
         elif "layers" in config and "input_layers" in config:
             entries = config["layers"]
-            inputs, outputs = configs.named_refs(config["input_layers"]), configs.named_refs(config["output_layers"])
+            inputs, outputs = (configs.named_refs(config[ends], counted=depth > 0) for ends in ("input_layers", "output_layers"))
         else:
             return self._opaque(data)
         groups = self._groups(entries, weights, inputs_counted=data["class_name"] != "Sequential")
@@ -174,6 +174,10 @@ class _Reader:
         found: dict[str, Any] = {} if vocabulary is None else {"vocabulary": vocabulary}
         if spec.config.get("output_mode") == "tf_idf" and not self.bare:
             store = member(self.source.path, parent, f"{stored}/vars/idf_weights")
+            if store is None:
+                raise SourceError(
+                    f"{self.source.path}: {path} ({spec.class_name}): the file holds no idf_weights; save the model as .keras"
+                )
             found["idf_weights"] = read_array(self.source.path, f"{path} ({spec.class_name}) idf_weights", store).tolist()
         return found
 
@@ -183,9 +187,15 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise SourceError(f"{self.source.path}: layers nested more than {MAX_DEPTH} deep; refused")
         parent, stored = group
+
+        def lies(place: str) -> str:
+            """Where a part lies: Keras 2 keeps some as attributes that begin with _."""
+            places = (f"{stored}/{place}", f"{stored}/_{place}") if self.source.paths else ()
+            return next((found for found in places if member(self.source.path, parent, found) is not None), f"{stored}/{place}")
+
         try:
             entries = part_entries(spec.class_name, entry["config"])
-            return {place: self._layer(part, (parent, f"{stored}/{place}"), f"{path}/", depth + 1) for place, part in entries}
+            return {place: self._layer(part, (parent, lies(place)), f"{path}/", depth + 1) for place, part in entries}
         except (KeyError, TypeError, AttributeError) as error:
             raise SourceError(
                 f"{self.source.path}: {path} ({spec.class_name}): its config is not one that Keras writes ({error!r})"

@@ -37,5 +37,6 @@ def weight_names(class_name: str, config: Mapping[str, Any]) -> tuple[str, ...]:
     options = {"gamma": "scale", "beta": "center", "bias": "use_bias", "carry_bias": "use_bias", "scale": "use_scale"}
     lacking = {"concat_score_weight"} if config.get("score_mode") != "concat" else set()
     lacking |= {"bias"} if class_name == "EinsumDense" and not config.get("bias_axes", True) else set()
+    lacking |= {"mean", "variance", "count"} if class_name == "Normalization" and config.get("mean") is not None else set()
     lacking |= {"imag": {"real_kernel"}, "real": {"imag_kernel"}}.get(str(config.get("mode")), set())
     return tuple(name for name in WEIGHTS.get(class_name, ()) if name not in lacking and config.get(options.get(name, ""), True))

@@ -32,6 +32,8 @@ JOINED: Mapping[tuple[str, ...], str] = {
 """Numbers that are one argument today."""
 
 ORDERINGS = {"th": "channels_first", "tf": "channels_last", "default": "channels_last"}
+INTEGERS = ("int", "uint", "bool")
+"""How the dtypes begin to which no layer of Keras 2 casts its inputs, though it may give them; those of Keras 3 do."""
 SIDES = ("top_pad", "bottom_pad", "left_pad", "right_pad")
 
 DROPPED = frozenset({
@@ -51,6 +53,8 @@ def modern(class_name: str, config: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = [found.pop(key) for key in names]
     if "data_format" in found:
         found["data_format"] = ORDERINGS.get(str(found["data_format"]), found["data_format"])
+    if class_name != "InputLayer" and str(found.get("dtype")).startswith(INTEGERS):
+        found["dtype"] = "float32"
     if class_name.startswith("ZeroPadding"):
         found["padding"] = _pairs(found.get("padding"), int(class_name[-2]))
     return found

@@ -28,6 +28,11 @@ def read_lists(source: str, group: h5py.Group) -> Lists:
         if not isinstance(layer, h5py.Group):
             raise SourceError(f"{source}: its list of layers names {name!r}, which it does not hold; save it again")
         weights = names_in(layer, "weight_names") or [f"param_{number}" for number in range(int(layer.attrs.get("nb_params", 0)))]
+        if len(set(weights)) < len(weights):
+            twice = next(weight for place, weight in enumerate(weights) if weight in weights[:place])
+            raise SourceError(
+                f"{source}: {name} lists {twice!r} twice, and holds one: it was not written to its end; save the model as .keras"
+            )
         if weights:
             found[name] = [_held(source, f"{name}: {weight}", weight, member(source, layer, weight)) for weight in weights]
     return found
