@@ -54,6 +54,14 @@ GRAPHS = {
         y: float32[2,2,2] = Transpose(p) {"perm":[0,1,2]}
         output y = y
         """,
+    "whole numbers, each repeated along three axes, as floats": """
+        input x: int32[2,1,2,1,3]
+        r: int32[2,1,1,2,1,1,1,3] = Reshape(x) {"shape":[2,1,1,2,1,1,1,3]}
+        b: int32[2,1,2,2,2,1,2,3] = Broadcast(r) {"shape":[2,1,2,2,2,1,2,3]}
+        u: int32[2,2,4,2,3] = Reshape(b) {"shape":[2,2,4,2,3]}
+        y: float32[2,2,4,2,3] = Cast(u) {"dtype":"float32"}
+        output y = y
+        """,
     "a tensor and its transpose": """
         input x: float32[3,3,2]
         t: float32[3,3,2] = Transpose(x) {"perm":[1,0,2]}

@@ -106,8 +106,7 @@ class Fragments(Points):
         if along == 1:
             self.declare(0, INT, distance, name)
         else:
-            assert isinstance(along, Expr)
-            size = self.scalar(along, 0, 0)
+            size = self.length(along)
             self.declare(0, INT, f"wk_idiv({distance}, {size})", name)
             self.leave(f"{name} * {size} != {distance}")
         self.levels[name] = 0
@@ -116,18 +115,25 @@ class Fragments(Points):
     def beginning(self, item: Expr, *names: str) -> Expr:
         """An index where these axes, which are all that it moves with, are 0."""
         start = rebuild(item, lambda e: const(0, INT) if e.op == "axis" and e.value in names else None)
-        for expr in walk([start]):
+        return self.still(start)
+
+    def still(self, made: Expr) -> Expr:
+        """A new expression, in which no axis is."""
+        for expr in walk([made]):
             self.depends.setdefault(expr, frozenset())
-        return start
+        return made
+
+    def length(self, along: Expr | int | None) -> str:
+        """What an index grows by along an axis: a factor of it, or a product of several, which the nest itself may not have."""
+        assert isinstance(along, Expr)
+        return self.scalar(self.still(along), 0, 0)
 
     def solve_pair(self, item: Expr, place: str, pair: list[Loop]) -> None:
         """Find two axes from the index `start + first * step + second`: no two points share an element, so `second` stays below the step."""
         first, second = (loop.axis for loop in pair)
         start = self.beginning(item, first, second)
         distance = place if start is const(0, INT) else self.declare(0, INT, f"{place} - {self.scalar(start, 0, 0)}")
-        along = step(item, first)
-        assert isinstance(along, Expr)
-        size = self.scalar(along, 0, 0)
+        size = self.length(step(item, first))
         self.leave(f"{distance} < 0")
         self.declare(0, INT, f"wk_idiv({distance}, {size})", first)
         self.declare(0, INT, f"{distance} - {first} * {size}", second)

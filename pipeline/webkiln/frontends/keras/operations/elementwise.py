@@ -124,7 +124,7 @@ def select(b: GraphBuilder, condlist: Sequence[Argument], choicelist: Sequence[A
 def of_tensors(operation: Operation) -> Operation:
     """An operation whose operands are not weak: of Python's numbers it gets what Keras makes tensors of."""
 
-    def apply(b: GraphBuilder, *values: Argument, **options: Any) -> Tensor | list[Tensor]:
+    def apply(b: GraphBuilder, *values: Argument, **options: Any) -> Any:
         return operation(b, *(literal(value) if isinstance(value, bool | int | float) else value for value in values), **options)
 
     return apply
