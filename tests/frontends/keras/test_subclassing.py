@@ -241,6 +241,26 @@ DRAWS = {
 }
 
 
+class Keyed(keras.Model):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.words, self.dense = L.Embedding(9, 4, mask_zero=True), L.Dense(3)
+
+    def call(self, x):
+        return {"z": self.dense(x), "a": x * 2, "m": self.words(ops.cast(x > 0, "int32"))}
+
+
+def test_outputs_of_a_dict_have_its_keys(agree):
+    model = Keyed(name="keyed")
+    given = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
+    expected = model(given)
+    graph = agree(model)
+    assert list(graph.outputs) == ["a", "m", "z"]
+    outputs, _ = run_graph(graph, {"input": given})
+    for name, value in expected.items():
+        np.testing.assert_allclose(outputs[name], value, rtol=1e-5, atol=1e-6)
+
+
 class Drawing(L.Layer):
     def __init__(self, draw, **options):
         super().__init__(**options)

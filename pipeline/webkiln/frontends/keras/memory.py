@@ -75,8 +75,9 @@ class Walker:
         ]  # fmt: skip
         refs = [Ref(name) for name, _, _ in inputs]
         layer = self.layer(model, model.name, [LayerCall(tuple(refs))], [(tuple(tensors), {})])
-        count = len(layer.model.outputs) if layer.model is not None else 1
-        outputs = [(f"output_{index}" if count > 1 else "output", Ref(model.name, 0, index)) for index in range(count)]
+        given = layer.model.outputs if layer.model is not None else [("output", None)]
+        names = _output_names(model, tensors, sum(not name.endswith(ENDING) for name, _ in given))
+        outputs = [(name, Ref(model.name, 0, index)) for index, name in enumerate(names)]
         named = tuple((name, ref) for (name, _, _), ref in zip(inputs, refs, strict=True))
         whole = ModelSpec(model.name, (*layers, layer), named, tuple(outputs))
         return cut_model(whole, cut, {layer.name for layer in whole.layers}, {}) if cut else whole
@@ -327,6 +328,15 @@ def _graph_of(layer: Any) -> Any:
     if isinstance(layer, keras.Sequential) and type(layer).call is keras.Sequential.call:
         return layer._functional
     return layer if isinstance(layer, Functional) and type(layer).call is Functional.call else None
+
+
+def _output_names(model: Any, tensors: Sequence[Any], count: int) -> list[str]:
+    """The keys of a dict that a subclassed model gives, in the order in which Keras flattens it; numbers otherwise."""
+    with suppress(Exception):
+        found = model.compute_output_spec(*tensors)
+        if isinstance(found, dict) and len(found) == count and all(isinstance(value, keras.KerasTensor) for value in found.values()):
+            return [str(key) for key, _ in sorted(found.items())]
+    return [f"output_{index}" for index in range(count)] if count > 1 else ["output"]
 
 
 def _opaque_inputs(model: Any) -> list[tuple[str, tuple[int | None, ...], str]]:

@@ -84,7 +84,7 @@ class _Runner:
     def __init__(self, keras: Any, model: Any, spec: ModelSpec) -> None:
         from webkiln.frontends.keras.memory import layers_by_path, root_of, tensors_at
 
-        self.model = model
+        self.keras, self.model = keras, model
         self.convert = keras.ops.convert_to_numpy
         # Keras does not count the states of stateful layers among the variables.
         states = [layer.states for layer in model._flatten_layers() if isinstance(layer, keras.layers.RNN) and layer.stateful]
@@ -112,12 +112,10 @@ class _Runner:
         given = [values[name] for name in self.inputs]
         drawn = {place: values[name] for place, name in self.noises.items()}
         with fed(self.paths, drawn):
-            results = self.function(given) if self.function is not None else self.model(*given, training=False)
+            results = self.keras.tree.flatten(self.function(given) if self.function is not None else self.model(*given, training=False))
         for variable, value in zip(self.variables, before, strict=True):
             variable.assign(value)
-        if isinstance(results, dict):
-            results = list(results.values())
-        arrays = [_stored(self.convert(result)) for result in (results if isinstance(results, list | tuple) else [results])]
+        arrays = [_stored(self.convert(result)) for result in results]
         count = len(self.outputs)
         arrays[: len(self.declared)] = [array.astype(dtype) for array, dtype in zip(arrays, self.declared, strict=False)]
         return dict(zip(self.outputs, arrays[:count], strict=True)), dict(zip(self.layers, arrays[count:], strict=True))
