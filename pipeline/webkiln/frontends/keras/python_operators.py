@@ -11,11 +11,10 @@ import numpy as np
 from keras import ops
 from keras.src import backend
 
+from webkiln.frontends.keras.operations.arguments import QUOTIENTS
 from webkiln.frontends.keras.stand_ins import WeightTensor
 
-Operator = Callable[..., Any]
-QUOTIENTS = {**dict.fromkeys(("int8", "uint8", "int16", "uint16"), "float32"), **dict.fromkeys(("int32", "uint32", "int64"), "float64")}
-"""What TensorFlow casts integers to before it divides them."""
+Method = Callable[..., Any]
 
 
 def _divided(x: Any, y: Any) -> Any:
@@ -28,17 +27,17 @@ def _multiplied(x: Any, y: Any) -> Any:
     return ops.logical_and(x, y) if "bool" in {_dtype(x), _dtype(y)} else ops.multiply(x, y)
 
 
-def _by_kind(logical: Operator, bitwise: Operator) -> Operator:
+def _by_kind(logical: Method, bitwise: Method) -> Method:
     """An operation on bools and one on integers; what the first says of anything else, TensorFlow refuses."""
     return lambda *values: (bitwise if _dtype(values[0]).removeprefix("u").startswith("int") else logical)(*values)
 
 
-BINARY: Mapping[str, Operator] = {
+BINARY: Mapping[str, Method] = {
     "add": ops.add, "sub": ops.subtract, "mul": _multiplied, "truediv": _divided, "floordiv": ops.floor_divide, "mod": ops.mod, "pow": ops.power,
     "matmul": ops.matmul, "and": _by_kind(ops.logical_and, ops.bitwise_and), "or": _by_kind(ops.logical_or, ops.bitwise_or),
     "xor": _by_kind(ops.logical_xor, ops.bitwise_xor),
 }  # fmt: skip
-COMPARISONS: Mapping[str, Operator] = {
+COMPARISONS: Mapping[str, Method] = {
     "lt": ops.less, "le": ops.less_equal, "gt": ops.greater, "ge": ops.greater_equal, "eq": ops.equal, "ne": ops.not_equal,
 }  # fmt: skip
 
@@ -57,7 +56,7 @@ def _operand(value: Any, like: Any) -> Any:
     return np.asarray(value).astype("float32" if dtype == "bfloat16" else dtype)
 
 
-def _binary(compute: Operator, before: Operator | None, *, swapped: bool = False) -> Operator:
+def _binary(compute: Method, before: Method | None, *, swapped: bool = False) -> Method:
     def operator(tensor: Any, other: Any) -> Any:
         if isinstance(tensor, WeightTensor):
             return before(tensor, other) if before is not None else compute(tensor, other)
@@ -66,7 +65,7 @@ def _binary(compute: Operator, before: Operator | None, *, swapped: bool = False
     return operator
 
 
-def _same(compute: Operator, otherwise: bool) -> Operator:
+def _same(compute: Method, otherwise: bool) -> Method:
     """A comparison of elements with what has some; nothing else is equal to a tensor."""
     compare = _binary(compute, compute)
 
@@ -77,12 +76,12 @@ def _same(compute: Operator, otherwise: bool) -> Operator:
     return operator
 
 
-def _inverted(before: Operator) -> Operator:
+def _inverted(before: Method) -> Method:
     invert = _by_kind(ops.logical_not, ops.bitwise_invert)
     return lambda tensor: before(tensor) if isinstance(tensor, WeightTensor) else invert(tensor)
 
 
-def _item(before: Operator) -> Operator:
+def _item(before: Method) -> Method:
     def index(key: Any) -> Any:
         if isinstance(key, slice):
             return slice(*map(index, (key.start, key.stop, key.step)))
@@ -91,7 +90,7 @@ def _item(before: Operator) -> Operator:
     return lambda tensor, key: before(tensor, tuple(map(index, key if isinstance(key, tuple | list) else (key,))))
 
 
-def _operators() -> dict[str, Operator]:
+def _operators() -> dict[str, Method]:
     kind = keras.KerasTensor
     found = {f"__{name}__": _binary(compute, getattr(kind, f"__{name}__")) for name, compute in {**BINARY, **COMPARISONS}.items()}
     found |= {f"__r{name}__": _binary(compute, getattr(kind, f"__r{name}__"), swapped=True) for name, compute in BINARY.items()}

@@ -13,6 +13,12 @@ Argument = Any
 FLOAT = "float32"
 """What Keras calls floatx."""
 
+QUOTIENTS = {
+    **dict.fromkeys(("int8", "uint8", "int16", "uint16"), FLOAT),
+    **dict.fromkeys(("int32", "uint32", "int64", "uint64"), "float64"),
+}
+"""What TensorFlow's own division casts whole numbers to."""
+
 WEAK_INT, WEAK_FLOAT = "int", "float"
 ABOVE = {
     "bool": {WEAK_INT},

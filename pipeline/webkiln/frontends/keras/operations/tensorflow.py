@@ -13,7 +13,7 @@ import numpy as np
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.layers import activations
 from webkiln.frontends.keras.operations import image, integers, linear, nn, segments, shapes
-from webkiln.frontends.keras.operations.arguments import FLOAT, Argument, as_dtype, axes_of, combined, floating, like, tensor
+from webkiln.frontends.keras.operations.arguments import FLOAT, QUOTIENTS, Argument, as_dtype, axes_of, combined, floating, like, tensor
 from webkiln.frontends.keras.operations.elementary import ELEMENTARY
 from webkiln.frontends.keras.operations.elementwise import (
     Operation,
@@ -40,11 +40,6 @@ from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast, total
 
 IGNORED = frozenset({"name", "validate_indices", "bad_indices_policy"})
-QUOTIENTS = {
-    **dict.fromkeys(("int8", "uint8", "int16", "uint16"), FLOAT),
-    **dict.fromkeys(("int32", "uint32", "int64", "uint64"), "float64"),
-}
-"""What TensorFlow divides whole numbers in."""
 
 
 def called(operation: Operation, names: str, *, least: int = 1, **fixed: Any) -> Operation:
