@@ -5,25 +5,39 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 
 from tests.backends.harness import ROOT
 from tests.conformance.keras.judge import Refused, summary
 from tests.conformance.keras.recorded import Left
-from tests.conformance.report import OPERATORS, digest
+from tests.conformance.report import digest
 from webkiln.recipe import BACKENDS
 
 PAGE = ROOT / "docs" / "keras-conformance.md"
 FRONTEND = ROOT / "pipeline" / "webkiln" / "frontends" / "keras"
 HEAD = """# Keras's own tests
 
-Keras's wheel carries its tests. `make conformance-keras` runs those of layers and of `keras.ops` under a plugin that records every outermost call with dense numbers that Keras takes; each is made a model of that one
+Keras's wheel carries its tests. `make conformance-keras` (in two hours or so, or `backend=js` in a quarter of one) runs those of layers and of `keras.ops` under a plugin that records every outermost call with dense numbers that Keras takes; each is made a model of that one
 layer or operation, with random weights, converted, run on each backend, and compared with what Keras itself gives for the recorded inputs (within 1e-4 in float32, exactly in whole numbers). Calls that differ in the values of
 tensors alone count once. *Refused* calls are told when the model is converted, with the reasons below. *No model* counts calls that Keras makes no inference model of, and [what is not counted](#not-counted) those
 without dense numbers.
 """
-STATED = re.compile(r"^\* (\w+): handlers `(\w+)`, operators `(\w+)`, Keras ([\w.]+)$", re.MULTILINE)
+STATED = re.compile(r"^\* (\w+): handlers `(\w+)`, Keras ([\w.]+)$", re.MULTILINE)
+
+
+COUNTS = 3
+"""Columns between the name and those of backends."""
+WRONG = "Converted, not right"
+
+
+class Wrong(NamedTuple):
+    """A call that was converted, and what a backend makes of it."""
+
+    name: str
+    backend: str
+    reason: str
 
 
 @dataclass
@@ -36,15 +50,37 @@ class Row:
     right: Counter[str] = field(default_factory=Counter)
 
 
-def state() -> tuple[str, str, str]:
-    """What results depend on most: handlers, operators and Keras."""
+def state() -> tuple[str, str]:
+    """What results depend on most: handlers and Keras. What operators compute, `make conformance` shows."""
     handlers = [path for room in ("layers", "operations") for path in (FRONTEND / room).glob("*.py")]
-    return digest(handlers), digest(OPERATORS.glob("*.py")), keras.__version__
+    return digest(handlers), keras.__version__
 
 
 def stated() -> dict[str, tuple[str, ...]]:
     """The state at which each column of the page was computed."""
     return {backend: tuple(rest) for backend, *rest in STATED.findall(PAGE.read_text("utf-8"))} if PAGE.exists() else {}
+
+
+def tables() -> dict[str, list[list[str]]]:
+    """The tables of the page by the heading above them, without their heads."""
+    found: dict[str, list[list[str]]] = {"": []}
+    heading = ""
+    for line in PAGE.read_text("utf-8").splitlines() if PAGE.exists() else ():
+        if line.startswith("## "):
+            heading = line.removeprefix("## ")
+        elif line.startswith("| `"):
+            found.setdefault(heading, []).append([cell.strip().strip("`") for cell in line.strip("|").split("|")])
+    return found
+
+
+def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], kept: Sequence[str]) -> None:
+    """Take over columns that the page has."""
+    before = list(stated())
+    page = tables()
+    for name, *cells in page[""]:
+        for backend in kept if name in rows else ():
+            rows[name].right[backend] = int(cells[COUNTS + before.index(backend)])
+    wrong.update({Wrong(name, backend, reason): int(count) for name, backend, reason, count in page.get(WRONG, ()) if backend in kept})
 
 
 def name_of(kind: str, name: str) -> str:
@@ -57,21 +93,36 @@ def share(rows: Mapping[str, Row], backend: str, *, layers: bool) -> tuple[int, 
     return sum(row.right[backend] for row in chosen), sum(row.calls - row.none for row in chosen)
 
 
-def write_page(rows: Mapping[str, Row], refused: Sequence[Refused], left: Iterable[Left], backends: Sequence[str]) -> None:
-    handlers, operators, version = state()
-    shown = [backend for backend in BACKENDS if backend in backends]
+def write_page(
+    rows: Mapping[str, Row],
+    refused: Sequence[Refused],
+    wrong: Counter[Wrong],
+    left: Iterable[Left],
+    backends: Sequence[str],
+    at: tuple[str, str],
+) -> None:
+    """Write the page with columns that were computed in the state `at` in place of old ones."""
+    states = stated() | dict.fromkeys(backends, at)
+    shown = [backend for backend in BACKENDS if backend in states]
+    keep_columns(rows, wrong, [backend for backend in shown if backend not in backends])
     lines = [HEAD, "Computed at:\n"]
-    lines += [f"* {backend}: handlers `{handlers}`, operators `{operators}`, Keras {version}" for backend in shown]
+    lines += [f"* {backend}: handlers `{states[backend][0]}`, Keras {states[backend][1]}" for backend in shown]
     lines += ["", f"| | {' | '.join(shown)} |", f"|---|{'---|' * len(shown)}"]
     for title, layers in (("layers", True), ("operations", False)):
         shares = [share(rows, backend, layers=layers) for backend in shown]
         lines.append(f"| {title} | {' | '.join(f'{right} of {total} ({100 * right / max(total, 1):.1f} %)' for right, total in shares)} |")
+    counts = [sum(count for found, count in wrong.items() if found.backend == backend) for backend in shown]
+    lines.append(f"| [converted, not right](#converted-not-right) | {' | '.join(map(str, counts))} |")
     lines += ["", f"| call of | calls | no model | refused | {' | '.join(f'right on {backend}' for backend in shown)} |"]
     lines.append(f"|---|---|---|---|{'---|' * len(shown)}")
     for name in sorted(rows, key=lambda name: (name.startswith("ops."), name.lower())):
         row = rows[name]
         cells = " | ".join(str(row.right[backend]) for backend in shown)
         lines.append(f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |")
+    lines += [f"\n## {WRONG}\n", "| call of | backend | what | calls |", "|---|---|---|---|"]
+    lines += [
+        f"| `{name}` | {backend} | {reason.replace('|', '/')} | {count} |" for (name, backend, reason), count in sorted(wrong.items())
+    ]
     for title, kind in (("Refused", "refused"), ("No model", "not a model")):
         reasons = Counter((name_of(item.call.kind, item.call.name), summary(item.reason)) for item in refused if item.kind == kind)
         lines += [f"\n## {title}\n", "| call of | reason | calls |", "|---|---|---|"]

@@ -1,9 +1,11 @@
 """What some of Keras's own tests call, on every backend in each run of our tests; `make conformance-keras` runs all of them."""
 
+import keras
 import pytest
 
 from tests.conformance.keras.judge import Converted, convert, judge
 from tests.conformance.keras.recorded import SAMPLE, read, run_tests
+from tests.conformance.keras.report import state, stated
 from webkiln.recipe import BACKENDS
 
 
@@ -19,3 +21,9 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
     for backend in BACKENDS:
         verdicts = judge(converted, backend, tmp_path / backend)
         assert [(item.call.test, wrong) for item, wrong in zip(converted, verdicts, strict=True) if wrong is not None] == []
+
+
+def test_the_page_of_keras_own_tests_is_fresh():
+    """A column takes minutes to an hour: all are of this Keras, and the quickest of these handlers."""
+    assert {backend: version for backend, (_, version) in stated().items()} == dict.fromkeys(BACKENDS, keras.__version__)
+    assert stated()["js"] == state(), "run make conformance-keras backend=js"
