@@ -74,8 +74,8 @@ def alike(b: GraphBuilder, x: Argument, y: Argument) -> tuple[Tensor, Tensor]:
     return as_dtype(b, x, dtype), as_dtype(b, y, dtype)
 
 
-def binary(op: str) -> Operation:
-    return called(lambda b, x, y: combined(b, op, *alike(b, x, y)), "x y", least=2)
+def binary(op: str, names: str = "x y") -> Operation:
+    return called(lambda b, x, y: combined(b, op, *alike(b, x, y)), names, least=2)
 
 
 def quotient(b: GraphBuilder, x: Argument, y: Argument) -> Tensor:
@@ -104,9 +104,9 @@ def mean(b: GraphBuilder, x: Argument, **options: Any) -> Tensor:
     return found
 
 
-def euclidean(b: GraphBuilder, x: Argument, ord: Argument = "euclidean", **options: Any) -> Tensor:  # noqa: A002 - TensorFlow's name
-    if ord not in ("euclidean", 2) or (ord == 2 and not isinstance(options.get("axis"), int)):
-        raise ShapeError(f"{b.layer}: a norm of ord={ord!r} is not supported; there is the euclidean one")
+def euclidean(b: GraphBuilder, x: Argument, degree: Argument = "euclidean", **options: Any) -> Tensor:
+    if degree not in ("euclidean", 2) or (degree == 2 and not isinstance(options.get("axis"), int)):
+        raise ShapeError(f"{b.layer}: a norm of ord={degree!r} is not supported; there is the euclidean one")
     found: Tensor = reduction("ReduceSum")(b, square(b, x), **options)
     return b.op("Sqrt", [found])
 
@@ -232,8 +232,8 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "math.minimum": binary("Min"),
     "math.equal": binary("Equal"),
     "math.not_equal": binary("NotEqual"),
-    "__operators__.eq": called(lambda b, x, y: combined(b, "Equal", *alike(b, x, y)), "self=x other=y", least=2),
-    "__operators__.ne": called(lambda b, x, y: combined(b, "NotEqual", *alike(b, x, y)), "self=x other=y", least=2),
+    "__operators__.eq": binary("Equal", "self=x other=y"),
+    "__operators__.ne": binary("NotEqual", "self=x other=y"),
     "math.less": binary("Less"),
     "math.less_equal": binary("LessEqual"),
     "math.greater": binary("Greater"),
@@ -290,7 +290,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "math.reduce_std": called(deviation, REDUCED),
     "math.reduce_logsumexp": called(linear.logsumexp, REDUCED),
     "math.reduce_euclidean_norm": called(euclidean, REDUCED),
-    "compat.v1.norm": called(euclidean, "tensor=x ord axis keepdims"),
+    "compat.v1.norm": called(euclidean, "tensor=x ord=degree axis keepdims"),
     "math.l2_normalize": called(l2_normalize, "x axis epsilon"),
     "math.argmax": called(extreme_index("ArgMax"), "input=x axis output_type=dtype"),
     "math.argmin": called(extreme_index("ArgMin"), "input=x axis output_type=dtype"),
