@@ -14,9 +14,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.canonical import file_digest
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.keras.made import check_parameters, make_model, save_weights
-from webkiln.frontends.keras.plugins import isolated
-from webkiln.plugins import import_file
+from webkiln.frontends.programs import program
 
 DATA = ()
 TIMEOUT_S = 60
@@ -38,22 +36,18 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
                 shutil.copytree(inputs["external/"], outputs["external/"], dirs_exist_ok=True)
         case "url" | "labels" as kind:
             _download(params["url"], params["sha256"], target, ADVICE[kind])
-        case "export":
-            stage.tell("runs the export script")
-            with isolated():
-                _export(inputs["script.py"], params["function"], params["parameters"], target)
-        case "module":
-            with isolated(inputs["modules/"]):
-                save_weights(make_model(params), target)
+        case "export" | "module":
+            stage.tell("runs the code that makes the model")
+            program(params["format"], "fetch").fetch(inputs, params, target)
         case kind:
             raise RecipeError(f"source: there is no kind {kind!r}; there are path, url, labels, export and module")
 
 
 def _copy(source: Path, target: Path) -> None:
     if not source.exists():
-        raise SourceError(f"{source}: there is no such file; give the path of a .keras or .h5 file")
+        raise SourceError(f"{source}: there is no such file; give the path of a model file")
     if source.is_dir():
-        raise SourceError(f"{source}: is a folder; give the path of a .keras, .h5 or .onnx file")
+        raise SourceError(f"{source}: is a folder; give the path of the model file in it")
     shutil.copyfile(source, target)
 
 
@@ -76,21 +70,6 @@ def _download(url: str, sha256: str, target: Path, advice: str) -> None:
     if got != sha256:
         target.unlink()
         raise SourceError(f"{url}: the sha256 is {got}, the recipe says {sha256}; the file changed, or the recipe is wrong")
-
-
-def _export(script: Path, function: str, parameters: Mapping[str, Any], target: Path) -> None:
-    export = getattr(import_file(script), function, None)
-    if not callable(export):
-        raise RecipeError(f"{script.name}: has no function {function!r}; it takes the path to write to")
-    path = target.with_name("export.keras")
-    check_parameters(f"{script.name}: {function}", export, path, **parameters)
-    try:
-        export(path, **parameters)
-        if not path.is_file():
-            raise SourceError(f"{script.name}: {function} wrote nothing to the path that it was given")
-        path.replace(target)
-    finally:
-        path.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,9 @@ Drawn = Mapping[str, tuple[str, Mapping[str, float]]]
 Words = Mapping[str, tuple[tuple[str, ...], bool]]
 """The words that a text input knows, and whether it takes other ones, too."""
 
+ModelRun = Callable[[Mapping[str, Array]], tuple[dict[str, Array], dict[str, Array]]]
+"""What a framework computes of inputs by name: the outputs, and what layers give, by name."""
+
 STRING = "string"
 STRANGE = ("Unheard", "of", "naïve", "ÉCLAIR", "Straße", "東京", "привет", "नमस्ते", "🙂", "e\u0301", "it's", "x-y", "(42)", "#1", "...")
 SPACES = (" ", "  ", "\t", "\n ")
@@ -149,3 +152,22 @@ def natural_sets(
 def moved(value: Array, way: float) -> Array:
     """Floats by one unit in the last place."""
     return np.nextafter(value, value.dtype.type(way)) if value.dtype.kind == "f" else value
+
+
+def reference_arrays(
+    sets: Mapping[str, Mapping[str, Array]], run: ModelRun, others: Sequence[ModelRun] = ()
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    """The arrays of reference.npz and of layers.npz. Noise is the difference to inputs that are moved by one unit in the last place, and to `others`,
+    which compute the same in another way."""
+    reference: dict[str, Array] = {}
+    layers: dict[str, Array] = {}
+    for name, values in sets.items():
+        outputs, inside = run(values)
+        reference |= {f"{name}/in/{key}": value for key, value in values.items()}
+        reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
+        layers |= {f"{name}/{key}": value for key, value in inside.items()}
+        noisy = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
+        noisy += [other(values)[0] for other in others]
+        for key, value in outputs.items():
+            reference[f"{name}/noise/{key}"] = np.array(max(difference(value, other[key]) for other in noisy))
+    return reference, layers

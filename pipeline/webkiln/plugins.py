@@ -3,7 +3,8 @@
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -51,6 +52,21 @@ def import_file(path: Path) -> ModuleType:
         missing = missing_package(error, f"plugin {path.name}") if isinstance(error, ImportError) else None
         raise missing or SourceError(f"plugin {path.name}: {type(error).__name__}: {error}") from error
     return module
+
+
+@contextmanager
+def isolated_plugins() -> Iterator[None]:
+    """Files that were run before are not known inside, and those that are run inside are forgotten at the end."""
+    before = _take_modules()
+    try:
+        yield
+    finally:
+        _take_modules()
+        sys.modules.update(before)
+
+
+def _take_modules() -> dict[str, ModuleType]:
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(PREFIX)}
 
 
 def failed_plugin(error: Exception, where: str) -> Exception:

@@ -112,6 +112,7 @@ class Recipe:
 
     name: str
     source: Source
+    source_format: str = ""
     input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     sample_sizes: Mapping[str, int] = field(default_factory=dict)
     batch_size: int = 1
@@ -146,16 +147,6 @@ class Recipe:
             return None
         given = self.source.parameters if isinstance(self.source, ExportSource | ModuleSource) else {}
         return self.labels.file if self.labels.when.items() <= given.items() else None
-
-    @property
-    def is_onnx(self) -> bool:
-        """Whether the source is an ONNX file, by its name."""
-        match self.source:
-            case PathSource(path):
-                return path.suffix == ".onnx"
-            case UrlSource(url):
-                return url.partition("?")[0].endswith(".onnx")
-        return False
 
 
 def choose(what: str, values: Collection[str], valid: Collection[str], where: str = "") -> tuple[str, ...]:
@@ -199,6 +190,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
     recipe = Recipe(
         name=name,
         source=_source(data["source"], data.get("parameters", {}), folder, where),
+        source_format=data.get("source_format", ""),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         sample_sizes=dict(data.get("sample_sizes", {})),
         batch_size=data.get("batch_size", 1),
@@ -223,14 +215,8 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
 
 
 def checked(recipe: Recipe, where: str) -> Recipe:
-    """The recipe; RecipeError where it says what its kind of source does not have."""
-    if recipe.dims and not recipe.is_onnx:
-        raise RecipeError(f"{where}: dims are the sizes that an ONNX file names, and the source is none; use input_shapes")
-    if recipe.values and not recipe.is_onnx:
-        raise RecipeError(f"{where}: values fix inputs of an ONNX file, and the source is none; make them constants of the model")
+    """The recipe; RecipeError where it says what its form does not have."""
     _check_form(recipe.form, where)
-    if recipe.is_onnx and recipe.batch_size != 1:
-        raise RecipeError(f"{where}: batch_size is for Keras models; the sizes of an ONNX file are set by dims or input_shapes")
     return recipe
 
 
@@ -367,6 +353,7 @@ def _number(value: Any) -> bool:
 
 KEYS: dict[str, tuple[str, Any]] = {
     "source": ("a path or a table of strings", lambda v: isinstance(v, str) or _table(v, lambda item: isinstance(item, str))),
+    "source_format": ("the name of a model format, where the source does not tell", lambda v: isinstance(v, str)),
     "input_shapes": ("a table: input name = [positive sizes, or names of sizes that are set at run time]", lambda v: _table(v, _shape)),
     "sample_sizes": ("a table: name of a size = the positive size that verification uses", lambda v: _table(v, _size)),
     "batch_size": ("a positive integer", _size),
@@ -383,12 +370,12 @@ KEYS: dict[str, tuple[str, Any]] = {
     "reads": ("a list of files and folders", _strings),
     "trust_source": ("true or false", lambda v: isinstance(v, bool)),
     "parameters": ("a table: name = string, number or truth value", lambda v: _table(v, _plain)),
-    "dims": ("a table: name of a size in the ONNX file = a positive size, or another name", lambda v: _table(v, _size_or_name)),
+    "dims": ("a table: name of a size in the model file = a positive size, or another name", lambda v: _table(v, _size_or_name)),
     "format": (f"one of {', '.join(FORMS)}", lambda v: isinstance(v, str)),
     "hashed": ("true or false", lambda v: isinstance(v, bool)),
     "package": (f"a table: one of {', '.join(PACKAGE)} = string", lambda v: _table(v, lambda item: isinstance(item, str))),
     "values": (
-        "a table: name of an input of the ONNX file = the number, truth value or list of these that it always is",
+        "a table: name of an input of the model file = the number, truth value or list of these that it always is",
         lambda v: _table(v, _constant),
     ),
     "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),

@@ -303,7 +303,8 @@ def test_a_file_that_differs_stays_unless_forced(folder: Folder) -> None:
 def net(path: Path, names: tuple[str, str] = ("x", "y")) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 3]) for name in names]
-    onnx.save(model([helper.make_node("Relu", [names[0]], [names[1]])], values[:1], values[1:]), path)
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [3], np.ones(3, np.float32).tobytes(), raw=True)
+    onnx.save(model([helper.make_node("Mul", [names[0], "w"], [names[1]])], values[:1], values[1:], [weight]), path)
     return path
 
 
@@ -321,7 +322,7 @@ def test_a_model_of_ones_own(place: str, beside: str, source: str, folder: Folde
     folder.fill(PROJECTS["html"])
     path = net(folder.root.parent / place)
     if beside:
-        (path.parent / beside).write_text("weights")
+        onnx.save(onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=0)
     folder.init(str(path))
     assert folder.text("models/net/recipe.toml") == f'source = "{source}"\n'
     assert (folder.root / "models" / "net" / source).resolve().read_bytes() == path.read_bytes()

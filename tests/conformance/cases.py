@@ -12,8 +12,9 @@ from onnx import numpy_helper
 from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 
-from webkiln.frontends.onnx.call import OpenValueError
-from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
+from tests.frontends.onnx.running import inputs_behind
+from webkiln.frontends.nodes.call import OpenValueError
+from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.tensors import dtype_name
 from webkiln.ir.graph import Graph

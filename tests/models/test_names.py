@@ -22,8 +22,8 @@ from webkiln.build.descriptor import generate_descriptor
 from webkiln.build.engine import Engine
 from webkiln.errors import SourceError
 from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.nodes.sizes import input_shapes
 from webkiln.frontends.onnx.load import describe_model
-from webkiln.frontends.onnx.sizes import input_shapes
 from webkiln.ir.text import parse, print_graph
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS, read_recipe
 

@@ -18,7 +18,7 @@ PACKAGE = REPOSITORY / "pipeline" / "webkiln"
 
 LAYERS = (
     {"errors", "canonical", "npz"},
-    {"recipe", "plugins", "foreign"},
+    {"recipe", "plugins"},
     {"ir"},
     {"inputs"},
     {"nest"},
@@ -35,7 +35,8 @@ LAYERS = (
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOGETHER = ({"errors", "canonical"}, {"cli", "commands"})
 FRAMEWORKS = {"keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
-FRAMEWORK_STAGES = {"fetch", "load", "load_onnx", "reference", "reference_onnx"}
+FRAMEWORK_STAGES = {"fetch", "load", "reference"}
+"""Those whose programs import frameworks."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
 STAGES = sorted((REPOSITORY / "stages").glob("*.py"))
 
@@ -95,8 +96,8 @@ def test_package_files_are_empty(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES + STAGES, ids=name)
-def test_frameworks_are_imported_in_frontends_and_a_few_stages(path: Path) -> None:
-    allowed = path.stem in FRAMEWORK_STAGES if path in STAGES else room(path) == "frontends"
+def test_frameworks_are_imported_in_frontends_only(path: Path) -> None:
+    allowed = path not in STAGES and room(path) == "frontends"
     assert allowed or not FRAMEWORKS & {module.partition(".")[0] for module in imports(path)}
 
 
@@ -137,16 +138,31 @@ def test_the_no_op_path_imports_nothing_heavy() -> None:
 KERAS = "frontends/keras"
 HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
 OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
-BUILD = {"canonical", "errors", "build", "frontends/arrays", "frontends/cut", "frontends/functions"}
+BUILD = {"canonical", "errors", "build", "frontends/arrays", "frontends/cut", "frontends/functions", "frontends/programs"}
 GRAPHS = {"ir", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
 """What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/probe"
+FORMAT_TABLE = {
+    "frontends/formats",
+    "frontends/model_format",
+    "frontends/foreign",
+    f"{KERAS}/format",
+    f"{KERAS}/eras/shards",
+    "frontends/onnx/format",
+    "frontends/onnx/external",
+}
+"""What tells formats apart."""
+NODES = "frontends/nodes"
 REACH: dict[str, set[str]] = {
-    "fetch": {KERAS, "plugins", "ops/operator", "ir"},
-    "load": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "plugins", "foreign", *GRAPHS},
-    "load_onnx": {"frontends/onnx", PROBE, "foreign", *GRAPHS},
-    "convert": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, *OPERATORS},
-    "convert_onnx": {"frontends/onnx", "frontends/onnx/operators", *OPERATORS},
+    "fetch": set(),
+    "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
+    "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
+    "load": {"ir", *FORMAT_TABLE},
+    "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
+    "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
+    "convert": OPERATORS,
+    "convert keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/converted", *OPERATORS},
+    "convert onnx": {"frontends/onnx", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -154,8 +170,9 @@ REACH: dict[str, set[str]] = {
     "link": {"backends/toolchain"},
     "pack": OPERATORS | {"weights"},
     "bundle": {"ir", "codegen", "backends/launches"},
-    "reference": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "plugins", "npz", *GRAPHS},
-    "reference_onnx": {"frontends/onnx", PROBE, "npz", *GRAPHS},
+    "reference": {"npz", *GRAPHS},
+    "reference keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", "npz", *GRAPHS},
+    "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }
@@ -163,13 +180,17 @@ REACH: dict[str, set[str]] = {
 
 
 def reached(stage: str) -> set[str]:
-    files, _ = Closures(share(), FileDigests(Path("/nonexistent"))).of((REPOSITORY / "stages" / f"{stage}.py",))
+    """The modules that a stage runs, or a stage with a format's program."""
+    name, _, format_name = stage.partition(" ")
+    programs = (PACKAGE / "frontends" / format_name / f"stage_{name}.py",) if format_name else ()
+    files, _ = Closures(share(), FileDigests(Path("/nonexistent"))).of((REPOSITORY / "stages" / f"{name}.py", *programs))
     modules = {name.removeprefix("webkiln/").removesuffix(".py") for name in files if name.startswith("webkiln/")}
     return {module for module in modules if module.rpartition("/")[2] != "__init__"}
 
 
 def test_every_stage_says_what_it_may_depend_on() -> None:
-    assert REACH.keys() == {path.stem for path in STAGES}
+    programs = {f"{path.stem.removeprefix('stage_')} {path.parent.name}" for path in PACKAGE.glob("frontends/*/stage_*.py")}
+    assert REACH.keys() == {path.stem for path in STAGES} | programs
 
 
 @pytest.mark.parametrize("stage", REACH)
@@ -179,7 +200,7 @@ def test_an_edit_reruns_only_the_stages_that_may_depend_on_it(stage: str) -> Non
         assert set(names) & (REACH[stage] | BUILD), f"{stage} runs again when {module} is edited"
 
 
-@pytest.mark.parametrize("stage", sorted(FRAMEWORK_STAGES))
+@pytest.mark.parametrize("stage", [stage for stage in REACH if stage.partition(" ")[0] in FRAMEWORK_STAGES])
 def test_no_download_and_no_reference_depends_on_how_operators_are_lowered(stage: str) -> None:
     assert not {module for module in reached(stage) if module.startswith(("nest/", "lower/", "ops/")) and module not in GRAPHS}
 
@@ -187,8 +208,8 @@ def test_no_download_and_no_reference_depends_on_how_operators_are_lowered(stage
 def test_what_runs_is_what_the_closure_says() -> None:
     """Imports that are hidden from the closure would be missing in keys."""
     code = (
-        "import sys, webkiln.frontends.keras.load, webkiln.frontends.keras.plugins, webkiln.frontends.keras.reference\n"
-        "import webkiln.frontends.onnx.probe, webkiln.frontends.onnx.sizes, webkiln.frontends.onnx.reference; print(*sys.modules)"
+        "import sys, webkiln.frontends.keras.stage_load, webkiln.frontends.keras.stage_fetch, webkiln.frontends.keras.stage_reference\n"
+        "import webkiln.frontends.onnx.probe, webkiln.frontends.nodes.sizes, webkiln.frontends.onnx.reference; print(*sys.modules)"
     )
     loaded = set(
         subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY / "pipeline", capture_output=True, text=True, check=True).stdout.split()

@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.backends import browsers
-from webkiln.build.action import Action, Each, Folder, Input, Local, Modules, Product
+from webkiln.build.action import Action, Each, Folder, Input, Local, Product
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
+from webkiln.build.source_format import format_of
+from webkiln.build.taken import COMPANION, Taken, operators, take
 from webkiln.build.tools import tool_of
-from webkiln.frontends.keras.eras.shards import shard_files
-from webkiln.frontends.onnx.external import external_files
+from webkiln.frontends.model_format import ModelFormat
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
-WEIGHTS = "weights.h5"
-"""What the weights of an architecture are called in the build."""
 LINKERS = ("emcc", "wasm-ld")
 
 
@@ -42,6 +41,7 @@ class ModelGraph:
 
     def __init__(self, recipe: Recipe, share: Share, passes: tuple[str, ...] = PASSES) -> None:
         self.recipe = recipe
+        self._operators = operators(recipe)
         self._passes = passes
         self._share = share
         self._actions: dict[str, Action] = {}
@@ -50,27 +50,26 @@ class ModelGraph:
         """Everything asked for so far, producers before consumers."""
         yield from self._actions.values()
 
+    @cached_property
+    def format(self) -> ModelFormat:
+        return format_of(self.recipe)
+
     def fetch(self) -> Action:
         source = self.recipe.source
-        inputs: dict[str, Input] = {}
-        params: dict[str, Any] = {}
-        code: tuple[Path, ...] = ()
+        taken = Taken()
         beside = self._beside
-        outputs: tuple[str, ...] = ("source", "external/") if self.recipe.is_onnx or beside else ("source",)
         match source:
             case PathSource(path):
-                inputs, params = {"source": Local(path)}, {"kind": "path"}
-                if beside:
-                    inputs["external/"] = Folder(tuple(beside))
+                taken = Taken({"source": Local(path), **({"external/": Folder(tuple(beside))} if beside else {})}, {"kind": "path"})
             case UrlSource(url, sha256):
-                params = {"kind": "url", "url": url, "sha256": sha256}
+                taken = Taken(params={"kind": "url", "url": url, "sha256": sha256})
             case ExportSource(script, function, parameters):
-                inputs = {"script.py": Local(script)}
-                params = {"kind": "export", "function": function, "parameters": dict(parameters)}
-                code = (script,)
+                params = {"kind": "export", "function": function, "parameters": dict(parameters), "suffix": self.format.suffixes[0]}
+                taken = Taken({"script.py": Local(script)}, params, (script,)) | self._program("fetch")
             case ModuleSource():
-                inputs, params = self._modules(), {"kind": "module", **self._function()}
-        return self._add("fetch", "", inputs, outputs, params, code=code, timeout=1800)
+                taken = Taken(params={"kind": "module"}) | self._program("fetch")
+        outputs: tuple[str, ...] = ("source", "external/") if beside else ("source",)
+        return self._add("fetch", "", taken.inputs, outputs, taken.params, code=taken.code, timeout=1800)
 
     def labels(self) -> dict[str, Input]:
         """The file of labels, where there is one."""
@@ -80,26 +79,17 @@ class ModelGraph:
         return {"labels": Product(self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()), "source")}
 
     def load(self) -> Action:
-        if self.recipe.is_onnx:
-            outputs, source = ("spec.json", "weights/"), self._source_name()
-            return self._add("load", "", self._model(), outputs, self._cut(), program="load_onnx", source=source)
-        inputs = {**self._model(), **self._plugins(), **self._modules()}
-        own = {**self._function(), **self._weights_name(), **self._cut()}
-        params = {"trust_source": self.recipe.trust_source, "plugins": self._plugin_names(), **own}
-        outputs = ("spec.json", "weights/")
-        return self._add("load", "", inputs, outputs, params, code=self.recipe.plugins, source=self._source_name())
+        taken = self._program("load") | Taken(self._model())
+        return self._add("load", "", taken.inputs, ("spec.json", "weights/"), taken.params, code=taken.code, source=self._source_name())
 
     def convert(self) -> Action:
-        inputs = {"spec.json": Product(self.load(), "spec.json"), **self._plugins(), **self._operators()}
-        params = {"name": self.recipe.name, "plugins": self._plugin_names()}
+        taken = (
+            Taken({"spec.json": Product(self.load(), "spec.json")}, {"name": self.recipe.name}) | self._program("convert") | self._operators
+        )
         if self.recipe.operators:
-            params["backends"] = list(self.recipe.backends)
-        outputs: tuple[str, ...] = ("graph.json", "weights.json", "sizes.json")
-        code = (*self.recipe.plugins, *self.recipe.operators)
-        if self.recipe.is_onnx:
-            return self._add("convert", "", inputs, outputs, {**params, **self._sizes()}, code=code, program="convert_onnx")
-        outputs = (*outputs, "texts.json")
-        return self._add("convert", "", {**inputs, **self._modules()}, outputs, {**params, **self._shapes(), **self._function()}, code=code)
+            taken |= Taken(params={"backends": list(self.recipe.backends)})
+        outputs = ("graph.json", "weights.json", "sizes.json", *self.format.converted)
+        return self._add("convert", "", taken.inputs, outputs, taken.params, code=taken.code)
 
     def structure(self) -> Input:
         """The graph as the source has it."""
@@ -110,21 +100,22 @@ class ModelGraph:
 
     def texts(self) -> Mapping[str, Input]:
         """How texts become the indices that the model takes, of sources that may say so."""
-        return {} if self.recipe.is_onnx else {"texts.json": Product(self.convert(), "texts.json")}
+        name = "texts.json"
+        return {name: Product(self.convert(), name)} if name in self.format.converted else {}
 
     def optimize(self) -> Input:
         """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
         last = self.structure()
         for name in self._passes:
             code = (self._share.package / "passes" / f"{name}.py", *self.recipe.operators)
-            inputs = {"graph.json": last, **self._operators()}
+            inputs = {"graph.json": last, **self._operators.inputs}
             action = self._add("optimize", f":{name}", inputs, ("graph.json",), {"pass": name}, code=code)
             last = Product(action, "graph.json")
         return last
 
     def lower(self, backend: str, choice: Selection) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
-        inputs = {"graph.json": self.optimize(), **self._operators()}
+        inputs = {"graph.json": self.optimize(), **self._operators.inputs}
         return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self.recipe.operators)
 
     def generate(self, backend: str, choice: Selection) -> Action:
@@ -146,7 +137,7 @@ class ModelGraph:
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Selection) -> Action:
-        inputs = {"graph.json": self.optimize(), **self._operators(), **self.weights()}
+        inputs = {"graph.json": self.optimize(), **self._operators.inputs, **self.weights()}
         outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
         return self._add("pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators)
 
@@ -174,24 +165,11 @@ class ModelGraph:
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
 
     def reference(self) -> Action:
+        taken = self._program("reference") | Taken(self._model())
+        if self.format.names_sizes or any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
+            taken |= Taken({"sizes.json": Product(self.convert(), "sizes.json")})
         outputs = ("reference.npz", "layers.npz")
-        if self.recipe.is_onnx:
-            sizes = {**self._sizes(), **self._samples(), **self._cut()}
-            inputs = {**self._model(), "sizes.json": Product(self.convert(), "sizes.json")}
-            return self._add("reference", "", inputs, outputs, sizes, program="reference_onnx", timeout=1800, source=self._source_name())
-        inputs = {**self._model(), **self._plugins(), **self._modules()}
-        if any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
-            inputs["sizes.json"] = Product(self.convert(), "sizes.json")
-        params = {
-            **self._shapes(),
-            **self._samples(),
-            "plugins": self._plugin_names(),
-            "trust_source": self.recipe.trust_source,
-            **self._function(),
-            **self._weights_name(),
-            **self._cut(),
-        }
-        return self._add("reference", "", inputs, outputs, params, code=self.recipe.plugins, timeout=1800, source=self._source_name())
+        return self._add("reference", "", taken.inputs, outputs, taken.params, code=taken.code, timeout=1800, source=self._source_name())
 
     def verify(self, choice: Selection, browser: str, backends: Sequence[str] = ()) -> Sequence[Action]:
         """One action per backend and variant, of `backends` where they are given, else of all that the bundle has."""
@@ -217,16 +195,19 @@ class ModelGraph:
         outputs = ("report.html", "verification.json")
         return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
 
+    def _program(self, stage: str) -> Taken:
+        """The format's program of a stage, with what it takes of the recipe."""
+        module = self._share.package / "frontends" / self.format.name / f"stage_{stage}.py"
+        return Taken(params={"format": self.format.name}, code=(module,)) | take(self.recipe, self.format.takes[stage])
+
     def _add(
-        self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], *,
-        program: str = "", **more: Any,
+        self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], **more: Any
     ) -> Action:  # fmt: skip
-        """The action of a stage, whose program has a name of its own where frontends differ."""
         task = f"{stage}:{self.recipe.name}{detail}"
         if stage in self._user_stages():
             more.setdefault("roots", self.recipe.roots)
         if task not in self._actions:
-            self._actions[task] = Action(task, program or stage, outputs, inputs, params, **more)
+            self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
         return self._actions[task]
 
     def _user_stages(self) -> set[str]:
@@ -240,7 +221,7 @@ class ModelGraph:
 
     def _model(self) -> dict[str, Input]:
         """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js, the weights of an architecture."""
-        external = {"external/": Product(self.fetch(), "external/")} if self.recipe.is_onnx or self._beside else {}
+        external = {"external/": Product(self.fetch(), "external/")} if self._beside else {}
         return {"source": Product(self.fetch(), "source"), **external}
 
     @cached_property
@@ -248,21 +229,10 @@ class ModelGraph:
         """The files that the source names, by their names in it: finding them reads the model through."""
         match self.recipe.source:
             case PathSource(path, weights) if weights is not None:
-                return [(WEIGHTS, weights)]
-            case PathSource(path) if self.recipe.is_onnx:
-                return external_files(path)
-            case PathSource(path) if path.suffix == ".json":
-                return shard_files(path)
+                return [(COMPANION, weights)]
+            case PathSource(path):
+                return self.format.beside(path)
         return []
-
-    def _weights_name(self) -> dict[str, Any]:
-        source = self.recipe.source
-        return {"weights": WEIGHTS} if isinstance(source, PathSource) and source.weights is not None else {}
-
-    def _sizes(self) -> dict[str, Any]:
-        shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
-        values = {"values": dict(self.recipe.values)} if self.recipe.values else {}
-        return {"dims": dict(self.recipe.dims), "input_shapes": shapes, **values}
 
     def _source_name(self) -> str:
         match self.recipe.source:
@@ -274,50 +244,6 @@ class ModelGraph:
                 return f"what {function} of {script.name} wrote"
             case ModuleSource(_, module, function):
                 return f"the weights of {module}:{function}"
-
-    def _modules(self) -> dict[str, Input]:
-        source = self.recipe.source
-        return {"modules/": Modules(source.root, source.module)} if isinstance(source, ModuleSource) else {}
-
-    def _function(self) -> dict[str, Any]:
-        source = self.recipe.source
-        if not isinstance(source, ModuleSource):
-            return {}
-        return {"module": source.module, "function": source.function, "parameters": dict(source.parameters)}
-
-    def _plugins(self) -> dict[str, Input]:
-        plugins = self.recipe.plugins
-        return {"plugins/": Folder(_distinct(plugins))} if plugins else {}
-
-    def _operators(self) -> dict[str, Input]:
-        operators = self.recipe.operators
-        return {"operators/": Folder(_distinct(operators))} if operators else {}
-
-    def _plugin_names(self) -> list[str]:
-        return [name for name, _ in _distinct(self.recipe.plugins)]
-
-    def _shapes(self) -> dict[str, Any]:
-        shapes = {name: list(shape) for name, shape in self.recipe.input_shapes.items()}
-        return {"batch_size": self.recipe.batch_size, "input_shapes": shapes}
-
-    def _cut(self) -> dict[str, Any]:
-        cut = {"from_layers": self.recipe.from_layers, "to_layers": self.recipe.to_layers}
-        return {key: list(names) for key, names in cut.items() if names}
-
-    def _samples(self) -> dict[str, Any]:
-        return {"sample_sizes": dict(self.recipe.sample_sizes)} if self.recipe.sample_sizes else {}
-
-
-def _distinct(paths: Sequence[Path]) -> tuple[tuple[str, Path], ...]:
-    """Files by their names; of files of one name in several folders, those after the first are numbered."""
-    found: dict[str, Path] = {}
-    for path in paths:
-        name, number = path.name, 1
-        while name in found:
-            number += 1
-            name = f"{path.stem}.{number}{path.suffix}"
-        found[name] = path
-    return tuple(found.items())
 
 
 def _labels(table: Any) -> Any:

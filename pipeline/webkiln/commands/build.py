@@ -19,8 +19,9 @@ from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
+from webkiln.build.source_format import format_of
 from webkiln.errors import RecipeError, SourceError, similar
-from webkiln.foreign import refuse_foreign
+from webkiln.frontends.formats import BY_NAME
 from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
@@ -71,6 +72,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         f"with webkiln: {', '.join(shipped())}",
     )
     parser.add_argument("--weights", type=Path, help="the weights (save_weights) of an architecture in JSON or YAML")
+    add_format_argument(parser)
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
@@ -78,14 +80,14 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=int, help="default: 1")
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
     parser.add_argument(
-        "--dim", action="append", default=[], metavar="NAME=SIZE", help="a size that an ONNX file names; or another name for it"
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="a size that the model file names; or another name for it"
     )
     parser.add_argument(
         "--value",
         action="append",
         default=[],
         metavar="INPUT=VALUE",
-        help="an input of an ONNX file that is always this: a number or a list",
+        help="an input of the model file that is always this: a number or a list",
     )
     add_cut_arguments(parser)
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
@@ -95,6 +97,10 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--reads", action="append", default=[], type=Path, help="a file or folder outside this one that the model's own code may read"
     )
     parser.add_argument("--trust-source", action="store_true", help="run code that the model file carries")
+
+
+def add_format_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--source-format", default="", help=f"what the source is, where it does not tell: one of {', '.join(BY_NAME)}")
 
 
 def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,6 +186,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     changed = replace(
         known,
         name=options.name or known.name,
+        source_format=options.source_format or known.source_format,
         backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
         batch_size=known.batch_size if options.batch_size is None else options.batch_size,
         reads=(*known.reads, *(path.absolute() for path in options.reads)),
@@ -192,6 +199,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         from_layers=tuple(dict.fromkeys(options.from_layer)) or known.from_layers,
         to_layers=tuple(dict.fromkeys(options.to_layer)) or known.to_layers,
     )
+    format_of(changed)
     return checked(changed, str(options.source))
 
 
@@ -208,7 +216,6 @@ def _plain(options: argparse.Namespace) -> Recipe:
     elif options.weights is not None:
         source, stem = PathSource(options.source.absolute(), options.weights.absolute()), options.source.stem
     else:
-        refuse_foreign(options.source, as_onnx=options.source.suffix == ".onnx")
         source, stem = PathSource(options.source.absolute()), options.source.stem
     return Recipe(name=options.name or re.sub(r"[^A-Za-z0-9_-]", "_", stem), source=source)
 

@@ -16,7 +16,7 @@ from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.declarations import inputs_of
-from webkiln.commands.build import add_cut_arguments, parameters_of, recipe_of, shipped
+from webkiln.commands.build import add_cut_arguments, add_format_argument, parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.inputs import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--source", type=Path, help="what the bundle was built from; default: the model of its name in models/")
+    add_format_argument(parser)
     parser.add_argument("--weights", type=Path, help="the weights of an architecture, as the bundle was built with")
     parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
     add_cut_arguments(parser)

@@ -1,7 +1,6 @@
 """`webkiln init`: a recipe, the plugin's line and a working page in a web project."""
 
 import argparse
-import glob
 import gzip
 import io
 import json
@@ -28,7 +27,7 @@ from webkiln.commands import build
 from webkiln.commands.project import Project, find_project, with_package, with_plugin, with_script
 from webkiln.commands.starter import Samples, answer, shown_in_page, shown_in_react, with_types
 from webkiln.errors import SourceError, similar
-from webkiln.foreign import refuse_foreign
+from webkiln.frontends.formats import BY_NAME, format_of_file
 from webkiln.recipe import MODULE, PathSource, Recipe, parse_recipe, read_recipe
 
 FIRST = "digits"
@@ -86,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help=f"a model file, or a function that returns a model (module:function); default: {FIRST}, which comes with webkiln",
     )
+    build.add_format_argument(parser)
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--plugin", action="append", default=[], type=Path, help="a Python file that the model's layers need; goes into the recipe"
@@ -133,21 +133,18 @@ def given_model(root: Path, options: argparse.Namespace) -> Given:
             f"or nothing for {FIRST}, which comes with webkiln{similar(wanted, shared)}"
         )
     source_file = Path(wanted).parent.resolve() / Path(wanted).name
-    refuse_foreign(source_file, as_onnx=source_file.suffix == ".onnx")
-    copied = not source_file.is_relative_to(root) and _copyable(source_file)
+    beside = (BY_NAME.get(options.source_format) or format_of_file(source_file)).beside(source_file)
+    copied = not source_file.is_relative_to(root) and not beside and source_file.stat().st_size <= COPIED_BYTES
     return _given(root, name, source_file, _keys(root, name, options), {}, copied=copied, force=force)
 
 
 def _keys(root: Path, name: str, options: argparse.Namespace) -> str:
     """What the recipe says besides the source."""
     plugins = [Path(os.path.relpath(path.absolute(), root / "models" / name)).as_posix() for path in options.plugin]
-    return f"{f'plugins = {json.dumps(plugins, ensure_ascii=False)}{chr(10)}' if plugins else ''}{'trust_source = true' + chr(10) if options.trust_source else ''}"
-
-
-def _copyable(source: Path) -> bool:
-    """Whether a model is one file, and not too large to have twice."""
-    beside = (path for path in source.parent.glob(f"{glob.escape(source.stem)}*") if path != source)
-    return source.stat().st_size <= COPIED_BYTES and not (source.suffix == ".onnx" and any(path.suffix != ".onnx" for path in beside))
+    lines = [f"source_format = {json.dumps(options.source_format)}"] if options.source_format else []
+    lines += [f"plugins = {json.dumps(plugins, ensure_ascii=False)}"] if plugins else []
+    lines += ["trust_source = true"] if options.trust_source else []
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _given(root: Path, name: str, source: Path, more: str, samples: Samples, *, copied: bool, force: bool) -> Given:

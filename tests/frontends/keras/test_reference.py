@@ -10,6 +10,8 @@ from webkiln.errors import RecipeError, ShapeError, SourceError, VerificationErr
 from webkiln.inputs import difference, make_inputs
 
 SETS = ("natural0", "natural1", "extreme")
+PARAMS = {"format": "keras", "batch_size": 1, "input_shapes": {}, "plugins": [], "trust_source": False}
+EXPORT = {"kind": "export", "format": "keras", "suffix": ".keras", "parameters": {}}
 
 
 @pytest.fixture
@@ -17,7 +19,7 @@ def reference(stage, tmp_path):
     def run(model, **params):
         model.save(tmp_path / "m.keras")
         outputs = {name: tmp_path / name for name in ("reference.npz", "layers.npz")}
-        stage("reference").run({"source": tmp_path / "m.keras"}, outputs, {"batch_size": 1, **params})
+        stage("reference").run({"source": tmp_path / "m.keras"}, outputs, {**PARAMS, **params})
         return [dict(np.load(path)) for path in outputs.values()]
 
     return run
@@ -109,12 +111,12 @@ def test_fetch(stage, tmp_path):
     with pytest.raises(SourceError, match="there is no such file"):
         fetch({"source": tmp_path / "none"}, target, {"kind": "path"})
     (tmp_path / "export.py").write_text("def export(path):\n    path.write_text('model')\n\ndef nothing(path):\n    pass\n")
-    fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "export", "parameters": {}})
+    fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "export"})
     assert target["source"].read_text() == "model"
     with pytest.raises(SourceError, match="nothing wrote nothing"):
-        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "nothing", "parameters": {}})
+        fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "nothing"})
     with pytest.raises(RecipeError, match="has no function 'other'"):
-        fetch({"script.py": tmp_path / "export.py"}, target, {"kind": "export", "function": "other", "parameters": {}})
+        fetch({"script.py": tmp_path / "export.py"}, target, {**EXPORT, "function": "other"})
     with pytest.raises(RecipeError, match="neither https nor http"):
         fetch({}, target, {"kind": "url", "url": "file:///etc/passwd", "sha256": ""})
 

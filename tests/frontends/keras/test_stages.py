@@ -24,11 +24,15 @@ def test_recipe(stage, tmp_path, name):
         stage("fetch").run({"source": folder / recipe["source"]}, {"source": source}, {"kind": "path"})
     else:
         script = {"script.py": folder / recipe["source"]["script"]}
-        stage("fetch").run(script, {"source": source}, {"kind": "export", "parameters": {}, "function": recipe["source"]["function"]})
+        stage("fetch").run(
+            script,
+            {"source": source},
+            {"kind": "export", "format": "keras", "suffix": ".keras", "parameters": {}, "function": recipe["source"]["function"]},
+        )
     spec, blobs = tmp_path / "spec.json", tmp_path / "weights"
     graph, weights = tmp_path / "graph.json", tmp_path / "weights.json"
     arrays = {role: tmp_path / role for role in ("reference.npz", "layers.npz")}
-    options = {"plugins": plugins, "trust_source": False, "batch_size": recipe["batch_size"], "input_shapes": {}}
+    options = {"format": "keras", "plugins": plugins, "trust_source": False, "batch_size": recipe["batch_size"], "input_shapes": {}}
     stage("load").run({"source": source, "plugins/": folder}, {"spec.json": spec, "weights/": blobs}, options)
     made = {"graph.json": graph, "weights.json": weights, "sizes.json": tmp_path / "sizes.json", "texts.json": tmp_path / "texts.json"}
     stage("convert").run({"spec.json": spec, "plugins/": folder}, made, {"name": name, **options})

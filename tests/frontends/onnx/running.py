@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
+from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.ir.graph import Graph
@@ -23,3 +24,29 @@ def onnxruntime_outputs(model: onnx.ModelProto, values: Mapping[str, np.ndarray]
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [item.name for item in session.get_outputs()]
     return dict(zip(names, session.run(names, dict(values)), strict=True))
+
+
+def inputs_behind(graph: GraphSpec, tensor: str) -> list[str]:
+    """The names of the model's inputs that a tensor is computed from, in graphs inside nodes too."""
+    makers: dict[str, set[str]] = {}
+
+    def visit(part: GraphSpec) -> set[str]:
+        """What the nodes of a graph read."""
+        mentioned = {item.tensor for item in part.outputs}
+        for node in part.nodes:
+            reads = set(filter(None, node.inputs))
+            for value in node.attrs.values():
+                if isinstance(value, GraphSpec):
+                    reads |= visit(value)
+            for name in node.outputs:
+                makers[name] = reads
+            mentioned |= reads
+        return mentioned
+
+    visit(graph)
+    queue, seen = [tensor], {tensor}
+    while queue:
+        fresh = makers.get(queue.pop(), set()) - seen
+        seen |= fresh
+        queue += fresh
+    return sorted(item.name for item in graph.inputs if item.tensor in seen)

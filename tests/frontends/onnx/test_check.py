@@ -9,7 +9,7 @@ from tests.frontends.onnx.models import classifier, floats, literal, model, weig
 from tests.frontends.onnx.running import converted
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends import probe
-from webkiln.frontends.onnx.handlers import isolated, register_handler
+from webkiln.frontends.onnx.converter import HANDLERS
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.table import DOMAINS
 from webkiln.frontends.onnx.probe import read_model
@@ -101,9 +101,9 @@ def test_taken(make):
 def test_operators_of_plugins_are_nobody_elses_business():
     made = model([node("Sparkle", ["x"], ["a"], size=3), node("Glitter", ["a"], ["y"], domain="my.ops", many=[1])], [X], [Y])
     made.opset_import.append(helper.make_opsetid("my.ops", 1))
-    with isolated():
-        register_handler("Sparkle")(lambda call: call.op("Relu", call.tensors()))
-        register_handler("Glitter", "my.ops")(lambda call: call.op("Neg", call.tensors()))
+    with HANDLERS.isolated():
+        HANDLERS.register("Sparkle")(lambda call: call.op("Relu", call.tensors()))
+        HANDLERS.register("Glitter", "my.ops")(lambda call: call.op("Neg", call.tensors()))
         assert [item.op for item in converted(made).nodes] == ["Relu", "Neg"]
 
 

@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.backends.harness import Job, run
 from tests.frontends.onnx.models import floats, model
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
-from webkiln.frontends.onnx.call import OpenValueError
+from webkiln.frontends.nodes.call import OpenValueError
 from webkiln.ops.evaluate import run_graph
 
 node = helper.make_node

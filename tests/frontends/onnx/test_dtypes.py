@@ -7,9 +7,10 @@ import pytest
 from onnx import defs
 
 from tests.conformance.cases import Conformance, kept
+from tests.frontends.onnx.running import inputs_behind
 from webkiln.errors import WebkilnError
-from webkiln.frontends.onnx.call import OpenValueError
-from webkiln.frontends.onnx.converter import OnnxConverter, inputs_behind
+from webkiln.frontends.nodes.call import OpenValueError
+from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.elementwise import DTYPES
 from webkiln.ir.graph import Graph

@@ -1,14 +1,14 @@
 """Models that a Python function of the user's returns: made again by each stage that needs one, with the weights that were saved once."""
 
 import importlib
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from webkiln.errors import RecipeError, SourceError, WebkilnError
+from webkiln.frontends.exported import check_parameters
 from webkiln.frontends.keras.framework import first_sentence, import_keras, put_weights
 
 
@@ -39,15 +39,6 @@ def make_model(made: Mapping[str, Any]) -> Any:
             f"{where}: the weights of the model that it returned are not made; call the model once, or model.build(input_shape)"
         )
     return model
-
-
-def check_parameters(where: str, function: Callable[..., Any], *args: Any, **parameters: Any) -> None:
-    """RecipeError where a function does not take the parameters of its recipe."""
-    signature = inspect.signature(function)
-    try:
-        signature.bind(*args, **parameters)
-    except TypeError as error:
-        raise RecipeError(f"{where}{signature} does not take the recipe's parameters: {error}") from None
 
 
 def save_weights(model: Any, path: Path) -> None:

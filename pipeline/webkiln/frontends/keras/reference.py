@@ -13,7 +13,7 @@ from webkiln.frontends.keras.ranges import natural_scales
 from webkiln.frontends.keras.spec import NO_SHAPE, ModelSpec, noises
 from webkiln.frontends.keras.supported import POLICIES
 from webkiln.frontends.keras.texts import known_words
-from webkiln.inputs import SAMPLE_SIZE, Inputs, difference, make_inputs, moved, natural_sets
+from webkiln.inputs import SAMPLE_SIZE, Inputs, make_inputs, natural_sets, reference_arrays
 from webkiln.ir.types import Array
 
 
@@ -48,19 +48,9 @@ def compute_reference(keras: Any, model: Any, spec: ModelSpec, table: Inputs) ->
     run = _Runner(keras, model, spec)
     sets = _natural_sets(spec, table, run)
     double = _in_float64(keras, model, spec)
-    reference: dict[str, Array] = {}
-    layers: dict[str, Array] = {}
-    for name, values in sets.items():
-        outputs, inside = run(values)
-        reference |= {f"{name}/in/{key}": value for key, value in values.items()}
-        reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
-        layers |= {f"{name}/{key}": value for key, value in inside.items()}
-        others = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
-        if double is not None:
-            others.append(double({key: _widened(value) for key, value in values.items()})[0])
-        for key, value in outputs.items():
-            reference[f"{name}/noise/{key}"] = np.array(max(difference(value, other[key]) for other in others))
-    return reference, layers
+    return reference_arrays(
+        sets, run, [] if double is None else [lambda values: double({key: _widened(value) for key, value in values.items()})]
+    )
 
 
 def _natural_sets(spec: ModelSpec, table: Inputs, run: "_Runner") -> dict[str, dict[str, Array]]:

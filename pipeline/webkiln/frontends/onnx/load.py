@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from webkiln.canonical import digest
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
 from webkiln.frontends.onnx.cut import cut_model
 from webkiln.frontends.onnx.sort import sorted_nodes
-from webkiln.frontends.onnx.spec import Declared, GraphSpec, NodeSpec, OnnxSpec
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
@@ -30,7 +30,7 @@ COUNTER = re.compile(r"__\d+\b")
 """How tf2onnx numbers names, anew in each export."""
 
 
-def read_checked(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[OnnxSpec, Blobs]:
+def read_checked(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file that was checked, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
     return _described(part_of(parse_model(path), cut, path.name), path.name, folder or path.parent)
 
@@ -47,7 +47,7 @@ def layer_tensors(model: onnx.ModelProto, name: str) -> dict[str, str]:
     return {reader.label(node): output for node in nodes for output in node.output[:1] if output and node.op_type != "Constant"}
 
 
-def describe_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[OnnxSpec, Blobs]:
+def describe_model(model: onnx.ModelProto, name: str, folder: Path | None = None) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a model in memory, which messages call `name`."""
     check_whole(lambda: deepcopy(model), name, folder)
     return _described(model, name, folder)
@@ -67,13 +67,13 @@ def check_whole(make: Callable[[], onnx.ModelProto], name: str, folder: Path | N
         raise
 
 
-def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[OnnxSpec, Blobs]:
+def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[NodeModel, Blobs]:
     model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
     if reader.unsupported:
         raise UnsupportedError(name, reader.unsupported)
-    return OnnxSpec(Path(name).stem, opsets, graph), reader.blobs
+    return NodeModel(Path(name).stem, opsets, graph), reader.weights.blobs
 
 
 class _Reader:
@@ -81,9 +81,9 @@ class _Reader:
 
     def __init__(self, name: str, folder: Path | None, opsets: Mapping[str, int]) -> None:
         self.name, self.folder, self.opsets = name, folder, opsets
-        self.blobs: Blobs = {}
+        self.weights = StoredWeights()
         self.unsupported: list[tuple[str, str, str]] = []
-        self.labels, self.slots = _Names(), _Names()
+        self.labels = DistinctNames()
         self.count = 0
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
@@ -160,11 +160,8 @@ class _Reader:
     def tensor(self, array: Array, uses: Sequence[tuple[str, int, str]], name: str) -> Weight | Literal:
         """A literal of the structure, or a trained weight."""
         if is_structure(array, [(op, position) for op, position, _ in uses]):
-            return _literal(array)
-        data = np.ascontiguousarray(array).reshape(array.shape)
-        key = digest(data.tobytes())
-        self.blobs[key] = data
-        return Weight(self.slots.distinct(uses[0][2] if uses else name), key, str(array.dtype), array.shape)
+            return literal(array)
+        return self.weights.store(uses[0][2] if uses else name, array)
 
     def node(
         self, node: onnx.NodeProto, label: str, scope: dict[str, str], own: set[str], where: str,
@@ -206,7 +203,7 @@ class _Reader:
         where = f"{self.name}: {item.name} of {label}"
         if kind == types.TENSOR:
             array = read_array(item.t, self.folder, where)
-            return _literal(array) if array.size <= INLINE_ELEMENTS else self.tensor(array, [], f"{label}/{item.name}")
+            return literal(array) if array.size <= INLINE_ELEMENTS else self.tensor(array, [], f"{label}/{item.name}")
         if kind == types.GRAPH:
             return self.graph(item.g, scope)
         if kind in (types.INTS, types.FLOATS):
@@ -218,26 +215,6 @@ class _Reader:
         if kind == types.STRING:
             return _text(item.s, where)
         raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
-
-
-class _Names:
-    """Names that were given."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-
-    def distinct(self, stem: str) -> str:
-        """The stem where it is free, else with the first number that makes it a new name."""
-        name = stem
-        while self.counts[name]:
-            self.counts[stem] += 1
-            name = f"{stem}.{self.counts[stem]}"
-        self.counts[name] = 1
-        return name
-
-
-def _literal(array: Array) -> Literal:
-    return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
 
 
 def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:

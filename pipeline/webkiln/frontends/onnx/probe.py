@@ -6,15 +6,15 @@ from pathlib import Path
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
-from webkiln.frontends.onnx.spec import OnnxSpec
 from webkiln.frontends.probe import limit_resources, run_probe
 
 REFUSED = 3
 
 
-def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[OnnxSpec, Blobs]:
+def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
     check_file(path, folder or path.parent)
     return read_checked(path, folder, cut)

@@ -13,30 +13,19 @@ from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors, part_of
 from webkiln.frontends.onnx.tensors import load_external
-from webkiln.inputs import Inputs, difference, make_inputs, moved, natural_sets
+from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
 from webkiln.ir.types import Array
 
 
 def compute_reference(
     path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None, cut: Cut = WHOLE
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise is the difference to inputs that are moved by one unit in the last place, and
-    to onnxruntime's own optimised form of the model."""
+    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise includes the difference to
+    onnxruntime's own optimised form of the model."""
     run, optimised = (_Runner(path, folder, fixed or {}, cut, optimised=optimised) for optimised in (False, True))
     table = {name: item for name, item in table.items() if name not in (fixed or {})}
-    reference: dict[str, Array] = {}
-    layers: dict[str, Array] = {}
     sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
-    for name, values in sets.items():
-        outputs, inside = run(values)
-        reference |= {f"{name}/in/{key}": value for key, value in values.items()}
-        reference |= {f"{name}/out/{key}": value for key, value in outputs.items()}
-        layers |= {f"{name}/{key}": value for key, value in inside.items()}
-        others = [run({key: moved(value, way) for key, value in values.items()})[0] for way in (-np.inf, np.inf)]
-        others.append(optimised(values)[0])
-        for key, value in outputs.items():
-            reference[f"{name}/noise/{key}"] = np.array(max(difference(value, other[key]) for other in others))
-    return reference, layers
+    return reference_arrays(sets, run, [optimised])
 
 
 class _Runner:

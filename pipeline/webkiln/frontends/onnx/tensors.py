@@ -8,7 +8,7 @@ import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
-from webkiln.frontends.onnx.spec import MAX_BYTES
+from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.ir.types import Array
 
 DTYPES = {

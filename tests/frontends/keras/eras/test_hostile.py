@@ -13,7 +13,7 @@ from tests.backends.harness import error
 from tests.frontends.keras.eras.layouts import keras_1_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
 from tests.frontends.keras.eras.test_retired import chain, layer, numbers
 from webkiln.errors import SourceError, UnsupportedError, WebkilnError
-from webkiln.foreign import refuse_foreign
+from webkiln.frontends.formats import format_of_file
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
 from webkiln.frontends.keras.reader import parse_model
@@ -122,11 +122,13 @@ def test_no_json(tmp_path, text):
 
 
 def test_graph_models_are_refused_by_name(model):
-    refuse_foreign(model, as_onnx=False)
+    assert format_of_file(model).name == "keras"
     changed(model, lambda data, _: data.update(format="graph-model"))
     for path in (model, model.parent):
-        with pytest.raises(SourceError, match=r"is a TensorFlow\.js graph model, not a Keras file; build the Keras model or the program"):
-            refuse_foreign(path, as_onnx=False)
+        with pytest.raises(
+            SourceError, match=r"is a TensorFlow\.js graph model, which webkiln does not read; build the Keras model or the program"
+        ):
+            format_of_file(path)
 
 
 def test_saved_models_are_refused_with_the_way_to_go(tmp_path):
@@ -138,7 +140,7 @@ def test_saved_models_are_refused_with_the_way_to_go(tmp_path):
         with pytest.raises(
             SourceError, match=r"SavedModel .*save it as one file: keras\.models\.load_model\(FOLDER\)\.save\('model\.h5'\)"
         ):
-            refuse_foreign(path, as_onnx=False)
+            format_of_file(path)
 
 
 @pytest.fixture

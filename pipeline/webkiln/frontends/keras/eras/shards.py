@@ -8,12 +8,16 @@ from webkiln.errors import SourceError
 
 MAX_BYTES = 64 << 20
 MAX_SHARDS = 10_000
+BEGINNING_BYTES = 64
 
 
 def shard_files(model: Path) -> list[tuple[str, Path]]:
     """The files that a `model.json` names, by their names in it. What is no model, or is not there, is told when the model is read."""
     if not model.is_file() or model.stat().st_size > MAX_BYTES:
         return []
+    with model.open("rb") as file:
+        if file.read(BEGINNING_BYTES).lstrip()[:1] != b"{":
+            return []
     try:
         names = shard_names(model.name, json.loads(model.read_bytes()))
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -2,7 +2,7 @@
 
 from math import inf, sqrt
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.reduce import along, reduced
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed

@@ -2,7 +2,7 @@
 
 import itertools
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
 from webkiln.ir.dim import is_symbolic

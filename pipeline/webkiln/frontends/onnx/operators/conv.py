@@ -1,6 +1,6 @@
 """Convolutions: batch and channels first."""
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import part
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.frontends.onnx.operators.windows import windows

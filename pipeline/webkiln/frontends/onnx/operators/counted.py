@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, as_tensor, known
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
+from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.shape import FAR, iota
-from webkiln.frontends.onnx.spec import GraphSpec
 from webkiln.ir import dim
 from webkiln.ir.dim import greatest, is_symbolic, reaches
 from webkiln.ir.types import is_integer

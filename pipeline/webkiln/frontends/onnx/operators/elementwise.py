@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from webkiln.frontends.functions import FUNCTIONS
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.types import is_float, is_integer
 from webkiln.ops.builder import Tensor
 

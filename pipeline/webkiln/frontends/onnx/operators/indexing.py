@@ -1,6 +1,6 @@
 """Gathering and scattering."""
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.ops.builder import Tensor

@@ -2,7 +2,7 @@
 
 from math import inf, prod, sqrt
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.attention import apart, together
 from webkiln.frontends.onnx.operators.conv import convolved
 from webkiln.frontends.onnx.operators.elementwise import cast, part

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.linear import product
 from webkiln.frontends.onnx.operators.pool import average_pool_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.conv import convolved
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of
 from webkiln.frontends.onnx.operators.linear import product

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from math import prod
 
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, NodeResult
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast
 from webkiln.frontends.onnx.operators.pool import raised
 from webkiln.frontends.onnx.operators.shape import axes_of, reshaped

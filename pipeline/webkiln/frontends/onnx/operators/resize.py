@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import is_float

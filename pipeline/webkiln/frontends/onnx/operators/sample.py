@@ -2,7 +2,7 @@
 
 from math import prod
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.reduce import reduced, reversed_
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed

@@ -5,7 +5,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from webkiln.frontends.onnx.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, dtype_of, part
 from webkiln.ir.dim import greatest, is_symbolic, least
 from webkiln.ops.builder import Tensor

@@ -4,7 +4,7 @@ from math import pi
 
 import numpy as np
 
-from webkiln.frontends.onnx.call import GraphValue, NodeCall, NodeHandler, known
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.onnx.operators.elementwise import DTYPES, cast, part
 from webkiln.frontends.onnx.operators.shape import iota, reshaped, transposed
 from webkiln.ops.builder import Tensor

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from webkiln.frontends.onnx.call import NodeHandler
+from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.onnx.operators.attention import ATTENTION
 from webkiln.frontends.onnx.operators.choose import CHOOSE
 from webkiln.frontends.onnx.operators.control import CONTROL

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from webkiln.frontends.onnx.call import NodeCall
+from webkiln.frontends.nodes.call import NodeCall
 from webkiln.ir.dim import greatest
 
 

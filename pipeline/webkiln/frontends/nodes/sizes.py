@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.frontends.onnx.spec import Declared, OnnxSpec
+from webkiln.frontends.nodes.spec import Declared, NodeModel
 from webkiln.inputs import SAMPLE_SIZE, Inputs
 from webkiln.ir import dim
 from webkiln.ir.dim import placeholder
@@ -20,7 +20,7 @@ Sizes = Mapping[str, int | str]
 MAX_SIZE = (1 << 31) - 1
 
 
-def input_shapes(model: OnnxSpec, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
+def input_shapes(model: NodeModel, dims: Sizes, given: Shapes) -> dict[str, tuple[int, ...]]:
     """The shape of every input: its own, with the names in `dims` replaced; or the whole one that is `given` (under its name
     or '' where the model has one input). A size without a name is called after its input and axis."""
     inputs = model.graph.inputs
@@ -37,7 +37,7 @@ def input_shapes(model: OnnxSpec, dims: Sizes, given: Shapes) -> dict[str, tuple
     return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
 
 
-def given_values(model: OnnxSpec, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> dict[str, Array]:
+def given_values(model: NodeModel, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> dict[str, Array]:
     """The values of inputs that a build fixes, in their dtypes; one number is one of every element."""
     inputs = {item.name: item for item in model.graph.inputs}
     if unknown := sorted(set(values) - set(inputs)):
@@ -106,7 +106,7 @@ def size_name(name: str) -> str:
     return f"d{cleaned}"
 
 
-def input_table(model: OnnxSpec, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
+def input_table(model: NodeModel, dims: Sizes, given: Shapes, samples: Mapping[str, int]) -> Inputs:
     """Name -> (dtype, shape) of every input; sizes that are set at run time are those of `samples`, or 16."""
     shapes = input_shapes(model, dims, given)
     values = {name: samples.get(name, SAMPLE_SIZE) for name in dim.names(size for shape in shapes.values() for size in shape)}

@@ -1,9 +1,10 @@
-"""Models of other formats are told by their bytes, whatever they are called, and ours are never taken for one."""
+"""A model is what its bytes say, whatever it is called; what webkiln does not read is named with the way to go."""
 
 import json
 import pickle
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -11,9 +12,12 @@ import onnx
 import pytest
 
 from tests.frontends.onnx.models import classifier, dynamic
+from webkiln.build.source_format import format_of
 from webkiln.commands import build
-from webkiln.errors import SourceError
-from webkiln.foreign import TORCH_MAGIC, WAYS, recognise, refuse_foreign
+from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.foreign import FOREIGN, TORCH_MAGIC
+from webkiln.frontends.formats import FORMATS, check_format, format_of_file, recognise
+from webkiln.recipe import ExportSource, PathSource, Recipe, UrlSource
 
 
 def small() -> keras.Model:
@@ -63,7 +67,7 @@ def field(number: int, data: bytes) -> bytes:
     return (bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7])) + bytes([len(data)]) + data
 
 
-FORMATS = {
+MADE = {
     "a SavedModel of TensorFlow": [saved_model],
     "a frozen graph of TensorFlow": [frozen_graph],
     "a LiteRT (TensorFlow Lite) model": [lite],
@@ -95,48 +99,102 @@ FORMATS = {
     "a Keras model without weights (JSON)": [lambda path: path.write_text(small().to_json())],
     "a Keras model without weights (YAML)": [lambda path: path.write_text("backend: tensorflow\nclass_name: Sequential\nconfig: []\n")],
     "a Core ML model": [lambda path: (path.mkdir(), (path / "Manifest.json").write_text("{}"))],
-    "an ONNX model": [lambda path: onnx.save(classifier(), path), lambda path: onnx.save(dynamic(), path)],
 }
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", ["model.keras", "model.h5", "model.bin"])
-def test_each_format_is_named_with_the_way_to_go(format_: str, name: str, tmp_path: Path) -> None:
-    for number, make in enumerate(FORMATS[format_]):
+@pytest.mark.parametrize("title", MADE)
+@pytest.mark.parametrize("name", ["model.keras", "model.h5", "model.bin", "model.onnx"])
+def test_what_is_not_read_is_named_with_the_way_to_go(title: str, name: str, tmp_path: Path) -> None:
+    for number, make in enumerate(MADE[title]):
         path = tmp_path / str(number) / name
         path.parent.mkdir()
         make(path)
-        assert recognise(path, as_onnx=False) == format_
-        with pytest.raises(SourceError, match="is a") as told:
-            refuse_foreign(path, as_onnx=False)
-        assert format_ in str(told.value)
+        with pytest.raises(SourceError, match=f"{name}: is ") as told:
+            format_of_file(path)
+        assert title in str(told.value)
         assert "NAME" not in str(told.value)
-    assert len(WAYS[format_]) > 20
+    assert all(len(row.way) > 20 for row in FOREIGN)
 
 
-def test_a_keras_file_that_is_called_onnx(tmp_path: Path) -> None:
-    for ending in ("keras", "h5"):
-        small().save(tmp_path / f"net.{ending}")
-        (tmp_path / f"net.{ending}").rename(tmp_path / "net.onnx")
-        with pytest.raises(SourceError, match=r"is a Keras model, not an ONNX file; .*a name that ends in \.keras or \.h5"):
-            refuse_foreign(tmp_path / "net.onnx", as_onnx=True)
+def test_everything_that_is_recognised_is_tried() -> None:
+    assert {row.title for row in FOREIGN} == {*MADE}
 
 
-def test_every_way_is_of_a_format() -> None:
-    assert set(WAYS) == {*FORMATS, "a Keras model"}
+OURS = {
+    "keras": [
+        *(
+            lambda path, ending=ending: (small().save(path.with_name(f"it.{ending}")), path.with_name(f"it.{ending}").rename(path))
+            for ending in ("keras", "h5")
+        ),
+        lambda path: path.write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})),
+    ],
+    "onnx": [lambda path: onnx.save(classifier(), path), lambda path: onnx.save(dynamic(), path)],
+}
 
 
-def test_ours_are_what_they_are(tmp_path: Path) -> None:
-    for name in ("net.keras", "net.h5"):
-        small().save(tmp_path / name)
-        refuse_foreign(tmp_path / name, as_onnx=False)
-    for model in (classifier(), dynamic()):
-        onnx.save(model, tmp_path / "net.onnx")
-        refuse_foreign(tmp_path / "net.onnx", as_onnx=True)
+@pytest.mark.parametrize("name", [row.name for row in FORMATS])
+@pytest.mark.parametrize("called", ["net.keras", "net.h5", "net.onnx", "net.bin", "net"])
+def test_what_is_read_is_known_whatever_it_is_called(name: str, called: str, tmp_path: Path) -> None:
+    for number, make in enumerate(OURS[name]):
+        path = tmp_path / str(number) / called
+        path.parent.mkdir()
+        make(path)
+        assert format_of_file(path).name == name
+        check_format(path, name)
+        for other in FORMATS:
+            if other.name != name:
+                with pytest.raises(SourceError, match=f'{called}: is an? .* model, not an? .* model; .* source_format = "{name}"'):
+                    check_format(path, other.name)
+
+
+def test_noise_is_nothing(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for number in range(200):
         (tmp_path / "noise").write_bytes(rng.integers(0, 256, 300, np.uint8).tobytes())
-        assert recognise(tmp_path / "noise", as_onnx=False) is None, number
+        assert recognise(tmp_path / "noise") is None, number
+
+
+SHA = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "name"),
+    [
+        (PathSource(Path("missing.onnx")), "", "onnx"),
+        (PathSource(Path("missing.h5")), "", "keras"),
+        (PathSource(Path("missing")), "", "keras"),
+        (PathSource(Path("net.json"), Path("net.h5")), "", "keras"),
+        (UrlSource("https://example.com/net.onnx?raw=1", SHA), "", "onnx"),
+        (UrlSource("https://example.com/net", SHA), "", "keras"),
+        (UrlSource("https://example.com/net", SHA), "onnx", "onnx"),
+        (ExportSource(Path("export.py"), "export"), "", "keras"),
+        (ExportSource(Path("export.py"), "export"), "onnx", "onnx"),
+    ],
+)
+def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_recipe_says(source: Any, given: str, name: str) -> None:
+    assert format_of(Recipe("net", source, source_format=given)).name == name
+
+
+def test_a_format_that_is_none() -> None:
+    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx; did you mean onnx\?"):
+        format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            "net.keras",
+            {"dims": {"N": 1}},
+            "net: its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model",
+        ),
+        ("net.keras", {"values": {"x": 1}}, "inputs cannot be fixed there; .* values is for an ONNX model"),
+        ("net.onnx", {"batch_size": 2}, "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model"),
+    ],
+)
+def test_what_a_format_does_not_have_is_refused(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        format_of(Recipe("net", PathSource(Path(name)), **options))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError, UnsupportedError, UserError
 from webkiln.frontends.arrays import Literal, Weight
-from webkiln.frontends.onnx.spec import GraphSpec, NodeSpec
+from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Attributes
 from webkiln.ir.types import Array, Type

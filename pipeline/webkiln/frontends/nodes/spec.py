@@ -1,4 +1,4 @@
-"""What webkiln knows of an ONNX model: canonical, framework-free values, written to `spec.json`.
+"""What webkiln knows of a model that is written as nodes (of ONNX, of a graph of TensorFlow, ...): canonical, framework-free values, written to `spec.json`.
 
 Inputs and outputs of the model keep their names. Every other tensor is named by the position of the node that makes it, since exporters
 number them as they please. Nothing in the spec depends on producers, doc strings or the order of initialisers.
@@ -12,7 +12,7 @@ from typing import Any
 from webkiln.errors import InternalError
 from webkiln.frontends.arrays import Literal, Weight
 
-SCHEMA = "webkiln.onnx/1"
+SCHEMA = "webkiln.nodes/1"
 MAX_BYTES = 8 << 30
 """The most that one array may have."""
 
@@ -29,7 +29,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """One application of an operator. An absent optional operand is called ''. Attributes are numbers, strings, Literal, GraphFacts, and
+    """One application of an operator. An absent optional operand is called ''. Attributes are numbers, strings, Literal, GraphSpec, and
     tuples of these."""
 
     name: str
@@ -51,22 +51,22 @@ class GraphSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class OnnxSpec:
-    """A model without functions; `opsets` has the version of each domain that it imports, the default one as ''."""
+class NodeModel:
+    """A model without functions; `opsets` has the version of each domain of operators that it uses, the format's own as ''."""
 
     name: str
     opsets: Mapping[str, int]
     graph: GraphSpec
 
 
-def to_json(model: OnnxSpec) -> dict[str, Any]:
+def to_json(model: NodeModel) -> dict[str, Any]:
     return {"schema": SCHEMA, "name": model.name, "opsets": dict(model.opsets), "graph": _graph(model.graph)}
 
 
-def from_json(data: Mapping[str, Any]) -> OnnxSpec:
+def from_json(data: Mapping[str, Any]) -> NodeModel:
     if data.get("schema") != SCHEMA:
         raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
-    return OnnxSpec(data["name"], data["opsets"], _read_graph(data["graph"]))
+    return NodeModel(data["name"], data["opsets"], _read_graph(data["graph"]))
 
 
 def _graph(graph: GraphSpec) -> dict[str, Any]:

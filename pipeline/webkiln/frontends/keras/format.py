@@ -1,0 +1,26 @@
+"""Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and functions that return a Keras model."""
+
+from webkiln.frontends.keras.eras.shards import shard_files
+from webkiln.frontends.model_format import Glimpse, ModelFormat
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+def _fits(seen: Glimpse) -> bool:
+    return seen.start.startswith(HDF5) or "config.json" in seen.members or (not seen.is_folder and seen.tensorflow_js == "layers-model")
+
+
+KERAS = ModelFormat(
+    name="keras",
+    title="a Keras model",
+    suffixes=(".keras", ".h5", ".hdf5", ".json"),
+    fits=_fits,
+    beside=shard_files,
+    takes={
+        "fetch": ("modules",),
+        "load": ("plugins", "modules", "trust", "companion", "cut"),
+        "convert": ("plugins", "modules", "batch_size", "input_shapes"),
+        "reference": ("plugins", "modules", "trust", "companion", "cut", "batch_size", "input_shapes", "samples"),
+    },
+    converted=("texts.json",),
+)

@@ -1,0 +1,26 @@
+"""spec.json of a Keras model -> its structure in the IR, and texts.json: how texts become the indices that it takes."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.converted import Converted
+from webkiln.frontends.keras import spec
+from webkiln.frontends.keras.converter import KerasConverter
+from webkiln.frontends.keras.plugins import isolated
+from webkiln.ops.plugins import defined_by
+from webkiln.plugins import import_files
+
+
+@contextmanager
+def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Iterator[Converted]:
+    converter = KerasConverter(params["batch_size"], params["input_shapes"])
+    with isolated(inputs.get("modules/")), defined_by(inputs.get("operators/")):
+        if data["handled"]:
+            import_files(inputs["plugins/"] / name for name in params["plugins"])
+            if "module" in params:
+                import_module(params["module"])
+        graph = converter.convert(spec.from_json(data), name=params["name"])
+        yield Converted(graph, converter.digests, {"texts.json": {"texts": converter.texts}})

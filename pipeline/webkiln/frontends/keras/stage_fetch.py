@@ -1,0 +1,17 @@
+"""A model that the user's code makes: a file that an export script writes, or the weights of a `keras.Model` that a function returns."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.exported import export
+from webkiln.frontends.keras.made import make_model, save_weights
+from webkiln.frontends.keras.plugins import isolated
+
+
+def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -> None:
+    with isolated(inputs.get("modules/")):
+        if "script.py" in inputs:
+            export(inputs["script.py"], params, target)
+        else:
+            save_weights(make_model(params), target)

@@ -1,0 +1,205 @@
+"""NodeConverter: spec of a model of nodes -> Graph, by the handlers of its format."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from webkiln.errors import InternalError, Item, ShapeError, SourceError, UnsupportedError, WebkilnError
+from webkiln.frontends.arrays import Blobs, Literal, Weight, array_of
+from webkiln.frontends.cut import Vertex, with_advice
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
+from webkiln.frontends.nodes.handlers import NodeHandlers
+from webkiln.frontends.nodes.sizes import given_values, input_shapes
+from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.ir.dim import is_symbolic
+from webkiln.ir.graph import INLINE_ELEMENTS, Graph
+from webkiln.ir.types import DTYPES, Array, Type
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.evaluate import run_graph
+from webkiln.ops.table import RULES
+
+
+class NodeConverter:
+    """Converts one model at a time. `dims` gives sizes of the model's names for them, or renames them; `input_shapes` whole shapes of
+    inputs; `values` inputs that are not taken when the model runs, but fixed. Each format has a subclass with its `handlers`."""
+
+    handlers: ClassVar[NodeHandlers]
+
+    def __init__(
+        self, dims: Mapping[str, int | str] | None = None, input_shapes: Mapping[str, Sequence[int | str]] | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.dims = dict(dims or {})
+        self.input_shapes = dict(input_shapes or {})
+        self.values = dict(values or {})
+        self.builder = GraphBuilder("model", RULES)
+        self.digests: dict[str, Weight] = {}
+        self._main: GraphSpec | None = None
+        self._opsets: Mapping[str, int] = {}
+        self._blobs: Blobs = {}
+
+    def convert(self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+        """The graph of a model; `blobs` gives the slots' values, if any.
+
+        UnsupportedError lists every node without a handler, before anything is converted.
+        """
+        self._main = source.graph
+        self._check_supported(source.graph, source.opsets, name or source.name)
+        self.builder = GraphBuilder(name or source.name, RULES)
+        self.digests, self._blobs, self._opsets = {}, blobs or {}, source.opsets
+        shapes = input_shapes(source, self.dims, self.input_shapes)
+        given = given_values(source, shapes, self.values)
+        inputs = [self._input(item, shapes[item.name], given.get(item.name)) for item in source.graph.inputs]
+        outputs = self._run(self.builder, source.graph, inputs, {})
+        named: dict[str, Tensor] = {}
+        for item, operand in zip(source.graph.outputs, outputs, strict=True):
+            tensor = as_tensor(self.builder, operand)
+            named[item.name] = tensor if tensor.name not in self.builder.inputs else self.builder.op("Identity", [tensor])
+        self.digests = self.builder.by_variable(self.digests)
+        return self.builder.graph(named)
+
+    def _check_supported(self, graph: GraphSpec, opsets: Mapping[str, int], name: str) -> None:
+        """Branches may not be taken where inputs have values: they are looked at when they are."""
+        if unsupported := list(find_unsupported(self.handlers, graph, opsets, branches=not self.values)):
+            vertices = [Vertex(node.name, tuple(filter(None, node.inputs)), tuple(filter(None, node.outputs))) for node in graph.nodes]
+            raise UnsupportedError(name, with_advice(unsupported, vertices) if graph is self._main else unsupported)
+
+    def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
+        if item.dtype not in DTYPES:
+            raise UnsupportedError(item.name, [(item.name, f"is an input of {item.dtype}", f"Supported are {', '.join(DTYPES)}")])
+        if value is not None:
+            return known(value, item.dtype)
+        tensor = self.builder.input(item.name, item.dtype, shape)
+        _check_size(tensor.type, item.name)
+        return GraphValue(tensor.type, tensor)
+
+    def _run(
+        self, builder: GraphBuilder, graph: GraphSpec, inputs: Sequence[GraphValue], outer: Mapping[str, GraphValue]
+    ) -> list[GraphValue]:  # fmt: skip
+        """The outputs of a graph whose inputs are given."""
+        values: dict[str, GraphValue] = dict(outer)
+        values |= zip((item.tensor for item in graph.inputs), inputs, strict=True)
+        values |= {name: self._held(tensor) for name, tensor in graph.tensors.items()}
+        for node in graph.nodes:
+            operands = [values[name] if name else None for name in node.inputs]
+            results = self._node(builder, node, operands, values)
+            if len(results) < len([name for name in node.outputs if name]):
+                raise ShapeError(f"{node.name} ({node.op}): the model reads {len(node.outputs)} outputs, there are {len(results)}")
+            values |= {name: result for name, result in zip(node.outputs, results, strict=False) if name}
+        return [values[item.tensor] for item in graph.outputs]
+
+    def _held(self, tensor: Weight | Literal) -> GraphValue:
+        """An initialiser: a slot, or a value known while converting."""
+        if isinstance(tensor, Literal):
+            return known(np.array(tensor.values, tensor.dtype).reshape(tensor.shape), tensor.dtype)
+        type_ = Type(tensor.dtype, tensor.shape)
+        self.digests[tensor.slot] = tensor
+        return GraphValue(type_, self.builder.slot(tensor.slot, array_of(self._blobs, tensor.digest, type_)))
+
+    def _node(
+        self, builder: GraphBuilder, node: NodeSpec, operands: Sequence[GraphValue | None], values: Mapping[str, GraphValue]
+    ) -> list[GraphValue]:  # fmt: skip
+        before, builder.layer = builder.layer, node.name
+
+        def subgraph(inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
+            self._check_supported(graph, self._opsets, self.builder.name)
+            given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
+            return self._run(inside, graph, given, values)
+
+        def foreseen(graph: GraphSpec, given: Mapping[str, GraphValue]) -> Mapping[str, GraphValue]:
+            return self._foreseen(graph, {**values, **given})
+
+        call = NodeCall(node, self._opsets.get(node.domain, 1), builder, operands, subgraph, foreseen)
+        folds = self.handlers.folds
+        try:
+            results = folds.apply(call) or self._evaluated(call) or self._handled(call)
+            if (said := folds.conditions(call)) is not None:
+                results = [replace(result, conditions=said) for result in results]
+            for result in results:
+                _check_size(result.type, f"{node.name} ({node.op}): a result")
+        except (WebkilnError, RecursionError) as error:
+            raise self._named(error, node) from error
+        except MemoryError as error:
+            raise ShapeError(f"{node.name} ({node.op}): its results are larger than the memory of this machine") from error
+        except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise SourceError(f"{node.name} ({node.op}): its attributes or operands are not those of the operator ({what})") from error
+        builder.layer = before
+        return results
+
+    def _foreseen(self, graph: GraphSpec, outer: Mapping[str, GraphValue]) -> dict[str, GraphValue]:
+        """Those tensors of a graph whose values, or what they say of sizes, follow from what is known around it."""
+        found = {name: item for name, item in outer.items() if item.value is not None or item.conditions is not None}
+        found |= {name: self._held(tensor) for name, tensor in graph.tensors.items() if isinstance(tensor, Literal)}
+        scratch = GraphBuilder(self.builder.name, RULES)
+
+        def nothing(*_: object) -> Any:
+            raise InternalError("shape arithmetic holds no graphs")
+
+        for node in graph.nodes:
+            if not all(name in found for name in node.inputs if name) or any(isinstance(value, GraphSpec) for value in node.attrs.values()):
+                continue
+            operands = [found[name] if name else None for name in node.inputs]
+            call = NodeCall(node, self._opsets.get(node.domain, 1), scratch, operands, nothing, nothing)
+            said = self.handlers.folds.conditions(call)
+            results = self.handlers.folds.apply(call) or ([] if said is None else [GraphValue(Type("bool", call.type(0).shape))])
+            found |= {name: replace(result, conditions=said) for name, result in zip(node.outputs, results, strict=False)}
+        return found
+
+    def _named(self, error: BaseException, node: NodeSpec) -> BaseException:
+        if isinstance(error, ShapeError) and node.name not in str(error):
+            return ShapeError(f"{node.name} ({node.op}): {error}")
+        return error
+
+    def _handled(self, call: NodeCall) -> list[GraphValue]:
+        handler = self.handlers.find(call.spec.domain, call.spec.op)
+        assert handler is not None
+        return as_operands(handler(call))
+
+    def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
+        """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
+        given = [item for item in call.operands if item is not None]
+        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphSpec) for v in call.spec.attrs.values()):
+            return None
+        scratch = GraphBuilder(call.spec.name, RULES)
+        results = self._handled(call.applied(scratch, call.operands))
+        if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
+            return None
+        tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
+        outputs, _ = run_graph(scratch.graph(tensors), {})
+        return [known(outputs[str(position)], item.type.dtype) for position, item in enumerate(results)]
+
+
+def _check_size(type_: Type, what: str) -> None:
+    size = type_.size * np.dtype(type_.dtype).itemsize
+    if not is_symbolic(size) and size > MAX_BYTES:
+        raise ShapeError(f"{what} is {type_}, which has {size} bytes; no backend has arrays of more than {MAX_BYTES}")
+
+
+def as_operands(result: NodeResult) -> list[GraphValue]:
+    items = [result] if isinstance(result, Tensor | GraphValue) else list(result)
+    return [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in items]
+
+
+def find_unsupported(
+    handlers: NodeHandlers, graph: GraphSpec, opsets: Mapping[str, int], *, branches: bool = True
+) -> Iterator[Item]:  # fmt: skip
+    """(where, what, hint) of every node that cannot be converted, in graphs inside nodes too, except `branches` of an If."""
+    for node in graph.nodes:
+        where = f"{node.name} ({node.op})"
+        if node.domain not in handlers.domains():
+            known_domains = ", ".join(domain or handlers.own_domain for domain in handlers.domains())
+            yield (
+                where,
+                f"is of the domain {node.domain}",
+                f"Operators of {known_domains} are known; export without it, or register a handler",
+            )
+        elif node.domain not in opsets and node.domain == "":
+            yield where, "the model does not say of which opset", "Export the model again"
+        elif handlers.find(node.domain, node.op) is None and (node.domain or node.op not in handlers.folds.ops):
+            yield where, "no handler", handlers.advice
+        for value in node.attrs.values():
+            if isinstance(value, GraphSpec) and (branches or node.op != "If"):
+                yield from find_unsupported(handlers, value, opsets, branches=branches)

@@ -1,0 +1,43 @@
+"""What readers of all formats of nodes do with names and arrays."""
+
+from collections import Counter
+
+import numpy as np
+
+from webkiln.canonical import digest
+from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.ir.types import Array
+
+
+class DistinctNames:
+    """Names that were given."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def distinct(self, stem: str) -> str:
+        """The stem where it is free, else with the first number that makes it a new name."""
+        name = stem
+        while self.counts[name]:
+            self.counts[stem] += 1
+            name = f"{stem}.{self.counts[stem]}"
+        self.counts[name] = 1
+        return name
+
+
+class StoredWeights:
+    """Trained arrays as a reader meets them: blobs by digest, and a slot of its own for each."""
+
+    def __init__(self) -> None:
+        self.blobs: Blobs = {}
+        self._slots = DistinctNames()
+
+    def store(self, slot: str, array: Array) -> Weight:
+        data = np.ascontiguousarray(array).reshape(array.shape)
+        key = digest(data.tobytes())
+        self.blobs[key] = data
+        return Weight(self._slots.distinct(slot), key, str(array.dtype), array.shape)
+
+
+def literal(array: Array) -> Literal:
+    return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))

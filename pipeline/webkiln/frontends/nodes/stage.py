@@ -1,0 +1,23 @@
+"""What the stage `convert` does with models that are written as nodes, whichever format they come from."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.converted import Converted
+from webkiln.frontends.nodes.converter import NodeConverter
+from webkiln.frontends.nodes.spec import from_json
+from webkiln.ops.plugins import defined_by
+from webkiln.plugins import import_files
+
+
+@contextmanager
+def converted_nodes(
+    kind: type[NodeConverter], data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
+) -> Iterator[Converted]:  # fmt: skip
+    converter = kind(params.get("dims"), params["input_shapes"], params.get("values"))
+    with kind.handlers.isolated(), defined_by(inputs.get("operators/")):
+        import_files(inputs["plugins/"] / name for name in params["plugins"])
+        graph = converter.convert(from_json(data), name=params["name"])
+        yield Converted(graph, converter.digests)

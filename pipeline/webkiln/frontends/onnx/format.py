@@ -1,0 +1,23 @@
+"""ONNX files, with their external data."""
+
+import re
+
+from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.onnx.external import external_files
+
+BEGINNING = re.compile(rb"\x08[\x01-\x20](\x12[\x00-\x7f][\x20-\x7e]|\x3a|\x42)")
+"""A protobuf message with the version of the format, and then the producer, the graph or the opsets; the graph is field 7."""
+
+ONNX = ModelFormat(
+    name="onnx",
+    title="an ONNX model",
+    suffixes=(".onnx",),
+    fits=lambda seen: BEGINNING.match(seen.start) is not None and b"\x3a" in seen.start,
+    beside=external_files,
+    takes={
+        "load": ("cut",),
+        "convert": ("plugins", "dims", "input_shapes", "values"),
+        "reference": ("cut", "dims", "input_shapes", "values", "samples"),
+    },
+    names_sizes=True,
+)

@@ -1,0 +1,15 @@
+"""An ONNX file -> spec and weights. `external/` holds the files of its external data."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import cut_of
+from webkiln.frontends.nodes.spec import to_json
+from webkiln.frontends.onnx.probe import read_model
+
+
+def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
+    model, blobs = read_model(inputs["source"], inputs.get("external/"), cut_of(params))
+    return to_json(model), blobs
