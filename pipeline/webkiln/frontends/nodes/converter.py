@@ -64,7 +64,9 @@ class NodeConverter:
         """Branches may not be taken where inputs have values: they are looked at when they are."""
         if unsupported := list(find_unsupported(self.handlers, graph, opsets, branches=not self.values)):
             vertices = [Vertex(node.name, tuple(filter(None, node.inputs)), tuple(filter(None, node.outputs))) for node in graph.nodes]
-            raise UnsupportedError(name, with_advice(unsupported, vertices) if graph is self._main else unsupported)
+            raise UnsupportedError(
+                name, with_advice(unsupported, vertices) if graph is self._main and self.handlers.can_be_cut else unsupported
+            )
 
     def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
         if item.dtype not in DTYPES:
