@@ -164,3 +164,67 @@ def test_a_saved_model_and_a_frozen_graph_have_the_same_operators(tmp_path: Path
     one, other = converted(saved("pools", tmp_path)), converted(FOLDER / "pools.pb")
     assert sorted(node.op for node in one.nodes) == sorted(node.op for node in other.nodes)
     assert arrays("pools")
+
+
+def recurrent(folder: Path, layers: list[keras.Layer]) -> tuple[keras.Model, Path]:
+    keras.utils.set_random_seed(2)
+    model = keras.Sequential([keras.Input((None, 4)), *layers])
+    model.export(folder, verbose=False)
+    return model, folder / "saved_model.pb"
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN", "Bidirectional"])
+@pytest.mark.parametrize("sequences", [False, True])
+def test_recurrent_layers_are_recurrences_of_any_length(name: str, sequences: bool, tmp_path: Path) -> None:
+    layers = keras.layers
+    made = (
+        layers.Bidirectional(layers.LSTM(3, return_sequences=sequences))
+        if name == "Bidirectional"
+        else getattr(layers, name)(3, return_sequences=sequences)
+    )
+    model, path = recurrent(tmp_path, [made])
+    graph = converted(path)
+    assert "Scan" in {node.op for node in graph.nodes}
+    assert "Loop" not in {node.op for node in graph.nodes}
+    for batch, steps in ((1, 1), (2, 7), (3, 20)):
+        x = np.random.default_rng(steps).normal(size=(batch, steps, 4)).astype(np.float32)
+        (y,) = run_graph(graph, {next(iter(graph.inputs)): x})[0].values()
+        assert np.abs(y - model(x).numpy()).max() < 1e-5
+
+
+@pytest.fixture
+def old_control_flow():
+    tf.compat.v1.disable_control_flow_v2()
+    yield
+    tf.compat.v1.enable_control_flow_v2()
+
+
+def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
+    """A loop of Enter, Switch and NextIteration around TensorArrays, with a condition inside."""
+    v1 = tf.compat.v1
+    rng = np.random.default_rng(5)
+    kernel = rng.normal(0, 0.5, (7, 3)).astype(np.float32)
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(tf.float32, (None, None, 4), name="x")
+        steps = tf.shape(x)[1]
+        sequence = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(x, (1, 0, 2)))
+        results = tf.TensorArray(tf.float32, steps)
+
+        def step(number, state, written):
+            mixed = tf.matmul(tf.concat([sequence.read(number), state], 1), kernel)
+            state = tf.cond(tf.reduce_sum(mixed) > 0, lambda: tf.tanh(mixed), lambda: mixed * 0.5)
+            return number + 1, state, written.write(number, state)
+
+        _, last, results = v1.while_loop(lambda number, *_: number < steps, step, (0, tf.zeros((tf.shape(x)[0], 3)), results))
+        tf.identity(last, name="last")
+        tf.identity(results.stack(), name="all")
+        operators = {node.op for node in graph.as_graph_def().node}
+        path = tmp_path / "old.pb"
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+        values = {steps: rng.normal(size=(2, steps, 4)).astype(np.float32) for steps in (1, 6)}
+        wanted = {steps: session.run({"last": "last:0", "all": "all:0"}, {"x:0": value}) for steps, value in values.items()}
+    assert {"TensorArrayV3", "Enter", "NextIteration", "Merge", "Switch", "Exit"} <= operators
+    made = converted(path)
+    for steps, value in values.items():
+        got, _ = run_graph(made, {"x": value})
+        assert objection(Sample("old", made, {}, wanted[steps]), got) is None

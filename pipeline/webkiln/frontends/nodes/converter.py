@@ -167,7 +167,8 @@ class NodeConverter:
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._handled(call.applied(scratch, call.operands))
-        if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
+        has_no_value = any(item.tensor is None and item.value is None for item in results)
+        if has_no_value or any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
         outputs, _ = run_graph(scratch.graph(tensors), {})

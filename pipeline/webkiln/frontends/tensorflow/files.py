@@ -14,6 +14,7 @@ from webkiln.errors import RecipeError, SourceError, similar
 from webkiln.frontends.manifest_weights import manifest_weights
 from webkiln.frontends.tensorflow.attributes import shape_of
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
+from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
 from webkiln.frontends.tensorflow.messages import GraphDef, SavedModelDef, SignatureDef, dtype_name
 from webkiln.frontends.tensorflow.source import Body, GraphSource, Interface, bodies, control_inputs, data_inputs, split_reference
 from webkiln.ir.types import Array
@@ -181,14 +182,19 @@ def _placeholders(main: Body) -> list[Interface]:
 
 
 def _ends(main: Body) -> list[Interface]:
-    """The nodes whose outputs nobody reads, as the outputs of a graph that does not name them."""
+    """The nodes whose outputs nobody reads, as the outputs of a graph that does not name them; what a loop leaves over is none, if there are others."""
     read = Counter(split_reference(item)[0] for node in main.nodes.values() for item in (*data_inputs(node), *control_inputs(node)))
+    flow = ControlFlow(main, "")
     ends = [
         node
         for node in main.nodes.values()
-        if not read[node.name] and node.op not in ("NoOp", "Placeholder", "Const", "Assert") and ASSERTION not in node.name
+        if not read[node.name]
+        and node.op not in ("NoOp", "Placeholder", "Const", "Assert")
+        and ASSERTION not in node.name
+        and node.name not in flow.partial
     ]
-    return [Interface(_identifier(node.name), node.name, "", None) for node in ends]
+    others = [node for node in ends if node.op not in EXITS]
+    return [Interface(_identifier(node.name), node.name, "", None) for node in others or ends]
 
 
 def _identifier(name: str) -> str:

@@ -58,6 +58,8 @@ class ControlFlow:
         self.frames: dict[str, LoopFrame] = {}
         self.frame_of: dict[str, str] = {}
         self.choices: dict[str, MergedBranches] = {}
+        self.partial: set[str] = set()
+        """The nodes that run in loops, or on conditions: none of them is an output."""
         if any(node.op in MERGES for node in body.nodes.values()):
             self._find_frames()
             self._find_choices()
@@ -109,9 +111,12 @@ class ControlFlow:
             self.frames[frame] = LoopFrame(frame, found, conditions[frame], constants)
 
     def _find_choices(self) -> None:
-        nodes, guards = self.body.nodes, dict[str, dict[str, int]]()
+        nodes, guards, looping = self.body.nodes, dict[str, dict[str, int]](), set[str]()
         for name in _in_order(self.body, self.frame_of):
             node = nodes[name]
+            sources = {split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))}
+            if name in self.frame_of or (sources & looping and node.op not in EXITS):
+                looping.add(name)
             found = [(item, self._guards_of(item, guards)) for item in data_inputs(node)]
             if node.op in MERGES and name not in self.frame_of:
                 guards[name] = self._choose(name, found)
@@ -124,6 +129,7 @@ class ControlFlow:
             for item in control_inputs(node):
                 made |= self._guards_of(item, guards)
             guards[name] = made
+        self.partial = looping | {name for name, made in guards.items() if made}
 
     def _guards_of(self, reference: str, guards: Mapping[str, dict[str, int]]) -> dict[str, int]:
         """What a reference hangs on: what its node does, and where that is a Switch its output."""
@@ -134,6 +140,9 @@ class ControlFlow:
             return known
         predicate = [*data_inputs(node)][1]
         source = self.body.nodes.get(split_reference(predicate)[0])
+        while source is not None and source.op == "Identity":
+            predicate = next(data_inputs(source))
+            source = self.body.nodes.get(split_reference(predicate)[0])
         return known if source is not None and source.op == "LoopCond" else {**known, predicate: port}
 
     def _choose(self, name: str, found: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:

@@ -5,8 +5,10 @@ from webkiln.frontends.tensorflow.operators.control import CONTROL
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
+from webkiln.frontends.tensorflow.operators.lists import LISTS
+from webkiln.frontends.tensorflow.operators.loops import LOOPS
 from webkiln.frontends.tensorflow.operators.reduce import REDUCE
 from webkiln.frontends.tensorflow.operators.shape import SHAPE
 from webkiln.frontends.tensorflow.operators.windows import WINDOWS
 
-OPERATORS: dict[str, NodeHandler] = {**ELEMENTWISE, **SHAPE, **REDUCE, **WINDOWS, **LINEAR, **INDEXING, **CONTROL}
+OPERATORS: dict[str, NodeHandler] = {**ELEMENTWISE, **SHAPE, **REDUCE, **WINDOWS, **LINEAR, **INDEXING, **CONTROL, **LOOPS, **LISTS}
