@@ -277,7 +277,48 @@ def solved(x: tf.Tensor) -> dict[str, tf.Tensor]:
     }  # fmt: skip
 
 
+def boxes(x: tf.Tensor, corners: tf.Tensor) -> dict[str, tf.Tensor]:
+    scores = tf.constant([0.9, 0.2, 0.75, 0.6])
+    placed = tf.concat([corners[:, :2], corners[:, :2] + tf.abs(corners[:, 2:]) + 0.1], 1)
+    limits = {
+        "boxes": placed,
+        "scores": scores,
+        "max_output_size": 4,
+        "iou_threshold": 0.3,
+        "score_threshold": 0.5,
+        "pad_to_max_output_size": True,
+    }
+    padded, count = tf.raw_ops.NonMaxSuppressionV4(**limits)
+    chosen, best, _ = tf.raw_ops.NonMaxSuppressionV5(**limits, soft_nms_sigma=0.0)
+    return {
+        "crops": tf.image.crop_and_resize(x, placed, [0, 1, 1, 0], (4, 5)), "nearest": tf.image.crop_and_resize(x, placed, [0, 1, 1, 0], (3, 3), "nearest", 0.5),
+        "one": tf.image.crop_and_resize(x, placed, [1, 1, 0, 0], (1, 2)), "chosen": tf.image.non_max_suppression(placed, scores, 3, 0.4, 0.1),
+        "padded": padded, "count": count, "numbers": chosen, "best": best, "hsv": tf.image.rgb_to_hsv(tf.abs(x)), "rgb": tf.image.hsv_to_rgb(tf.clip_by_value(tf.abs(x), 0.0, 1.0)),
+        "hue": tf.image.adjust_hue(tf.abs(x), 0.3), "saturation": tf.image.adjust_saturation(tf.abs(x), 0.4),
+    }  # fmt: skip
+
+
+def searched(x: tf.Tensor, index: tf.Tensor) -> dict[str, tf.Tensor]:
+    values, places = tf.unique(tf.reshape(index, [-1]))
+    return {
+        "where": tf.where(x > 0.5), "masked": tf.boolean_mask(x, x[:, 0, 0] > 0), "values": values, "places": places,
+        "reversed": tf.reverse_sequence(x, [2, 5], seq_axis=1, batch_axis=0), "time_first": tf.reverse_sequence(tf.transpose(x, (1, 0, 2)), [2, 5], seq_axis=0, batch_axis=1),
+        "buckets": tf.raw_ops.Bucketize(input=x, boundaries=[-0.5, 0.0, 0.7]), "inverted": tf.math.invert_permutation([2, 0, 3, 1]),
+        "lower": tf.searchsorted([[-1.0, 0.0, 0.5, 2.0], [0.0, 0.1, 0.2, 0.3]], x[:, :, 0]), "upper": tf.searchsorted([[-1.0, 0.0, 0.5, 2.0], [0.0, 0.0, 0.2, 0.3]], x[:, :, 1], "right"),
+    }  # fmt: skip
+
+
+def quantised(x: tf.Tensor) -> dict[str, tf.Tensor]:
+    return {
+        "args": tf.quantization.fake_quant_with_min_max_args(x, -1.0, 2.0), "bits": tf.quantization.fake_quant_with_min_max_vars(x, -1.1, 0.9, 4),
+        "narrow": tf.quantization.fake_quant_with_min_max_vars(x, 0.2, 1.5, 8, narrow_range=True),
+        "channels": tf.quantization.fake_quant_with_min_max_vars_per_channel(x, [-1.0, -0.5, -2.0], [1.0, 0.7, 2.0]),
+    }  # fmt: skip
+
+
 GRAPHS: Mapping[str, Graph] = {
+    "boxes": (boxes, [((2, 8, 7, 3), "float32"), ((4, 4), "float32")]), "searched": (searched, [((2, 6, 4), "float32"), ((2, 3), "int32")]),
+    "quantised": (quantised, images(None, 3)),
     "convolutions": (convolutions, images(None, 9, 8, 4)), "depthwise": (depthwise, images(None, 9, 8, 4)), "transposed": (transposed, images(None, 9, 7, 4)),
     "volumes": (volumes, images(None, 5, 6, 7, 3)), "pools": (pools, images(None, 9, 8, 4)), "norms": (norms, images(None, 5, 6, 4)),
     "layouts": (layouts, images(None, 9, 6, 4)), "arithmetic": (arithmetic, [((None, 5), "float32"), ((5,), "float32")]),

@@ -157,7 +157,8 @@ class NodeConverter:
 
     def _handled(self, call: NodeCall) -> list[GraphValue]:
         handler = self.handlers.find(call.spec.domain, call.spec.op)
-        assert handler is not None
+        if handler is None:
+            raise call.unsupported("computes a size that only the run knows", "Make it a constant of the model, or set sizes by --dim")
         return as_operands(handler(call))
 
     def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:

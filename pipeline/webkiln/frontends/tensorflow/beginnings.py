@@ -51,14 +51,21 @@ class Beginnings:
             key = f"{scope.depth}:{id(node)}"
             self._constants[key] = node.attr["value"].tensor
             return [Handle("constant", key)]
-        if op == "RestoreV2" and isinstance(inputs[1], Handle):
+        if op == "RestoreV2" and len(inputs) > 1 and isinstance(inputs[1], Handle):
             return [Handle("restored", key.decode(errors="replace")) for key in self._constants[inputs[1].name].string_val]
         if op in PASSED:
             return list(inputs)
-        if op in ASSIGNING and isinstance(inputs[0], Handle) and isinstance(inputs[1], Handle) and inputs[1].kind == "restored":
+        if (
+            op in ASSIGNING
+            and len(inputs) > 1
+            and isinstance(inputs[0], Handle)
+            and isinstance(inputs[1], Handle)
+            and inputs[1].kind == "restored"
+        ):
             self.keys[inputs[0].name] = inputs[1].name
         if (
             op in IMPORTING
+            and len(inputs) > 2
             and isinstance(inputs[0], Handle)
             and all(isinstance(item, Handle) and item.kind == "constant" for item in inputs[1:3])
         ):

@@ -108,6 +108,8 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
     found = []
     for key in sorted(items):
         info = items[key]
+        if not isinstance(key, str) or not isinstance(info.name, str):
+            raise SourceError(f"{name}: the name of {key!r} is no text; the file is damaged")
         if not info.name:
             raise SourceError(f"{name}: {key} is a sparse or composite tensor; only dense tensors can go in and out")
         found.append(Interface(key, info.name, dtype_name(info.dtype), _open(shape_of(info.tensor_shape))))

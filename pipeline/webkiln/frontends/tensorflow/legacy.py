@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.errors import SourceError
-from webkiln.frontends.tensorflow.source import Body, control_inputs, data_inputs, split_reference
+from webkiln.frontends.tensorflow.source import Body, control_inputs, data_input, data_inputs, split_reference
 
 SWITCHES = frozenset({"Switch", "RefSwitch", "_SwitchN"})
 MERGES = frozenset({"Merge", "RefMerge"})
@@ -66,7 +66,7 @@ class ControlFlow:
 
     def loop_of(self, exit_node: str) -> tuple[LoopFrame, int]:
         """The loop that an Exit leaves, and which of its variables it gives."""
-        switch = split_reference(next(data_inputs(self.body.nodes[exit_node])))[0]
+        switch = split_reference(data_input(self.body.nodes[exit_node]))[0]
         for frame in self.frames.values():
             for number, variable in enumerate(frame.variables):
                 if switch in variable.switches:
@@ -78,7 +78,7 @@ class ControlFlow:
         switches: dict[str, list[str]] = {}
         for node in nodes.values():
             if node.op in SWITCHES:
-                switches.setdefault(split_reference(next(data_inputs(node)))[0], []).append(node.name)
+                switches.setdefault(split_reference(data_input(node))[0], []).append(node.name)
         variables: dict[str, list[LoopVariable]] = {}
         conditions: dict[str, str] = {}
         for node in nodes.values():
@@ -91,22 +91,22 @@ class ControlFlow:
                 continue
             frame = enter.attr["frame_name"].s.decode(errors="replace")
             own = tuple(switches.get(node.name, ()))
-            variables.setdefault(frame, []).append(LoopVariable(next(data_inputs(enter)), node.name, own, next(data_inputs(following))))
+            variables.setdefault(frame, []).append(LoopVariable(data_input(enter), node.name, own, data_input(following)))
             self.frame_of[node.name] = frame
             for name in own:
-                condition = nodes.get(split_reference([*data_inputs(nodes[name])][1])[0])
+                condition = nodes.get(split_reference(data_input(nodes[name], 1))[0])
                 if condition is not None and condition.op == "LoopCond":
-                    conditions[frame] = next(data_inputs(condition))
+                    conditions[frame] = data_input(condition)
         for frame, found in variables.items():
             if frame not in conditions:
                 raise SourceError(f"{self.name}: the loop {frame!r} has no condition")
             begun = {item.begin for item in found}
             constants = {
-                node.name: next(data_inputs(node))
+                node.name: data_input(node)
                 for node in nodes.values()
                 if node.op in ENTERS
                 and node.attr["frame_name"].s.decode(errors="replace") == frame
-                and (node.attr["is_constant"].b or next(data_inputs(node)) not in begun)
+                and (node.attr["is_constant"].b or data_input(node) not in begun)
             }
             self.frames[frame] = LoopFrame(frame, found, conditions[frame], constants)
 
@@ -138,20 +138,22 @@ class ControlFlow:
         known = guards.get(name, {})
         if node is None or node.op not in SWITCHES:
             return known
-        predicate = [*data_inputs(node)][1]
+        predicate = data_input(node, 1)
         source = self.body.nodes.get(split_reference(predicate)[0])
         while source is not None and source.op == "Identity":
-            predicate = next(data_inputs(source))
+            predicate = data_input(source)
             source = self.body.nodes.get(split_reference(predicate)[0])
         return known if source is not None and source.op == "LoopCond" else {**known, predicate: port}
 
     def _choose(self, name: str, found: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:
+        if not found:
+            raise SourceError(f"{self.name}: {name} (Merge) joins nothing; the graph is damaged")
         shared = set.intersection(*(set(guards) for _, guards in found))
         telling = [predicate for predicate in shared if len({guards[predicate] for _, guards in found}) == len(found) > 1]
         if not telling:
             raise SourceError(f"{self.name}: {name} (Merge) joins what no condition tells apart")
         predicate = telling[-1]
-        is_index = any(node.op == "_SwitchN" and [*data_inputs(node)][1] == predicate for node in self.body.nodes.values())
+        is_index = any(node.op == "_SwitchN" and data_input(node, 1) == predicate for node in self.body.nodes.values())
         self.choices[name] = MergedBranches(predicate, {guards[predicate]: reference for reference, guards in found}, is_index)
         first, *others = (guards for _, guards in found)
         return {key: port for key, port in first.items() if key != predicate and all(other.get(key) == port for other in others)}

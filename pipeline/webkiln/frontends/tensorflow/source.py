@@ -77,6 +77,13 @@ def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
     """The nodes of a GraphDef, and its functions."""
     functions = {}
     for function in graph.library.function:
+        texts = [
+            function.signature.name,
+            *(item.name for item in (*function.signature.input_arg, *function.signature.output_arg)),
+            *function.ret.values(),
+        ]
+        if not all(isinstance(text, str) for text in texts):
+            raise SourceError(f"{name}: the names in the function {function.signature.name!r} are no text; the file is damaged")
         arguments = [(item.name, item.type) for item in function.signature.input_arg]
         results = [function.ret[item.name] for item in function.signature.output_arg if item.name in function.ret]
         if len(results) != len(function.signature.output_arg):
@@ -90,6 +97,8 @@ def bodies(graph: Any, name: str) -> tuple[Body, dict[str, Body]]:
 def _by_name(nodes: Sequence[Any], where: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for node in nodes:
+        if not all(isinstance(text, str) for text in (node.name, node.op, *node.input, *node.attr)):
+            raise SourceError(f"{where}: the names of node {len(found)} are no text; the file is damaged")
         if not node.name or node.name in found:
             raise SourceError(f"{where}: there are two nodes called {node.name!r}")
         found[node.name] = node
@@ -105,6 +114,13 @@ def split_reference(text: str) -> tuple[str, str, int]:
 
 def data_inputs(node: Any) -> Iterator[str]:
     return (item for item in node.input if not item.startswith("^"))
+
+
+def data_input(node: Any, number: int = 0) -> str:
+    found = [*data_inputs(node)]
+    if number >= len(found):
+        raise SourceError(f"{node.name} ({node.op}): has {len(found)} inputs, and its input {number} is needed; the graph is damaged")
+    return found[number]
 
 
 def control_inputs(node: Any) -> Iterator[str]:

@@ -26,6 +26,8 @@ BRANCHES = {
     "StatelessWhile": ("cond", "body"),
 }
 """Operators that call functions on conditions, and their attributes."""
+FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | {"If", "StatelessIf", "Case", "StatelessCase"}, 1)}
+"""Of operators that the walk itself looks at the inputs of."""
 CASES = frozenset({"Case", "StatelessCase"})
 
 
@@ -127,6 +129,11 @@ class SpecWriter:
         if op in MERGES:
             return [self._merged(scope, node.name)]
         inputs = [self._value(scope, item) for item in data_inputs(node)]
+        fewest = FEWEST_INPUTS.get(op, 0)
+        if len(inputs) < fewest:
+            raise SourceError(
+                f"{self.program.name}: {node.name} ({op}) has {len(inputs)} inputs, expected at least {fewest}; the graph is damaged"
+            )
         if op in SWITCHES:
             return [inputs[0]] * max(2, int(node.attr["num_outs"].i))
         if op in PASSED:

@@ -85,12 +85,12 @@ def _piles(call: NodeCall, body: GraphSpec, counters: Mapping[int, Counter], ste
     inside = {name for node in body.nodes for value in node.attrs.values() if isinstance(value, GraphSpec) for name in _mentioned(value)}
     found = {}
     for place, (item, result) in enumerate(zip(body.inputs, body.outputs, strict=True)):
-        node = made.get(result.tensor)
-        places = PUTTING.get(node.op) if node is not None else None
-        if node is None or places is None or node.inputs[places[0]] != item.tensor or node.inputs[places[1]] not in numbers:
+        maker = made.get(result.tensor)
+        places = PUTTING.get(maker.op) if maker is not None else None
+        if maker is None or places is None or maker.inputs[places[0]] != item.tensor or maker.inputs[places[1]] not in numbers:
             continue
-        if readers[item.tensor] == [node] and item.tensor not in inside and call.type(place).shape[0] == steps:
-            found[place] = node.inputs[places[2]]
+        if readers[item.tensor] == [maker] and item.tensor not in inside and call.type(place).shape[0] == steps:
+            found[place] = maker.inputs[places[2]]
     return found
 
 

@@ -5,6 +5,7 @@ from itertools import accumulate
 
 from webkiln.frontends.keras.operations import shapes
 from webkiln.frontends.keras.operations.indexing import get_item
+from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
@@ -61,7 +62,12 @@ def split_v(call: NodeCall) -> list[Tensor]:
 
 
 def slice_(call: NodeCall) -> Tensor:
-    x, starts, sizes = call.tensor(0), call.sizes(1), call.sizes(2)
+    x, sizes = call.tensor(0), call.sizes(2)
+    if call.operand(1).value is None:
+        if any(not is_symbolic(size) and size == -1 for size in sizes):
+            raise call.open(1)
+        return slice_at(call.builder, x, call.tensor(1), sizes)
+    starts = call.sizes(1)
     wanted = [x.shape[axis] - starts[axis] if not is_symbolic(size) and size == -1 else size for axis, size in enumerate(sizes)]
     return call.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(wanted), "steps": (1,) * x.type.rank})
 

@@ -3,6 +3,7 @@
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.tensorflow.operators.control import CONTROL
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
+from webkiln.frontends.tensorflow.operators.images import IMAGES
 from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
 from webkiln.frontends.tensorflow.operators.lists import LISTS
@@ -11,4 +12,15 @@ from webkiln.frontends.tensorflow.operators.reduce import REDUCE
 from webkiln.frontends.tensorflow.operators.shape import SHAPE
 from webkiln.frontends.tensorflow.operators.windows import WINDOWS
 
-OPERATORS: dict[str, NodeHandler] = {**ELEMENTWISE, **SHAPE, **REDUCE, **WINDOWS, **LINEAR, **INDEXING, **CONTROL, **LOOPS, **LISTS}
+OPERATORS: dict[str, NodeHandler] = {
+    **ELEMENTWISE,
+    **SHAPE,
+    **REDUCE,
+    **WINDOWS,
+    **LINEAR,
+    **INDEXING,
+    **CONTROL,
+    **LOOPS,
+    **LISTS,
+    **IMAGES,
+}
