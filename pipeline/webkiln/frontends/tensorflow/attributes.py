@@ -10,6 +10,8 @@ from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import DTYPES, dtype_name
 from webkiln.ir.types import Array
 
+MAX_REPEATED_BYTES = 256 << 20
+"""The most that a constant may grow by the repetition of its last value."""
 LISTS = ("s", "i", "f", "b", "type", "shape")
 VALUES = {
     "float32": "float_val", "float64": "double_val", "int32": "int_val", "int16": "int_val", "int8": "int_val", "uint8": "int_val", "uint16": "int_val",
@@ -36,6 +38,8 @@ def read_tensor(tensor: Any, where: str) -> Array:
     values = (
         np.array(given, np.uint16).view(np.float16) if dtype == np.float16 else np.array(given, np.int64 if dtype.kind == "i" else dtype)
     )
+    if (count - len(given)) * dtype.itemsize > MAX_REPEATED_BYTES:
+        raise SourceError(f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES} bytes); refused")
     made = np.zeros(count, dtype)
     made[: len(given)] = values.astype(dtype)
     if len(given):

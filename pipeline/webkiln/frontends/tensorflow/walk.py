@@ -267,6 +267,10 @@ class SpecWriter:
 
     def _graph(self, scope: Scope, body: Body, given: Sequence[TensorRef]) -> GraphSpec:
         """A function as a graph inside a node; what it is given besides tensors it knows as it is."""
+        if len(body.arguments) != len(given):
+            raise SourceError(
+                f"{self.program.name}: a function takes {len(body.arguments)} arguments, and is given {len(given)}; the graph is damaged"
+            )
         arguments: dict[str, TensorRef] = {}
         inputs = []
         for (name, code), item in zip(body.arguments, given, strict=True):
