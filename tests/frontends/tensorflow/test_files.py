@@ -228,3 +228,41 @@ def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) ->
     for steps, value in values.items():
         got, _ = run_graph(made, {"x": value})
         assert objection(Sample("old", made, {}, wanted[steps]), got) is None
+
+
+def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
+    """Variables are nodes of the graph itself, and are restored by assignments."""
+    v1 = tf.compat.v1
+    x = np.random.default_rng(4).normal(size=(3, 5)).astype(np.float32)
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = v1.placeholder(tf.float32, (None, 5), name="given")
+        plain = v1.get_variable("scope/plain", (5, 4), initializer=v1.random_normal_initializer(seed=1), use_resource=False)
+        held = v1.get_variable("scope/held", (4,), initializer=v1.random_normal_initializer(seed=2), use_resource=True)
+        result = tf.nn.softmax(tf.matmul(given, plain) + held)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"x": given}, {"y": result})
+        wanted = session.run(result, {given: x})
+    graph = converted(tmp_path / "saved" / "saved_model.pb")
+    got, _ = run_graph(graph, {"x": x})
+    assert objection(Sample("old", graph, {}, {"y": wanted}), got) is None
+    assert sorted(graph.slots) == ["scope/held", "scope/plain"]
+
+
+def test_functions_that_multiply_are_refused(tmp_path: Path) -> None:
+    """Each function calls the next one four times: thirty of them would be as many nodes as nothing holds."""
+    graph = tf.compat.v1.GraphDef()
+    for number in range(30):
+        function = graph.library.function.add()
+        function.signature.name = f"f{number}"
+        function.signature.input_arg.add(name="x", type=1)
+        function.signature.output_arg.add(name="y", type=1)
+        for place in range(4):
+            node = function.node_def.add(name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu")
+            node.input.append("x" if place == 0 else f"n{place - 1}:y:0" if number < 29 else f"n{place - 1}:activations:0")
+        function.ret["y"] = "n3:y:0" if number < 29 else "n3:activations:0"
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    graph.node.add(name="y", op="f0", input=["x"])
+    path = tmp_path / "bomb.pb"
+    path.write_bytes(graph.SerializeToString())
+    with pytest.raises(SourceError, match="its functions amount to more than 1000000 tensors; refused"):
+        read_model(path)

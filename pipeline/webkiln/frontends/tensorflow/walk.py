@@ -17,6 +17,8 @@ from webkiln.frontends.tensorflow.source import PARTS, Body, GraphSource, data_i
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
+MOST_TENSORS = 1_000_000
+"""Functions that call others several times multiply."""
 UNSAID = frozenset({"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"})
 """Operators that have nothing to give in inference."""
 BRANCHES = {
@@ -76,6 +78,8 @@ class SpecWriter:
 
     def _fresh(self) -> str:
         self.count += 1
+        if self.count > MOST_TENSORS:
+            raise SourceError(f"{self.program.name}: its functions amount to more than {MOST_TENSORS} tensors; refused")
         return f"t{self.count - 1}"
 
     def _run(self, scope: Scope, wanted: Sequence[str]) -> None:
