@@ -107,11 +107,5 @@ FOREIGN: tuple[ForeignFormat, ...] = (
         _tf2onnx("--inputs X:0 --outputs Y:0 --graphdef"),
         _begins(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x12[\x01-\x7f][A-Z]"),
     ),
-    # A protobuf message that begins with a name, and has layers (field 100, or 2 of old files), which begin with theirs.
-    ForeignFormat(
-        "a Caffe model",
-        "convert it to ONNX with a converter for Caffe",
-        _begins(rb"\x0a([\x01-\x7f])[\x20-\x7e]+?(\xa2\x06|\x12)[\x80-\xff]*[\x01-\x7f]\x0a[\x01-\x7f][\x20-\x7e]"),
-    ),
 )
 """Those that are told by more come before those that are told by less."""
