@@ -53,6 +53,10 @@ def read_net(path: Path, companion: Path | None = None, shapes: Shapes | None = 
     else:
         assert file is not None
         message = file.net
+        if not any(layer.top for layer in (*message.layer, *message.layers)):
+            raise SourceError(
+                f"{path.name}: holds weights without a definition; put the .prototxt beside it, under the same name, or give that file"
+            )
         for layer in (*message.layer, *message.layers):
             layer.ClearField("include")
             layer.ClearField("exclude")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from webkiln.errors import SourceError
@@ -147,6 +148,8 @@ class _Reader:
                 raise SourceError(f"{self.name}: the input {top} has the shape {list(shape)}; sizes are from 1 to {(1 << 31) - 1}")
 
     def made(self, blob: str) -> str:
+        if not blob:
+            raise SourceError(f"{self.name}: a layer makes a blob without a name; give it one")
         self.current[blob] = self.tensors.distinct(blob)
         self.order.append(blob)
         return self.current[blob]
@@ -212,7 +215,13 @@ def attributes(layer: NetLayer) -> dict[str, Any]:
     for name, value in (layer.unknown or {}).items():
         if not HARMLESS.search(name):
             _flatten_unknown(name, value, extra)
+    if odd := next((name for name, value in found.items() if not _is_finite(value)), None):
+        raise SourceError(f"{layer.name} ({layer.type}): its {odd} is {found[odd]}, expected a number")
     return {**found, **extra, **({UNKNOWN: tuple(extra)} if extra else {})}
+
+
+def _is_finite(value: Any) -> bool:
+    return all(isfinite(item) for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, float))
 
 
 UNKNOWN = "unknown"

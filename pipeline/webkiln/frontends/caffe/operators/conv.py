@@ -11,6 +11,9 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped, stacked
 from webkiln.ops.transposed import transposed_conv
 
+MAX_TAPS = 1024
+"""The places of a window that are copied one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
@@ -99,6 +102,8 @@ def im2col(call: NodeCall) -> Tensor:
     """What each place of the window meets, behind each other as channels."""
     x = call.tensor(0)
     own = window(call, x.type.rank - 2)
+    if prod(own.kernel) > MAX_TAPS:
+        raise call.unsupported(f"copies {prod(own.kernel)} places of its window", f"At most {MAX_TAPS} are known")
     wide = call.op("Pad", [x], {"low": (0, 0, *own.pad), "high": (0, 0, *own.pad)}) if any(own.pad) else x
     rows = list(zip(wide.shape[2:], own.kernel, own.stride, own.dilation, strict=True))
     sizes = tuple((size - (kernel - 1) * gap - 1) // stride + 1 for size, kernel, stride, gap in rows)

@@ -7,7 +7,7 @@ from webkiln.frontends.caffe.operators.operands import bottoms
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast, part, reshaped, stacked, transposed
+from webkiln.ops.pieces import cast, part, reshaped, stacked, transposed, widened
 
 
 def concat(call: NodeCall) -> Tensor:
@@ -75,7 +75,9 @@ def tile(call: NodeCall) -> Tensor:
     axis = call.axis(call.attr("axis"), x.type.rank)
     if count < 1:
         raise call.error(f"repeats {count} times; expected 1 or more")
-    return call.op("Concat", [x] * count, {"axis": axis}) if count > 1 else call.op("Identity", [x])
+    before, after = x.shape[:axis], x.shape[axis:]
+    repeated = widened(call.builder, reshaped(call.builder, x, (*before, 1, *after)), (*before, count, *after))
+    return reshaped(call.builder, repeated, (*before, count * x.shape[axis], *x.shape[axis + 1 :]))
 
 
 def crop(call: NodeCall) -> Tensor:
@@ -119,6 +121,8 @@ def interpolate(call: NodeCall) -> Tensor:
     reference = bottoms(call)[1:]
     for axis, name in ((2, "height"), (3, "width")):
         own = x.shape[axis] + before + behind
+        if not is_symbolic(own) and own < 1:
+            raise call.error(f"cuts {-before} and {-behind} off the {x.shape[axis]} elements of axis {axis}")
         x = part(call.builder, x, axis, -before, own)
         small = (own - 1) // shrink + 1
         size = reference[0].shape[axis] if reference else call.attr(name) or small + (small - 1) * (zoom - 1)
