@@ -14,12 +14,14 @@ from pathlib import Path
 from tests.conformance.bulk import optimised
 from tests.frontends.caffe.make import CORPUS
 from tests.fuzz import files
+from webkiln import canonical
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.frontends.caffe.beside import companion_of
 from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
+from webkiln.frontends.nodes.spec import to_json
 from webkiln.program import program
 
 TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
@@ -135,6 +137,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("loading")
     path = next(item for item in (folder / "net.prototxt", folder / "net.caffemodel") if item.exists())
     spec, blobs = read_model(path, next((file for _, file in companion_of(path)), None))
+    canonical.write(folder / "spec.json", to_json(spec))
     phase("converting")
     graph = optimised(CaffeConverter().convert(spec, blobs))
     phase("printing")

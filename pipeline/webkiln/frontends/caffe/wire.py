@@ -116,9 +116,11 @@ class WeightFile:
         from google.protobuf.message import DecodeError
 
         try:
-            return kind.FromString(text)
+            made = kind.FromString(text)
         except (DecodeError, UnicodeDecodeError) as error:
             raise Damaged(f"{where}: {error}") from None
+        _check_texts(made, where)
+        return made
 
     def _copy(self, start: int, end: int) -> bytes:
         self._copied += end - start
@@ -198,6 +200,16 @@ class WeightFile:
         other = np.flatnonzero(rows[:, 0] != tag)
         count = int(other[0]) if len(other) else len(rows)
         return np.ascontiguousarray(rows[:count, step - np.dtype(dtype).itemsize :]).view(dtype).ravel(), field.begin + count * step
+
+
+def _check_texts(message: Any, where: str) -> None:
+    """Damaged for a text that is no UTF-8, which protobuf gives as bytes."""
+    for field, value in message.ListFields():
+        for item in value if field.is_repeated else (value,):
+            if field.message_type is not None:
+                _check_texts(item, where)
+            elif isinstance(item, bytes):
+                raise Damaged(f"{where}: its {field.name} is no text")
 
 
 def _joined(parts: list[Array]) -> Array:
