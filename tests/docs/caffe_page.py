@@ -97,8 +97,8 @@ def page() -> str:
         "\n".join(["\n| layer | what it may say | reference | nets that it is tried in |", "|---|---|---|---|", *rows, ""]),
         "\n".join(["\n## Not converted\n", "| layers | why, and what to do |", "|---|---|", *(f"| {what} | {why} |" for what, why in LEFT_OUT.items()), ""]),
         "\nPooling at random, an `eta` below 1 of `DetectionOutput`, convolutions over another axis than 1 and `BatchNorm` with other weights than BVLC's three are refused where they stand. Any other layer is one for a handler:\n",
-        "\n```python plugin.py\nfrom webkiln.frontends.caffe.converter import CaffeConverter\n\n\n@CaffeConverter.register_handler(\"Mish\")\ndef mish(call):\n"
-        "    x = call.tensor(0)\n    return x * call.op(\"Tanh\", [call.op(\"Softplus\", [x])])\n```\n",
+        ("\n```python plugin.py\nfrom webkiln.frontends.caffe.converter import CaffeConverter\n\n\n@CaffeConverter.register_handler(\"Mish\")\ndef mish(call):\n"
+        "    x = call.tensor(0)\n    return x * call.op(\"Tanh\", [call.op(\"Softplus\", [x])])\n```\n"),
         "\n`webkiln build deploy.prototxt --plugin plugin.py`; with `domain=\"python\"` it is the class that a `Python` layer names. `--from-layer` and `--to-layer` build the part of a net that converts ([parts.md](parts.md)).\n",
     ])  # fmt: skip
 
