@@ -85,10 +85,6 @@ MADE = {
     "a folder of Hugging Face": [hugging_face],
     "a GGUF file": [lambda path: path.write_bytes(b"GGUF\x03\0\0\0")],
     "an ORT file of onnxruntime": [lambda path: path.write_bytes(b"\x1c\0\0\0ORTM....")],
-    "a Caffe model": [
-        lambda path: path.write_bytes(field(1, b"CaffeNet") + field(100, field(1, b"conv1") + field(2, b"Convolution"))),
-        lambda path: path.write_bytes(field(1, b"VGG") + field(2, field(1, field(1, b"conv1")))[:2] + field(1, b"conv1")),
-    ],
     "an OpenVINO model": [lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')],
     "a Keras model without weights (JSON)": [lambda path: path.write_text(small().to_json())],
     "a Keras model without weights (YAML)": [lambda path: path.write_text("backend: tensorflow\nclass_name: Sequential\nconfig: []\n")],
@@ -129,6 +125,19 @@ OURS = {
         lambda path: path.write_text(json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})),
         lambda path: path.write_text(json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})),
     ],
+    "caffe": [
+        lambda path: path.write_bytes(field(1, b"CaffeNet") + field(100, field(1, b"conv1") + field(2, b"Convolution"))),
+        lambda path: path.write_bytes(field(100, field(1, b"conv1") + field(2, b"Convolution"))),
+        lambda path: path.write_bytes(
+            field(1, b"VGG") + field(3, b"data") + b"\x20\x0a\x20\x03" + field(2, field(4, b"conv1") + b"\x28\x04")
+        ),
+        lambda path: path.write_bytes(field(1, b"VGG") + field(2, field(2, b"data") + field(3, b"conv1") + field(4, b"conv1"))),
+        lambda path: path.write_bytes(field(1, b"older") + field(2, field(1, field(1, b"conv1") + field(2, b"conv")) + field(2, b"data"))),
+        lambda path: path.write_text('# A net\nname: "net"\ninput: "data"\ninput_dim: 1\n'),
+        lambda path: path.write_text("layer {\n  name: 'data' type: 'Input' top: 'data'\n}\n"),
+        lambda path: path.write_text('name: "net" layers { bottom: "a" }'),
+        lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
+    ],
 }
 
 
@@ -166,6 +175,8 @@ SHA = "0" * 64
         (PathSource(Path("net.json"), Path("net.h5")), "", "keras"),
         (UrlSource("https://example.com/net.onnx?raw=1", SHA), "", "onnx"),
         (UrlSource("https://example.com/net", SHA), "", "keras"),
+        (UrlSource("https://example.com/net.caffemodel", SHA), "", "caffe"),
+        (PathSource(Path("net.prototxt"), Path("weights.caffemodel")), "", "caffe"),
         (UrlSource("https://example.com/net", SHA), "onnx", "onnx"),
         (ExportSource(Path("export.py"), "export"), "", "keras"),
         (ExportSource(Path("export.py"), "export"), "onnx", "onnx"),
@@ -176,7 +187,7 @@ def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_
 
 
 def test_a_format_that_is_none() -> None:
-    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tensorflow; did you mean onnx\?"):
+    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tensorflow, caffe; did you mean onnx\?"):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 
 
@@ -189,12 +200,17 @@ def test_a_format_that_is_none() -> None:
             "net: its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model",
         ),
         ("net.keras", {"values": {"x": 1}}, "inputs cannot be fixed there; .* values is for an ONNX model"),
+        (
+            "net.onnx",
+            {"source": PathSource(Path("net.onnx"), Path("net.h5"))},
+            "is an ONNX model, and its weights are in it; weights is for",
+        ),
         ("net.onnx", {"batch_size": 2}, "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model"),
     ],
 )
 def test_what_a_format_does_not_have_is_refused(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        format_of(Recipe("net", PathSource(Path(name)), **options))
+        format_of(Recipe("net", **{"source": PathSource(Path(name)), **options}))
 
 
 def test_a_folder_is_no_missing_file(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ LAYERS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOGETHER = ({"errors", "canonical"}, {"cli", "commands"})
-FRAMEWORKS = {"keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
+FRAMEWORKS = {"cv2", "keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
 FRAMEWORK_STAGES = {"fetch", "load", "reference"}
 """Those whose programs import frameworks."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
@@ -161,6 +161,9 @@ FORMAT_TABLE = {
     "frontends/onnx/format",
     "frontends/onnx/external",
     "frontends/tensorflow/format",
+    "frontends/caffe/format",
+    "frontends/caffe/beside",
+    "frontends/caffe/start",
 }
 """What tells formats apart."""
 NODES, TENSORFLOW = "frontends/nodes", "frontends/tensorflow"
@@ -168,6 +171,7 @@ PROTOBUF = {"frontends/messages", "frontends/manifest_weights"}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
+    "fetch caffe": {"frontends/caffe/stage_fetch", "frontends/exported", "plugins"},
     "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
     "fetch tensorflow": {"frontends/tensorflow/stage_fetch", "frontends/exported", "plugins"},
     "load": {"ir", *FORMAT_TABLE},
@@ -175,9 +179,11 @@ REACH: dict[str, set[str]] = {
     "convert tensorflow": {TENSORFLOW, f"{TENSORFLOW}/operators", NODES, f"{KERAS}", *HANDLERS, "frontends/converted", *OPERATORS},
     "reference tensorflow": {TENSORFLOW, NODES, "npz", "frontends/manifest", *PROTOBUF, *GRAPHS},
     "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
+    "load caffe": {"frontends/caffe", NODES, "frontends/messages", *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
     "convert keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/converted", *OPERATORS},
+    "convert caffe": {"frontends/caffe", "frontends/caffe/operators", NODES, "frontends/messages", "frontends/converted", *OPERATORS},
     "convert onnx": {"frontends/onnx", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
@@ -188,6 +194,7 @@ REACH: dict[str, set[str]] = {
     "bundle": {"ir", "codegen", "backends/launches"},
     "reference": {"npz", *GRAPHS},
     "reference keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", "npz", *GRAPHS},
+    "reference caffe": {"frontends/caffe", NODES, "frontends/messages", "npz", *GRAPHS},
     "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),

@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", help="whose errors; default: the best that the bundle and the browser have, as its load does")
     parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
     parser.add_argument(
-        "--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras or onnxruntime computes"
+        "--against",
+        default=REFERENCE,
+        help="another backend of the bundle, or reference (default): what Keras, onnxruntime or OpenCV computes",
     )
     parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")

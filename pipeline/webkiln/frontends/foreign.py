@@ -83,11 +83,5 @@ FOREIGN: tuple[ForeignFormat, ...] = (
         "give the folder that it lies in, with saved_model.pb",
         lambda seen: seen.start[:1] == b"\x0a" and b"_tf_keras_" in seen.start[:64],
     ),
-    # A protobuf message that begins with a name, and has layers (field 100, or 2 of old files), which begin with theirs.
-    ForeignFormat(
-        "a Caffe model",
-        "convert it to ONNX with a converter for Caffe",
-        _begins(rb"\x0a([\x01-\x7f])[\x20-\x7e]+?(\xa2\x06|\x12)[\x80-\xff]*[\x01-\x7f]\x0a[\x01-\x7f][\x20-\x7e]"),
-    ),
 )
 """Those that are told by more come before those that are told by less."""

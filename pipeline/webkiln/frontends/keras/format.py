@@ -18,9 +18,9 @@ KERAS = ModelFormat(
     beside=shard_files,
     takes={
         "fetch": ("modules",),
-        "load": ("plugins", "modules", "trust", "companion", "cut"),
+        "load": ("plugins", "modules", "trust", "weights", "cut"),
         "convert": ("plugins", "modules", "batch_size", "input_shapes"),
-        "reference": ("plugins", "modules", "trust", "companion", "cut", "batch_size", "input_shapes", "samples"),
+        "reference": ("plugins", "modules", "trust", "weights", "cut", "batch_size", "input_shapes", "samples"),
     },
     converted=("texts.json",),
 )

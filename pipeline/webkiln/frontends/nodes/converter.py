@@ -125,7 +125,7 @@ class NodeConverter:
             raise self._named(error, node) from error
         except MemoryError as error:
             raise ShapeError(f"{node.name} ({node.op}): its results are larger than the memory of this machine") from error
-        except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
+        except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise SourceError(f"{node.name} ({node.op}): its attributes or operands are not those of the operator ({what})") from error
         builder.layer = before
