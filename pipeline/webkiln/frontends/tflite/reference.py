@@ -1,0 +1,71 @@
+"""Reference outputs: what the interpreter of ai-edge-litert computes for made-up inputs with its reference kernels."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.tflite.file import ModelFile
+from webkiln.frontends.tflite.load import chosen, input_names
+from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.ir.types import Array
+
+
+def compute_reference(
+    path: Path, table: Inputs, signature: str = "", fixed: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's."""
+    run = Interpreted(path, signature, fixed or {})
+    table = {name: item for name, item in table.items() if name not in (fixed or {})}
+    sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
+    return reference_arrays(sets, run)
+
+
+class Interpreted:
+    """A graph of a file as a function of named inputs. Every run begins with the states that the file has."""
+
+    def __init__(self, path: Path, signature: str = "", fixed: Mapping[str, Array] | None = None) -> None:
+        try:
+            from ai_edge_litert.interpreter import Interpreter, OpResolverType
+        except ImportError:
+            raise ToolError("reference outputs are what LiteRT computes; install it: pip install ai-edge-litert") from None
+        file = ModelFile(path)
+        index, _ = chosen(file, signature)
+        if index:
+            raise SourceError(f"{path.name}: the interpreter runs the main graph only; there is no reference for {signature}")
+        self.name, self.fixed = path.name, fixed or {}
+        self.inputs, self.outputs = input_names(file, signature)
+        self.kinds = [OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
+        self.make = lambda: self._made(Interpreter, str(path))
+
+    def _made(self, kind: Any, path: str) -> Any:
+        """With the reference kernels; with the others where an operator has none."""
+        try:
+            made = kind(model_path=path, num_threads=1, experimental_op_resolver_type=self.kinds[0])
+        except (ValueError, RuntimeError) as error:
+            if "Didn't find" not in str(error) or len(self.kinds) == 1:
+                raise
+            self.kinds = self.kinds[1:]
+            return self._made(kind, path)
+        return made
+
+    def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        try:
+            return self._outputs({**values, **self.fixed}), {}
+        except (ValueError, RuntimeError) as error:
+            raise SourceError(f"{self.name}: LiteRT cannot run it: {error}") from error
+
+    def _outputs(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        interpreter: Any = self.make()
+        own = interpreter.get_input_details()
+        for item, name in zip(own, self.inputs, strict=True):
+            if tuple(item["shape"]) != values[name].shape:
+                interpreter.resize_tensor_input(item["index"], list(values[name].shape))
+        interpreter.allocate_tensors()
+        for item, name in zip(own, self.inputs, strict=True):
+            interpreter.set_tensor(item["index"], values[name])
+        interpreter.invoke()
+        found = [np.array(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
+        return dict(zip(self.outputs, found, strict=True))

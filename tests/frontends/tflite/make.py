@@ -1,0 +1,105 @@
+"""Writes the corpus: `python -m tests.frontends.tflite.make [NAME ...]`. Model files by TensorFlow's converter, and what the interpreter of ai-edge-litert
+computes with its reference kernels."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CORPUS = Path(__file__).parent / "corpus"
+SAMPLES = 8
+
+
+def converted(network: Any, kind: str) -> bytes:
+    import keras
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(7)
+    made = network.make()
+    if isinstance(made, keras.Model):
+        converter = tf.lite.TFLiteConverter.from_keras_model(made)
+        specs = [(tuple(item.shape), item.dtype) for item in made.inputs]
+    else:
+        dtypes = network.dtypes or ("float32",) * len(network.shapes)
+        specs = list(zip(network.shapes, dtypes, strict=True))
+        function = tf.function(made, input_signature=[tf.TensorSpec(shape, dtype) for shape, dtype in specs])
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([function.get_concrete_function()], function)
+
+    def samples() -> Iterator[list[np.ndarray]]:
+        for seed in range(SAMPLES):
+            yield [drawn(network, shape, dtype, seed + 100) for shape, dtype in specs]
+
+    if kind != "float":
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if kind == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if kind in ("int8", "uint8"):
+        converter.representative_dataset = samples
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.uint8 if kind == "uint8" else tf.int8
+    if kind == "int16x8":
+        converter.representative_dataset = samples
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int16
+    return converter.convert()
+
+
+def drawn(network: Any, shape: tuple[int | None, ...], dtype: str, seed: int) -> np.ndarray:
+    sizes = iter(network.sizes)
+    whole = tuple(next(sizes, 1) if size is None else size for size in shape)
+    generator = np.random.default_rng(seed)
+    if np.dtype(dtype).kind in "iu":
+        return generator.integers(0, int(network.spread) + 1, whole).astype(dtype)
+    if np.dtype(dtype).kind == "b":
+        return generator.random(whole) > 0.5
+    return (generator.normal(0, 1, whole) * network.spread).astype(dtype)
+
+
+def made_inputs(path: Path, network: Any) -> dict[str, np.ndarray]:
+    """By the names that webkiln gives the inputs; integers with a scale over all of their range."""
+    from webkiln.frontends.tflite.load import read_model
+
+    model, _ = read_model(path)
+    values: dict[str, np.ndarray] = {}
+    for number, item in enumerate(model.graph.inputs):
+        assert item.shape is not None
+        quantized = item.dtype in ("int8", "uint8", "int16")
+        if quantized:
+            sizes = iter(network.sizes)
+            shape = tuple(size if isinstance(size, int) else next(sizes) for size in item.shape)
+            limits = np.iinfo(item.dtype)
+            values[item.name] = np.random.default_rng(number).integers(limits.min, limits.max + 1, shape).astype(item.dtype)
+        else:
+            values[item.name] = drawn(network, item.shape, item.dtype, number)
+    return values
+
+
+def main() -> int:
+    from tests.frontends.corpus import write_sample
+    from tests.frontends.tflite.networks import NETWORKS
+    from webkiln.frontends.tflite.reference import Interpreted
+
+    CORPUS.mkdir(exist_ok=True)
+    chosen = set(sys.argv[1:])
+    for network in NETWORKS:
+        for kind in network.kinds:
+            name = f"{network.name}.{kind}"
+            if chosen and network.name not in chosen and name not in chosen:
+                continue
+            path = CORPUS / f"{name}.tflite"
+            try:
+                path.write_bytes(converted(network, kind))
+                inputs = made_inputs(path, network)
+                outputs, _ = Interpreted(path)(inputs)
+                write_sample(path, inputs, outputs)
+                print(name, path.stat().st_size)
+            except Exception as error:
+                path.unlink(missing_ok=True)
+                print(name, "FAILED", type(error).__name__, str(error)[:300])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
