@@ -113,6 +113,7 @@ class Recipe:
     name: str
     source: Source
     source_format: str = ""
+    signature: str = ""
     input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     sample_sizes: Mapping[str, int] = field(default_factory=dict)
     batch_size: int = 1
@@ -191,6 +192,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         name=name,
         source=_source(data["source"], data.get("parameters", {}), folder, where),
         source_format=data.get("source_format", ""),
+        signature=data.get("signature", ""),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         sample_sizes=dict(data.get("sample_sizes", {})),
         batch_size=data.get("batch_size", 1),
@@ -354,6 +356,7 @@ def _number(value: Any) -> bool:
 KEYS: dict[str, tuple[str, Any]] = {
     "source": ("a path or a table of strings", lambda v: isinstance(v, str) or _table(v, lambda item: isinstance(item, str))),
     "source_format": ("the name of a model format, where the source does not tell", lambda v: isinstance(v, str)),
+    "signature": ("the name of a signature or graph, of files that hold several", lambda v: isinstance(v, str)),
     "input_shapes": ("a table: input name = [positive sizes, or names of sizes that are set at run time]", lambda v: _table(v, _shape)),
     "sample_sizes": ("a table: name of a size = the positive size that verification uses", lambda v: _table(v, _size)),
     "batch_size": ("a positive integer", _size),

@@ -89,6 +89,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT=VALUE",
         help="an input of the model file that is always this: a number or a list",
     )
+    parser.add_argument("--signature", default="", metavar="NAME", help="which signature or graph of a file that holds several")
     add_cut_arguments(parser)
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
@@ -187,6 +188,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         known,
         name=options.name or known.name,
         source_format=options.source_format or known.source_format,
+        signature=options.signature or known.signature,
         backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
         batch_size=known.batch_size if options.batch_size is None else options.batch_size,
         reads=(*known.reads, *(path.absolute() for path in options.reads)),

@@ -12,5 +12,6 @@ TFLITE = ModelFormat(
         "convert": ("plugins", "dims", "input_shapes", "values"),
         "reference": ("signature", "dims", "input_shapes", "values", "samples"),
     },
+    converted=("labels.json",),
     names_sizes=True,
 )

@@ -119,23 +119,41 @@ def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts
         if not (x.is_quantized and weights.is_quantized and facts.output.is_quantized):
             return {}
         assert weights.quantization is not None
-        single = x.stored == "uint8" or (facts.operator.op == "FULLY_CONNECTED" and not weights.quantization.is_per_channel)
-        real = per_channel(facts, x, weights, single=single)
+        real = per_channel(facts, x, weights, single=x.stored == "uint8")
         made: dict[str, Any] = ranged(facts)
-        if x.stored != "int16":
+        if facts.operator.op == "FULLY_CONNECTED":
+            made |= rounded_once(facts, x, weights)
+        elif x.stored != "int16":
             return made | named("multiplier", real)
-        if bias is not None and bias.stored == "int32":
+        elif bias is not None and bias.stored == "int32":
             return made | {"narrow": True} | named("multiplier", real)
-        factors = named("multiplier", real)
-        whole, shift = factors["multiplier"], factors["multiplier_shift"]
-        made["multiplier"] = np.where(whole < 0x7FFF0000, (whole.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(np.int32)
-        made["places"] = (15 - shift).astype(np.int32)
-        if bias is not None and bias.value is not None:
+        else:
+            made |= reduced(real)
+        if x.stored == "int16" and bias is not None and bias.value is not None:
             value = bias.value.astype(np.int64)
             made["bias_high"], made["bias_low"] = (value >> 16).astype(np.int32), (value & 0xFFFF).astype(np.int32)
         return made
 
     return derive
+
+
+def reduced(real: float | Sequence[float]) -> dict[str, Array]:
+    """A factor of 15 bits, for sums of more than 32."""
+    factors = named("multiplier", real)
+    whole, shift = factors["multiplier"], factors["multiplier_shift"]
+    short = np.where(whole < 0x7FFF0000, (whole.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(np.int32)
+    return {"multiplier": short, "places": (15 - shift).astype(np.int32)}
+
+
+def rounded_once(facts: Facts, x: FileTensor, weights: FileTensor) -> dict[str, Array]:
+    """A factor of 30 bits for one rounding, where the interpreter multiplies by a float64."""
+    assert weights.quantization is not None
+    scales = weights.quantization.scales
+    pairs = [math.frexp(x.scale * scale / facts.output.scale) for scale in scales]
+    shape = (len(scales),) if len(scales) > 1 else ()
+    multiplier = [min(round(fraction * (1 << 30)), (1 << 30) - 1) for fraction, _ in pairs]
+    places = [min(max(30 - shift, 16), 77) for _, shift in pairs]
+    return {"multiplier": np.array(multiplier, np.int32).reshape(shape), "places": np.array(places, np.int32).reshape(shape)}
 
 
 def hybrid(facts: Facts, weights: FileTensor) -> dict[str, Any]:
@@ -421,6 +439,18 @@ def embedded(facts: Facts) -> dict[str, Any]:
 
 
 
+def recurrent(facts: Facts) -> dict[str, Any]:
+    """The scales of weights of a byte, by their places."""
+    if facts.input(0).stored != "float32":
+        return {}
+    found = {
+        f"scale{place}": np.array(item.scale, F32)
+        for place, item in enumerate(facts.inputs)
+        if item is not None and item.stored in ("int8", "uint8") and item.quantization is not None
+    }
+    return {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
+
+
 def _sigmoid(x: np.float32) -> np.float32:
     return F32(1) / (F32(1) + np.exp(-x))
 
@@ -446,6 +476,10 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": _gelu,
     "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,
     "GREATER_EQUAL": comparisons, "EMBEDDING_LOOKUP": embedded,
+    **dict.fromkeys((
+        "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
+        "BIDIRECTIONAL_SEQUENCE_RNN", "SVDF",
+    ), recurrent),
 }  # fmt: skip
 
 

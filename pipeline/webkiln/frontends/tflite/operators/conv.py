@@ -50,11 +50,15 @@ def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
 def quantized(call: NodeCall, x: int, weights: int, bias: int, product: Product, terms: int) -> Tensor:
     """Sums of integers, scaled by integers."""
     w = centred(call, weights)
+    once = call.spec.op == "FULLY_CONNECTED"
     if call.type(x).dtype != "int16" or call.attr("narrow", 0):
         total = with_bias(call, product(centred(call, x), w), bias)
-        return placed(call, scaled(call, total))
+        if not once:
+            return placed(call, scaled(call, total))
+        halves = [shifted_right(call, total, 16), call.op("BitAnd", [total, number(call, 0xFFFF)])]
+        return placed(call, call.op("ScaleAway", [*halves, factor(call, "multiplier"), factor(call, "places")]))
     high, low = wide_sum(call, cast(call.builder, call.tensor(x), "int32"), w, product, terms, has(call, bias))
-    return result(call, call.op("ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
+    return result(call, call.op("ScaleAway" if once else "ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
 
 
 def wide_sum(call: NodeCall, x: Tensor, w: Tensor, product: Product, terms: int, bias: bool) -> tuple[Tensor, Tensor]:

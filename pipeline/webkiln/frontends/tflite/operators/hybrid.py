@@ -8,14 +8,16 @@ from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast
 
 
-def hybrid(call: NodeCall, x: Tensor, weights: int, product: Callable[[Tensor, Tensor], Tensor], rows: int = 1) -> Tensor:
+def hybrid(
+    call: NodeCall, x: Tensor, weights: int, product: Callable[[Tensor, Tensor], Tensor], rows: int = 1, name: str = "scale"
+) -> Tensor:  # fmt: skip
     """The product of x, quantised over its axes from `rows` on, with the weights, as floats."""
     axes = tuple(range(rows, x.type.rank))
     quantize = asymmetric if call.attr("asymmetric", 0) else symmetric
     whole, scale = quantize(call, x, axes)
     total = product(whole, cast(call.builder, call.tensor(weights), "int32"))
     shape = (*scale.shape[:rows], *[1] * (total.type.rank - rows))
-    return call.op("Mul", [call.op("Mul", [cast(call.builder, total, "float32"), factor(call, "scale")]), _fitted(call, scale, shape)])
+    return call.op("Mul", [call.op("Mul", [cast(call.builder, total, "float32"), factor(call, name)]), _fitted(call, scale, shape)])
 
 
 def _fitted(call: NodeCall, x: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -10,6 +10,7 @@ from webkiln.frontends.tflite.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tflite.operators.indexing import INDEXING
 from webkiln.frontends.tflite.operators.pool import POOL
 from webkiln.frontends.tflite.operators.quantize import QUANTIZE
+from webkiln.frontends.tflite.operators.recurrent import RECURRENT
 from webkiln.frontends.tflite.operators.reduce import REDUCE
 from webkiln.frontends.tflite.operators.resize import RESIZE
 from webkiln.frontends.tflite.operators.shape import SHAPE
@@ -25,6 +26,7 @@ OPERATORS: dict[str, NodeHandler] = {
     **INDEXING,
     **QUANTIZE,
     **CONTROL,
+    **RECURRENT,
 }
 
 DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {"": OPERATORS, "custom": {}}

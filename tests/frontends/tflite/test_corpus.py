@@ -1,0 +1,44 @@
+"""Every file of the corpus as the interpreter of ai-edge-litert computed it with its reference kernels: integers have equal bits."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.frontends.corpus import Sample, corpus, interpreted, objections, read_sample
+from webkiln.frontends.tflite.converter import TfliteConverter
+from webkiln.frontends.tflite.load import read_model
+from webkiln.ir.graph import Graph
+
+CORPUS = Path(__file__).parent / "corpus"
+FILES = corpus(CORPUS, [".tflite"])
+REFUSED: dict[str, dict[str, str]] = {"webgl": {}, "webgpu": {}, "wasm": {}, "js": {}}
+"""What a backend cannot do, with the reason."""
+
+
+def convert(path: Path) -> Graph:
+    model, blobs = read_model(path)
+    return TfliteConverter().convert(model, blobs)
+
+
+def sample(path: Path) -> Sample:
+    return read_sample(path, convert)
+
+
+def test_the_corpus_is_there() -> None:
+    assert len(FILES) >= 100
+    kinds = {path.stem.rpartition(".")[2] for path in FILES}
+    assert kinds >= {"float", "float16", "dynamic", "int8", "int16x8"}
+    assert sum(path.stat().st_size for path in CORPUS.iterdir()) < 2 << 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_computes_as_the_interpreter(path: Path) -> None:
+    with np.errstate(all="ignore"):
+        assert interpreted(sample(path)) is None
+
+
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+def test_all_files_on_a_backend(backend: str, tmp_path: Path) -> None:
+    found = objections([sample(path) for path in FILES], backend, tmp_path)
+    assert set(found) == set(REFUSED[backend]), found
