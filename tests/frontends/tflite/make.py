@@ -2,11 +2,15 @@
 computes with its reference kernels."""
 
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.frontends.corpus import write_sample
 
 CORPUS = Path(__file__).parent / "corpus"
 SAMPLES = 8
@@ -76,8 +80,45 @@ def made_inputs(path: Path, network: Any) -> dict[str, np.ndarray]:
     return values
 
 
+def single_inputs(single: Any) -> dict[str, np.ndarray]:
+    """Random ones: of integers with a scale over all of their range; positive where the spread is negative."""
+    values: dict[str, np.ndarray] = {}
+    for place, item in enumerate(single.inputs):
+        if item is None or item.value is not None or item.variable:
+            continue
+        generator = np.random.default_rng(place + 1)
+        if item.dtype == "bool":
+            values[f"x{place}"] = generator.random(item.shape) > 0.5
+        elif item.scale is not None:
+            limits = np.iinfo(item.dtype)
+            values[f"x{place}"] = generator.integers(limits.min, limits.max + 1, item.shape).astype(item.dtype)
+        elif item.dtype == "float32":
+            drawn_ = generator.normal(0, abs(item.spread), item.shape)
+            values[f"x{place}"] = (np.abs(drawn_) + 0.01 if item.spread < 0 else drawn_).astype(np.float32)
+        else:
+            values[f"x{place}"] = generator.integers(0, int(item.spread) + 1, item.shape).astype(item.dtype)
+    return values
+
+
+def write_singles(path: Path) -> None:
+    """All models of one operator, with their outputs, in one archive."""
+    from tests.frontends.tflite.singles import SINGLES, written
+    from webkiln.frontends.tflite.reference import Interpreted
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, tempfile.TemporaryDirectory() as folder:
+        for single in SINGLES:
+            model = Path(folder) / f"{single.name}.tflite"
+            model.write_bytes(written(single))
+            inputs = single_inputs(single)
+            write_sample(model, inputs, Interpreted(model)(inputs)[0])
+            for file in (model, model.with_suffix(".npz")):
+                archive.writestr(zipfile.ZipInfo(file.name), file.read_bytes(), zipfile.ZIP_DEFLATED)
+
+
 def main() -> int:
-    from tests.frontends.corpus import write_sample
+    if "singles" in sys.argv[1:]:
+        write_singles(CORPUS / "singles.zip")
+        return 0
     from tests.frontends.tflite.networks import NETWORKS
     from webkiln.frontends.tflite.reference import Interpreted
 

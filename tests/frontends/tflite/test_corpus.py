@@ -1,5 +1,6 @@
 """Every file of the corpus as the interpreter of ai-edge-litert computed it with its reference kernels: integers have equal bits."""
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,21 @@ from webkiln.ir.graph import Graph
 
 CORPUS = Path(__file__).parent / "corpus"
 FILES = corpus(CORPUS, [".tflite"])
+SINGLES = CORPUS / "singles.zip"
+
+
+@pytest.fixture(scope="module")
+def singles(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The models of one operator each."""
+    folder = tmp_path_factory.mktemp("singles")
+    with zipfile.ZipFile(SINGLES) as archive:
+        archive.extractall(folder)
+    return corpus(folder, [".tflite"])
+
+
 REFUSED: dict[str, dict[str, str]] = {"webgl": {}, "webgpu": {}, "wasm": {}, "js": {}}
 """What a backend cannot do, with the reason."""
+REFUSED_SINGLES: dict[str, dict[str, str]] = {}
 
 
 def convert(path: Path) -> Graph:
@@ -42,3 +56,16 @@ def test_a_file_computes_as_the_interpreter(path: Path) -> None:
 def test_all_files_on_a_backend(backend: str, tmp_path: Path) -> None:
     found = objections([sample(path) for path in FILES], backend, tmp_path)
     assert set(found) == set(REFUSED[backend]), found
+
+
+def test_single_operators_compute_as_the_interpreter(singles: list[Path]) -> None:
+    with np.errstate(all="ignore"):
+        found = {path.stem: interpreted(sample(path)) for path in singles}
+    assert len(found) >= 300
+    assert not {name: wrong for name, wrong in found.items() if wrong is not None}
+
+
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+def test_single_operators_on_a_backend(backend: str, singles: list[Path], tmp_path: Path) -> None:
+    found = objections([sample(path) for path in singles], backend, tmp_path)
+    assert set(found) == set(REFUSED_SINGLES.get(backend, ())), found

@@ -211,7 +211,7 @@ class _Graph:
             outputs.append(after)
         if places and not self.is_main:
             self.reader.unsupported.append((label, "keeps a state inside a branch or loop", "Convert the model without it"))
-        extra = [] if operator.is_custom else self.extra(operator, label, attrs)
+        extra = self.extra(operator, label, attrs)
         clean = {key: value for key, value in attrs.items() if value not in ((), "")}
         self.nodes.append(
             NodeSpec(label, operator.op, "custom" if operator.is_custom else "", (*inputs, *extra), tuple(outputs), clean)

@@ -451,6 +451,12 @@ def recurrent(facts: Facts) -> dict[str, Any]:
     return {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
 
 
+def detections(facts: Facts) -> dict[str, Any]:
+    return {
+        f"scale{place}": np.array(item.scale, F32) for place, item in enumerate(facts.inputs) if item is not None and item.is_quantized
+    }
+
+
 def _sigmoid(x: np.float32) -> np.float32:
     return F32(1) / (F32(1) + np.exp(-x))
 
@@ -475,7 +481,7 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "LOGISTIC": curve_16(_sigmoid, twice=False), "TANH": curve_16(np.tanh, twice=True),
     "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": _gelu,
     "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,
-    "GREATER_EQUAL": comparisons, "EMBEDDING_LOOKUP": embedded,
+    "GREATER_EQUAL": comparisons, "EMBEDDING_LOOKUP": embedded, "TFLite_Detection_PostProcess": detections,
     **dict.fromkeys((
         "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
         "BIDIRECTIONAL_SEQUENCE_RNN", "SVDF",

@@ -30,7 +30,7 @@ def resize_bilinear(call: NodeCall) -> Tensor:
     if is_quantized(call):
         if open_sizes(x, sizes) or x.dtype == "int16":
             raise call.unsupported("resizes integers of 16 bits or of open sizes", "Use int8 of fixed sizes, or floats")
-        return bilinear_of_integers(call, x, sizes)
+        return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
     for axis, out in zip((1, 2), sizes, strict=True):
         x = call.op("Interpolate", [x], {"axis": axis, "size": out, **line(call, x.shape[axis], out), "mode": "linear"})
     return x
@@ -60,6 +60,31 @@ def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> T
         wide = call.op("Mul", [first, call.op("Sub", [number(call, ONE), share])]) + call.op("Mul", [second, share])
     half = call.op("Where", [b.binary("Greater", wide, 0), number(call, 1 << 19), number(call, -(1 << 19))])
     return cast(b, call.op("Div", [call.op("Add", [wide, half]), number(call, 1 << 20)]), dtype)
+
+
+def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Of uint8 in float32, corner by corner, with halves upwards."""
+    b, wide = call.builder, cast(call.builder, x, "float32")
+    lines = []
+    for axis, out in zip((1, 2), sizes, strict=True):
+        size = x.shape[axis]
+        aligned = bool(call.attr("align_corners", 0)) and out > 1
+        scale = F32(size - 1) / F32(out - 1) if aligned else F32(size) / F32(out)
+        half = F32(0.5 if call.attr("half_pixel_centers", 0) else 0.0)
+        positions = [(F32(row) + half) * scale - half for row in range(out)]
+        lower = [max(int(np.floor(place)), 0) for place in positions]
+        upper = [min(int(np.ceil(place)), size - 1) for place in positions]
+        shares = np.array([place - F32(first) for place, first in zip(positions, lower, strict=True)], np.float32)
+        shape = [out if d == axis else 1 for d in range(4)]
+        lines.append([(lower, b.constant((F32(1) - shares).reshape(shape))), (upper, b.constant(shares.reshape(shape)))])
+    total: Tensor | None = None
+    for columns, across in lines[1]:
+        for rows, down in lines[0]:
+            corner = b.op("Gather", [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)], {"axis": 2})
+            weighed = call.op("Mul", [call.op("Mul", [corner, down]), across])
+            total = weighed if total is None else call.op("Add", [total, weighed])
+    assert total is not None
+    return cast(b, total + 0.5, "uint8")
 
 
 def nearest_places(call: NodeCall, size: int, out: int) -> list[int]:
