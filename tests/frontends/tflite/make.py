@@ -136,7 +136,7 @@ def main() -> int:
                 outputs, _ = Interpreted(path)(inputs)
                 write_sample(path, inputs, outputs)
                 print(name, path.stat().st_size)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the converter raises of all kinds
                 path.unlink(missing_ok=True)
                 print(name, "FAILED", type(error).__name__, str(error)[:300])
     return 0

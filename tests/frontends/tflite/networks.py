@@ -87,7 +87,7 @@ NETWORKS: list[Network] = [
     Network("average_pool", layers((9, 9, 3), lambda: L.AveragePooling2D(3, strides=2, padding="same"), lambda: L.Conv2D(3, 1)), INTEGERS),
     Network("sigmoid", layers((20,), lambda: L.Dense(16, activation="sigmoid")), INTEGERS, spread=3.0),
     Network("tanh", layers((20,), lambda: L.Dense(16, activation="tanh")), INTEGERS, spread=3.0),
-    Network("softmax_rows", layers((7, 9), lambda: L.Dense(9), lambda: L.Softmax()), INTEGERS, spread=3.0),
+    Network("softmax_rows", layers((7, 9), lambda: L.Dense(9), L.Softmax), INTEGERS, spread=3.0),
     Network("leaky", layers((8, 8, 3), lambda: L.Conv2D(4, 3), lambda: L.LeakyReLU(negative_slope=0.2)), INTEGERS),
     Network("prelu", layers((8, 8, 3), lambda: L.Conv2D(4, 3), lambda: L.PReLU("normal", shared_axes=[1, 2])), (FLOAT, INT8)),
     Network("hard_swish", layers((8, 8, 3), lambda: L.Conv2D(4, 3), lambda: L.Activation("hard_swish")), (FLOAT, INT8), spread=3.0),
@@ -104,7 +104,7 @@ NETWORKS: list[Network] = [
     Network("bidirectional", layers((5, 4), lambda: L.Bidirectional(L.LSTM(3, return_sequences=True)))),
     Network("embedding", layers((9,), lambda: L.Embedding(20, 6)), (FLOAT, DYNAMIC), spread=19.0),
     Network("group_norm", layers((6, 6, 8), lambda: L.GroupNormalization(4))),
-    Network("layer_norm", layers((6, 8), lambda: L.LayerNormalization())),
+    Network("layer_norm", layers((6, 8), L.LayerNormalization)),
     Network("attention", lambda: keras.Model(
         x := keras.Input((6, 8), batch_size=1), L.MultiHeadAttention(2, 4)(x, x)), (FLOAT, DYNAMIC)),
     Network("open_batch", lambda: keras.Sequential([keras.Input((6, 6, 3)), L.Conv2D(4, 3), L.Flatten(), L.Dense(3)]), (FLOAT, INT8), sizes=(3,)),

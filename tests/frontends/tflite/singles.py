@@ -1,3 +1,4 @@
+# ruff: noqa: PERF401 - the rows of a table, one an append
 """Models of one operator, written as tables: the options, dtypes and scales that the converter does not write today, or only of large models."""
 
 from collections.abc import Sequence
@@ -512,7 +513,9 @@ def customs() -> list[Single]:
     from flatbuffers import flexbuffers
 
     made = []
-    anchors = np.array([[0.5, 0.5, 1, 1], [0.5, 0.5, 1, 1], [0.5, 0.5, 1, 1], [0.5, 10.5, 1, 1], [0.5, 10.5, 1, 1], [0.5, 100.5, 1, 1]], np.float32)
+    anchors = np.array(
+        [[0.5, 0.5, 1, 1], [0.5, 0.5, 1, 1], [0.5, 0.5, 1, 1], [0.5, 10.5, 1, 1], [0.5, 10.5, 1, 1], [0.5, 100.5, 1, 1]], np.float32
+    )
     boxes = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [0, -1, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]], np.float32)[None]
     for regular in (False, True):
         options_ = {"max_detections": 3, "max_classes_per_detection": 1, "detections_per_class": 2, "use_regular_nms": regular,
@@ -520,7 +523,9 @@ def customs() -> list[Single]:
                     "w_scale": 5.0}  # fmt: skip
         given = [f(1, 6, 4, value=boxes), T("float32", (1, 6, 3), spread=-0.5), f(6, 4, value=anchors)]
         outputs = [f(1, 3, 4), f(1, 3), f(1, 3), f(1)]
-        made.append(Single(f"detections_{regular:d}", "TFLite_Detection_PostProcess", given, outputs, custom=bytes(flexbuffers.Dumps(options_))))
+        made.append(
+            Single(f"detections_{regular:d}", "TFLite_Detection_PostProcess", given, outputs, custom=bytes(flexbuffers.Dumps(options_)))
+        )
     spectrum = [T("float32", (2, 5, 16)), ints(4, 16)]
     made.append(Single("rfft_2d", "RFFT2D", spectrum, [T("complex64", (2, 4, 9))], options("Rfft2dOptions")))
     return made[:2]

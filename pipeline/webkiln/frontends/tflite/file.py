@@ -78,7 +78,8 @@ class ModelFile:
     def subgraph(self, index: int, where: str = "") -> Table:
         if not 0 <= index < len(self.subgraphs):
             raise SourceError(f"{self.name}: {where or 'it'} names graph {index}, there are {len(self.subgraphs)}; it is damaged")
-        return self.subgraphs[index]
+        found: Table = self.subgraphs[index]
+        return found
 
     def tensors(self, index: int) -> tuple[FileTensor, ...]:
         if index not in self._tensors:
@@ -109,10 +110,10 @@ class ModelFile:
             raise SourceError(f"{self.name}: {where} has code {table['opcode_index']}, there are {len(self.codes)}; it is damaged")
         builtin = max(code["builtin_code"], code["deprecated_builtin_code"])
         if not 0 <= builtin < len(OPERATORS):
-            raise SourceError(f"{self.name}: {where} has the number {builtin}, known are 0 to {len(OPERATORS) - 1}; the file is newer, or damaged")
-        inputs, outputs, intermediates = (
-            tuple(table.vector(role).numbers()) for role in ("inputs", "outputs", "intermediates")
-        )
+            raise SourceError(
+                f"{self.name}: {where} has the number {builtin}, known are 0 to {len(OPERATORS) - 1}; the file is newer, or damaged"
+            )
+        inputs, outputs, intermediates = (tuple(table.vector(role).numbers()) for role in ("inputs", "outputs", "intermediates"))
         self._check([item for item in (*inputs, *intermediates) if item != -1], graph, where)
         self._check(outputs, graph, where)
         custom = code.text("custom_code") if builtin == CUSTOM else ""
@@ -159,7 +160,9 @@ class ModelFile:
     def _check(self, numbers: tuple[int, ...] | list[int], graph: int, where: str) -> None:
         count = len(self.subgraphs[graph].vector("tensors"))
         if wrong := [number for number in numbers if not 0 <= number < count]:
-            raise SourceError(f"{self.name}: {where}: there is no tensor {wrong[0]}, the graph has {count}; the file is damaged; convert it again")
+            raise SourceError(
+                f"{self.name}: {where}: there is no tensor {wrong[0]}, the graph has {count}; the file is damaged; convert it again"
+            )
 
 
 def _mapped(path: Path) -> memoryview:

@@ -22,7 +22,9 @@ from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES, Array
 
 MAX_DEPTH = 32
-STRUCTURAL = frozenset({("PADV2", 2), ("NON_MAX_SUPPRESSION_V4", 2), ("NON_MAX_SUPPRESSION_V5", 2), ("FILL", 1), ("RANGE", 0), ("RANGE", 1), ("RANGE", 2)})
+STRUCTURAL = frozenset(
+    {("PADV2", 2), ("NON_MAX_SUPPRESSION_V4", 2), ("NON_MAX_SUPPRESSION_V5", 2), ("FILL", 1), ("RANGE", 0), ("RANGE", 1), ("RANGE", 2)}
+)
 """Operands that are structure whatever their dtype."""
 BRANCHES = {
     "IF": {"then_subgraph_index": "then", "else_subgraph_index": "else"},
@@ -81,6 +83,13 @@ def input_names(file: ModelFile, signature: str) -> tuple[list[str], list[str]]:
     return [name for _, name in inputs], [name for _, name in outputs]
 
 
+def layer_tensors(path: Path) -> dict[str, int]:
+    """The first output of every node of the main graph, by what the spec calls the node."""
+    reader = _Reader(file := ModelFile(path))
+    reader.main(*chosen(file, ""))
+    return reader.layers
+
+
 class _Reader:
     """Names tensors, nodes and slots by position while it reads."""
 
@@ -91,6 +100,7 @@ class _Reader:
         self.labels = DistinctNames()
         self.count = 0
         self.opened: list[int] = []
+        self.layers: dict[str, int] = {}
 
     def main(self, index: int, signature: Signature | None) -> GraphSpec:
         return _Graph(self, index, main=True).spec(*end_names(self.file, index, signature))
@@ -101,7 +111,9 @@ class _Reader:
         if index in self.opened or len(self.opened) >= MAX_DEPTH:
             raise SourceError(f"{self.file.name}: {where} calls graph {index} inside itself; the file is damaged; convert the model again")
         self.opened.append(index)
-        ends = ([(number, f"{role[:-1]}{place}") for place, number in enumerate(self.file.ends(index, role))] for role in ("inputs", "outputs"))
+        ends = (
+            [(number, f"{role[:-1]}{place}") for place, number in enumerate(self.file.ends(index, role))] for role in ("inputs", "outputs")
+        )
         made = _Graph(self, index, main=False).spec(*ends)
         self.opened.pop()
         return made
@@ -193,6 +205,8 @@ class _Graph:
         if not operator.outputs:
             return
         label = self.reader.labels.distinct(_stem(self.items[operator.outputs[0]].name))
+        if self.is_main:
+            self.reader.layers[label] = operator.outputs[0]
         inputs = [self.tensor(number) for number in operator.inputs]
         attrs = {key: value for key, value in operator.options.items() if key not in BRANCHES.get(operator.op, {})}
         for option, name in BRANCHES.get(operator.op, {}).items():
@@ -211,11 +225,9 @@ class _Graph:
             outputs.append(after)
         if places and not self.is_main:
             self.reader.unsupported.append((label, "keeps a state inside a branch or loop", "Convert the model without it"))
-        extra = self.extra(operator, label, attrs)
+        extra = self.factors(operator, label, attrs)
         clean = {key: value for key, value in attrs.items() if value not in ((), "")}
-        self.nodes.append(
-            NodeSpec(label, operator.op, "custom" if operator.is_custom else "", (*inputs, *extra), tuple(outputs), clean)
-        )
+        self.nodes.append(NodeSpec(label, operator.op, "custom" if operator.is_custom else "", (*inputs, *extra), tuple(outputs), clean))
 
     def types(self, operator: FileOperator) -> dict[str, Any]:
         """What the handlers have to know of the tensors of a node: the types of its outputs, and zero points where something is quantised."""
@@ -228,7 +240,7 @@ class _Graph:
             attrs["quantized"] = tuple(bool(item is not None and item.is_quantized) for item in items)
         return attrs
 
-    def extra(self, operator: FileOperator, label: str, attrs: dict[str, Any]) -> list[str]:
+    def factors(self, operator: FileOperator, label: str, attrs: dict[str, Any]) -> list[str]:
         """Operands behind those of the file: the integer factors that follow from scales."""
         items = [self.items[number] if number != -1 else None for number in operator.inputs]
         made = derived(operator, items, [self.items[number] for number in operator.outputs],
@@ -263,7 +275,9 @@ class _Graph:
             case "READ_VARIABLE":
                 name = self.handle(operator)
                 if name not in self.initial and name not in self.variables:
-                    raise SourceError(f"{self.where}: the variable {name} is read before it is assigned; convert the model with its initial values")
+                    raise SourceError(
+                        f"{self.where}: the variable {name} is read before it is assigned; convert the model with its initial values"
+                    )
                 self.scope[operator.outputs[0]] = self.variable(name, self.initial.get(name, np.zeros(0)))
             case "ASSIGN_VARIABLE":
                 name, value = self.handle(operator), self.tensor(operator.inputs[1])
@@ -288,7 +302,9 @@ class _Graph:
             elif operator.op == "ASSIGN_VARIABLE" and len(operator.inputs) == 2 and operator.inputs[0] in handles:
                 value = items[operator.inputs[1]].value
                 if value is None:
-                    self.reader.unsupported.append((handles[operator.inputs[0]], "has an initial value that is computed", "Make it a constant"))
+                    self.reader.unsupported.append(
+                        (handles[operator.inputs[0]], "has an initial value that is computed", "Make it a constant")
+                    )
                     continue
                 self.initial[handles[operator.inputs[0]]] = value
             else:

@@ -164,7 +164,11 @@ def hybrid(facts: Facts, weights: FileTensor) -> dict[str, Any]:
     op = facts.operator.op
     convolution = op in ("CONV_2D", "DEPTHWISE_CONV_2D")
     grouped = op == "CONV_2D" and facts.input(0).shape[-1:] != weights.shape[-1:]
-    asymmetric = (not same or grouped or op == "DEPTHWISE_CONV_2D") if convolution else bool(facts.operator.options.get("asymmetric_quantize_inputs"))
+    asymmetric = (
+        (not same or grouped or op == "DEPTHWISE_CONV_2D")
+        if convolution
+        else bool(facts.operator.options.get("asymmetric_quantize_inputs"))
+    )
     return {"scale": np.array(scales[0] if same else scales, F32), "asymmetric": asymmetric}
 
 
@@ -437,8 +441,6 @@ def embedded(facts: Facts) -> dict[str, Any]:
     return {}
 
 
-
-
 def recurrent(facts: Facts) -> dict[str, Any]:
     """The scales of weights of a byte, by their places."""
     if facts.input(0).stored != "float32":
@@ -452,21 +454,19 @@ def recurrent(facts: Facts) -> dict[str, Any]:
 
 
 def detections(facts: Facts) -> dict[str, Any]:
-    return {
-        f"scale{place}": np.array(item.scale, F32) for place, item in enumerate(facts.inputs) if item is not None and item.is_quantized
-    }
+    return {f"scale{place}": np.array(item.scale, F32) for place, item in enumerate(facts.inputs) if item is not None and item.is_quantized}
 
 
 def _sigmoid(x: np.float32) -> np.float32:
-    return F32(1) / (F32(1) + np.exp(-x))
+    return F32(F32(1) / (F32(1) + np.exp(-x)))
 
 
 def _gelu(facts: Facts) -> dict[str, Any]:
     def exact(x: np.float32) -> np.float32:
-        return F32(0.5) * x * F32(math.erfc(float(x) * -math.sqrt(0.5)))
+        return F32(F32(0.5) * x * F32(math.erfc(float(x) * -math.sqrt(0.5))))
 
     def near(x: np.float32) -> np.float32:
-        return F32(0.5) * x * (F32(1) + np.tanh(F32(0.7978845608028654) * (x + F32(0.044715) * x * x * x)))
+        return F32(F32(0.5) * x * (F32(1) + np.tanh(F32(0.7978845608028654) * (x + F32(0.044715) * x * x * x))))
 
     return table(near if facts.option("approximate") else exact)(facts)
 

@@ -1,6 +1,7 @@
 """Reference outputs: what the interpreter of ai-edge-litert computes for made-up inputs with its reference kernels."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from webkiln.errors import SourceError, ToolError
 from webkiln.frontends.tflite.file import ModelFile
-from webkiln.frontends.tflite.load import chosen, input_names
+from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
 from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
 from webkiln.ir.types import Array
 
@@ -46,27 +47,29 @@ class Interpreted:
         wrong = any((operator.op, tensors[operator.inputs[0]].stored) in WRONG for operator in file.operators(0) if operator.inputs)
         self.kinds = [OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
         self.kinds = self.kinds[1:] if wrong else self.kinds
-        self.make = lambda: self._made(Interpreter, str(path))
+        self.kind, self.path = Interpreter, str(path)
+        self.layers = layer_tensors(path)
 
-    def _made(self, kind: Any, path: str) -> Any:
+    def _made(self) -> Any:
         """With the reference kernels; with the others where an operator has none."""
         try:
-            made = kind(model_path=path, num_threads=1, experimental_op_resolver_type=self.kinds[0])
+            return self.kind(
+                model_path=self.path, num_threads=1, experimental_op_resolver_type=self.kinds[0], experimental_preserve_all_tensors=True
+            )
         except (ValueError, RuntimeError) as error:
             if "Didn't find" not in str(error) or len(self.kinds) == 1:
                 raise
             self.kinds = self.kinds[1:]
-            return self._made(kind, path)
-        return made
+            return self._made()
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         try:
-            return self._outputs({**values, **self.fixed}), {}
+            return self._computed({**values, **self.fixed})
         except (ValueError, RuntimeError) as error:
             raise SourceError(f"{self.name}: LiteRT cannot run it: {error}") from error
 
-    def _outputs(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        interpreter: Any = self.make()
+    def _computed(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        interpreter = self._made()
         own = interpreter.get_input_details()
         for item, name in zip(own, self.inputs, strict=True):
             if tuple(item["shape"]) != values[name].shape:
@@ -76,4 +79,12 @@ class Interpreted:
             interpreter.set_tensor(item["index"], values[name])
         interpreter.invoke()
         found = [np.array(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
-        return dict(zip(self.outputs, found, strict=True))
+        return dict(zip(self.outputs, found, strict=True)), self._inside(interpreter)
+
+    def _inside(self, interpreter: Any) -> dict[str, Array]:
+        """What each node gave, where the interpreter has kept it."""
+        inside: dict[str, Array] = {}
+        for label, index in self.layers.items():
+            with suppress(ValueError):
+                inside[label] = np.array(interpreter.get_tensor(index))
+        return inside

@@ -88,7 +88,15 @@ def read_tensor(buffer: Buffer, table: Table, index: int, buffers: Sequence[Tabl
     if stored == "complex64":
         shape, signature = (*shape, 2), (*signature, 2)
     return FileTensor(
-        index, table.text("name") or f"tensor_{index}", dtype, stored, shape, signature, _quantization(table, where), value, table["is_variable"]
+        index,
+        table.text("name") or f"tensor_{index}",
+        dtype,
+        stored,
+        shape,
+        signature,
+        _quantization(table, where),
+        value,
+        table["is_variable"],
     )
 
 
@@ -116,12 +124,12 @@ def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) ->
     if bits:
         return _unpacked(np.frombuffer(data, np.uint8), bits, count, signed=signed).reshape(shape)
     if stored == "bfloat16":
-        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+        return np.asarray((np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape))
     if stored == "complex64":
-        return np.frombuffer(data, "<f4").reshape(*shape, 2)
+        return np.asarray(np.frombuffer(data, "<f4").reshape(*shape, 2))
     if stored == "bool":
-        return (np.frombuffer(data, np.uint8) != 0).reshape(shape)
-    return np.frombuffer(data, np.dtype(stored).newbyteorder("<")).reshape(shape)
+        return np.asarray((np.frombuffer(data, np.uint8) != 0).reshape(shape))
+    return np.asarray(np.frombuffer(data, np.dtype(stored).newbyteorder("<")).reshape(shape))
 
 
 def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:

@@ -37,7 +37,9 @@ def softmax(call: NodeCall) -> Tensor:
     counts = b.binary("GreaterEqual", difference, call.attr("least"))
     power = exponential_below_zero(call, scaled(call, difference), 5)
     none = number(call, 0)
-    sums = total(b, call.op("Where", [counts, call.op("RoundingShiftRight", [power, number(call, INTEGER_BITS)]), none]), axis, keepdims=True)
+    sums = total(
+        b, call.op("Where", [counts, call.op("RoundingShiftRight", [power, number(call, INTEGER_BITS)]), none]), axis, keepdims=True
+    )
     zeros = leading_zeros(call, sums)
     fraction = call.op("Sub", [call.op("ShiftLeft", [sums, zeros]), number(call, -(1 << 31))])
     inverse = reciprocal_of_one_plus(call, fraction)

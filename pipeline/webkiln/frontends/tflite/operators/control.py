@@ -43,9 +43,7 @@ def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
 
 def repeated(call: NodeCall, operands: Sequence[GraphValue], condition: GraphSpec, body: GraphSpec) -> list[Tensor | GraphValue]:
     """What the body gives as it took it is no state, and may be known."""
-    fixed = {
-        place for place, (given, result) in enumerate(zip(body.inputs, body.outputs, strict=True)) if given.tensor == result.tensor
-    }
+    fixed = {place for place, (given, result) in enumerate(zip(body.inputs, body.outputs, strict=True)) if given.tensor == result.tensor}
     moving = [place for place in range(len(operands)) if place not in fixed]
 
     def whole(builder: GraphBuilder, states: Sequence[Tensor]) -> list[Tensor | GraphValue]:

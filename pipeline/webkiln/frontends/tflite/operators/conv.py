@@ -175,7 +175,9 @@ def batch_matmul(call: NodeCall) -> Tensor:
         return placed(call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs)))
     if is_hybrid(call, 0, 1):
         x = call.tensor(0)
-        turned = call.op("Transpose", [x], {"perm": (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)}) if attrs["transpose_a"] else x
+        turned = (
+            call.op("Transpose", [x], {"perm": (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)}) if attrs["transpose_a"] else x
+        )
         return hybrid(call, turned, 1, lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}), rows=x.type.rank - 1)
     return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
 

@@ -12,7 +12,8 @@ from webkiln.frontends.tflite.operators.conv import transposed
 from webkiln.frontends.tflite.operators.integers import factor, is_quantized
 from webkiln.ops.builder import Tensor
 from webkiln.ops.overlap import unfolded
-from webkiln.ops.pieces import cast, element, filled, iota, part, reshaped, stacked, total, transposed as permuted
+from webkiln.ops.pieces import cast, element, filled, iota, part, reshaped, stacked, total
+from webkiln.ops.pieces import transposed as permuted
 
 SAME, VALID = 1, 2
 
@@ -49,7 +50,9 @@ def convolution_transpose_bias(call: NodeCall) -> Tensor:
 def _with(call: NodeCall, attrs: dict[str, Any]) -> NodeCall:
     """The node with other attributes."""
     made = call.applied(call.builder, call.operands)
-    made.spec = type(call.spec)(call.spec.name, call.spec.op, call.spec.domain, call.spec.inputs, call.spec.outputs, {**call.spec.attrs, **attrs})
+    made.spec = type(call.spec)(
+        call.spec.name, call.spec.op, call.spec.domain, call.spec.inputs, call.spec.outputs, {**call.spec.attrs, **attrs}
+    )
     return made
 
 
@@ -122,7 +125,11 @@ def _suppressed(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: 
     """Rows (batch, class, box) of those that are kept; scores are [classes, n], and may equal the threshold."""
     b = call.builder
     least = float(np.nextafter(np.float32(options["nms_score_threshold"]), np.float32(-np.inf)))
-    limits = [call.constant([most], "int64"), call.constant([float(options["nms_iou_threshold"])], "float32"), call.constant([least], "float32")]
+    limits = [
+        call.constant([most], "int64"),
+        call.constant([float(options["nms_iou_threshold"])], "float32"),
+        call.constant([least], "float32"),
+    ]
     given = [reshaped(b, boxes, (1, *boxes.shape)), reshaped(b, scores, (1, *scores.shape))]
     return call.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.late()})
 
@@ -167,7 +174,10 @@ def regular(call: NodeCall, options: dict[str, Any], boxes: Tensor, scores: Tens
     label = cast(b, call.op("Gather", [listed(labels, 0), order], {"axis": 0}), "float32")
     corners = call.op("Gather", [boxes, call.op("Gather", [listed(kept, 0), order], {"axis": 0})], {"axis": 0})
     zero = call.constant(0.0, "float32")
-    shown = [call.op("Where", [reshaped(b, real, (count, 1)), corners, zero]), *(call.op("Where", [real, x, zero]) for x in (label, values))]
+    shown = [
+        call.op("Where", [reshaped(b, real, (count, 1)), corners, zero]),
+        *(call.op("Where", [real, x, zero]) for x in (label, values)),
+    ]
     found = reshaped(b, total(b, cast(b, real, "float32"), 0), (1,))
     return [reshaped(b, x, (1, *x.shape)) for x in shown] + [found]
 

@@ -1,6 +1,5 @@
 """Operators that compute each element from the elements at its place, with numpy's broadcasting."""
 
-from functools import reduce
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
@@ -44,10 +43,14 @@ def summed(sign: int) -> NodeHandler:
         if call.attr("pot", 0):
             shifts = [call.attr("left_pot"), call.attr("right_pot")]
             a, b = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
-            a, b = (call.op("RoundingShiftRight", [x, number(call, places)]) if places else x for x, places in zip((a, b), shifts, strict=True))
+            a, b = (
+                call.op("RoundingShiftRight", [x, number(call, places)]) if places else x for x, places in zip((a, b), shifts, strict=True)
+            )
             least, most = limits("int16")
             return result(call, call.op("Clip", [call.op("Add" if sign > 0 else "Sub", [a, b])], {"min": least, "max": most}))
-        a, b = (scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name) for place, name in ((0, "left"), (1, "right")))
+        a, b = (
+            scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name) for place, name in ((0, "left"), (1, "right"))
+        )
         return placed(call, scaled(call, call.op("Add" if sign > 0 else "Sub", [a, b])))
 
     return handler
@@ -206,7 +209,11 @@ def arctangent_2(call: NodeCall) -> Tensor:
 
 
 def add_n(call: NodeCall) -> Tensor:
-    return reduce(lambda a, b: call.op("Add", [a, b]), given(call))
+    result: Tensor
+    result, *others = given(call)
+    for x in others:
+        result = call.op("Add", [result, x])
+    return result
 
 
 def zeros_like(call: NodeCall) -> Tensor:

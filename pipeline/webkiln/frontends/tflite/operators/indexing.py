@@ -25,7 +25,12 @@ def gather(call: NodeCall) -> Tensor:
     flat = reshaped(b, indices, (*indices.shape, 1))
     rows = call.op("GatherND", [moved, flat], {"batch": batch})
     kept, count = axis - batch, indices.type.rank - batch
-    order = (*range(batch), *range(batch + count, batch + count + kept), *range(batch, batch + count), *range(batch + count + kept, rows.type.rank))
+    order = (
+        *range(batch),
+        *range(batch + count, batch + count + kept),
+        *range(batch, batch + count),
+        *range(batch + count + kept, rows.type.rank),
+    )
     return transposed(b, rows, order)
 
 
@@ -72,7 +77,11 @@ def dynamic_update_slice(call: NodeCall) -> Tensor:
     rank = x.type.rank
     for axis in range(rank):
         start = cast(b, reshaped(b, part(b, begins, 0, axis, 1), ()), "int32")
-        room = b.op("Cast", [reshaped(b, b.op("Sizes", [], {"sizes": (x.shape[axis] - update.shape[axis],), "dtype": "int32"}), ())], {"dtype": "int32"})
+        room = b.op(
+            "Cast",
+            [reshaped(b, b.op("Sizes", [], {"sizes": (x.shape[axis] - update.shape[axis],), "dtype": "int32"}), ())],
+            {"dtype": "int32"},
+        )
         clamped = call.op("Max", [call.op("Min", [start, room]), call.constant(0, "int32")])
         own = call.op("Add", [iota(b, update.shape[axis], "int32"), clamped])
         shape = [update.shape[axis] if d == axis else 1 for d in range(rank + 1)]
@@ -109,7 +118,9 @@ def where(call: NodeCall) -> Tensor:
 def top_k(call: NodeCall) -> list[Tensor]:
     x, count = call.tensor(0), call.sizes(1)[0]
     axis = x.type.rank - 1
-    values, places = (part(call.builder, item, axis, 0, count) for item in call.builder.ops("Sort", [x], {"axis": axis, "descending": True}))
+    values, places = (
+        part(call.builder, item, axis, 0, count) for item in call.builder.ops("Sort", [x], {"axis": axis, "descending": True})
+    )
     return [values, cast(call.builder, places, out_dtype(call, 1))]
 
 
@@ -128,7 +139,8 @@ def segment_sum(call: NodeCall) -> Tensor:
     ids = call.operand(1)
     if not ids.is_constant:
         raise call.unsupported("counts its segments from the data", "Use UNSORTED_SEGMENT_SUM with a number of segments")
-    return segment("add")(call.builder, call.tensor(0), call.tensor(1), num_segments=int(call.numbers(1)[-1]) + 1)
+    result: Tensor = segment("add")(call.builder, call.tensor(0), call.tensor(1), num_segments=int(call.numbers(1)[-1]) + 1)
+    return result
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:

@@ -38,7 +38,13 @@ def quantize(call: NodeCall) -> Tensor:
     if out_dtype(call) not in ("int8", "uint8", "int16") or "scale" not in call.attr("extra", ()):
         raise call.unsupported(f"quantises to {out_dtype(call)}", "Supported are int8, uint8 and int16 with a scale")
     quotient = call.op("Div", [x, along(call, factor(call, "scale"), x.type.rank)])
-    near = call.op("Clip", [quotient, ], {"min": -1e9, "max": 1e9})
+    near = call.op(
+        "Clip",
+        [
+            quotient,
+        ],
+        {"min": -1e9, "max": 1e9},
+    )
     if "channel_zeros" in call.attr("extra", ()):
         zeros = along(call, factor(call, "channel_zeros"), x.type.rank)
         return result(call, call.op("Add", [away(call, near), zeros]))

@@ -81,10 +81,15 @@ def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tens
     for columns, across in lines[1]:
         for rows, down in lines[0]:
             corner = b.op("Gather", [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)], {"axis": 2})
-            weighed = call.op("Mul", [call.op("Mul", [corner, down]), across])
-            total = weighed if total is None else call.op("Add", [total, weighed])
+            weighed = single(call, call.op("Mul", [single(call, call.op("Mul", [corner, down])), across]))
+            total = weighed if total is None else single(call, call.op("Add", [total, weighed]))
     assert total is not None
-    return cast(b, total + 0.5, "uint8")
+    return cast(b, single(call, total + 0.5), "uint8")
+
+
+def single(call: NodeCall, x: Tensor) -> Tensor:
+    """Rounded to float32 here, also where an expression is computed with more digits."""
+    return call.op("BitCast", [call.op("BitCast", [x], {"dtype": "int32"})], {"dtype": "float32"})
 
 
 def nearest_places(call: NodeCall, size: int, out: int) -> list[int]:

@@ -115,9 +115,7 @@ def slice_(call: NodeCall) -> Tensor:
     if call.operand(1).value is None:
         return moving_slice(call, x, call.tensor(1), [size if counts[d] == -1 else counts[d] for d, size in enumerate(x.shape)])
     begins = call.sizes(1)
-    sizes = tuple(
-        x.shape[d] - begins[d] if not is_symbolic(count) and count == -1 else count for d, count in enumerate(counts)
-    )
+    sizes = tuple(x.shape[d] - begins[d] if not is_symbolic(count) and count == -1 else count for d, count in enumerate(counts))
     return call.op("Slice", [x], {"starts": begins, "sizes": sizes, "steps": (1,) * x.type.rank})
 
 
