@@ -70,7 +70,6 @@ def field(number: int, data: bytes) -> bytes:
 MADE = {
     "a SavedModel of TensorFlow": [saved_model],
     "a frozen graph of TensorFlow": [frozen_graph],
-    "a LiteRT (TensorFlow Lite) model": [lite],
     "a TensorFlow.js graph model": [
         lambda path: path.write_text(json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})),
         lambda path: path.write_text(json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})),
@@ -129,6 +128,7 @@ OURS = {
         lambda path: path.write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})),
     ],
     "onnx": [lambda path: onnx.save(classifier(), path), lambda path: onnx.save(dynamic(), path)],
+    "tflite": [lite],
 }
 
 
@@ -176,7 +176,7 @@ def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_
 
 
 def test_a_format_that_is_none() -> None:
-    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx; did you mean onnx\?"):
+    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tflite; did you mean onnx\?"):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 
 

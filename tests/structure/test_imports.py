@@ -34,7 +34,7 @@ LAYERS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOGETHER = ({"errors", "canonical"}, {"cli", "commands"})
-FRAMEWORKS = {"keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
+FRAMEWORKS = {"keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras", "ai_edge_litert"}
 FRAMEWORK_STAGES = {"fetch", "load", "reference"}
 """Those whose programs import frameworks."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
@@ -150,6 +150,7 @@ FORMAT_TABLE = {
     f"{KERAS}/eras/shards",
     "frontends/onnx/format",
     "frontends/onnx/external",
+    "frontends/tflite/format",
 }
 """What tells formats apart."""
 NODES = "frontends/nodes"
@@ -157,12 +158,23 @@ REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
     "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
+    "fetch tflite": {"frontends/tflite/stage_fetch", "frontends/exported", "plugins"},
     "load": {"ir", *FORMAT_TABLE},
     "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
+    "load tflite": {"frontends/tflite", NODES, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
     "convert keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/converted", *OPERATORS},
     "convert onnx": {"frontends/onnx", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
+    "convert tflite": {
+        "frontends/tflite",
+        "frontends/tflite/operators",
+        NODES,
+        "frontends/converted",
+        f"{KERAS}/windows",
+        "frontends/onnx/operators",
+        *OPERATORS,
+    },
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -173,6 +185,7 @@ REACH: dict[str, set[str]] = {
     "reference": {"npz", *GRAPHS},
     "reference keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", "npz", *GRAPHS},
     "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
+    "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }

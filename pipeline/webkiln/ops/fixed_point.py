@@ -56,7 +56,7 @@ def scaled(x: Expr, multiplier: Expr, shift: Expr) -> Expr:
     return rounding_shift(doubling_high(apply("shl", x, left), multiplier), right)
 
 
-Words = tuple[Expr, Expr, Expr]
+WideNumber = tuple[Expr, Expr, Expr]
 """A number of 64 bits: the upper word, with the sign, and the halves of the lower one."""
 
 
@@ -64,7 +64,7 @@ def _carry(x: Expr) -> Expr:
     return apply("band", apply("shr", x, _int(16)), _int(HALF))
 
 
-def _times(high: Expr, low: Expr, factor: Expr) -> Words:
+def _times(high: Expr, low: Expr, factor: Expr) -> WideNumber:
     """high * 2**16 + low, by a factor below 2**15."""
     top, middle = _halves(high)
     lowest = low * factor
@@ -72,7 +72,7 @@ def _times(high: Expr, low: Expr, factor: Expr) -> Words:
     return top * factor + _carry(first), apply("band", first, _int(HALF)), apply("band", lowest, _int(HALF))
 
 
-def _rounded_shift(words: Words, places: Expr) -> Expr:
+def _rounded_shift(words: WideNumber, places: Expr) -> Expr:
     """Shifted right by 1 to 62 places, halves upwards."""
     upper = words[0]
     lower = apply("bor", apply("shl", words[1], _int(16)), words[2])

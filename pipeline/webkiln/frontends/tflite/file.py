@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.tflite.flatbuffer import Buffer, Table
+from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.frontends.tflite.schema import CHOICES, OPERATORS, OPTION_TABLES, OPTIONS, SCHEMA
 from webkiln.frontends.tflite.tensors import FileTensor, read_tensor, stored_bytes
 
@@ -22,7 +22,7 @@ MAX_OPERATORS = 1 << 20
 
 
 @dataclass(frozen=True)
-class Signature:
+class FileSignature:
     """Names that a file gives to inputs and outputs, by the tensors of a subgraph."""
 
     key: str
@@ -45,7 +45,7 @@ class FileOperator:
     custom_options: bytes
 
 
-class ModelFile:
+class TfliteFile:
     """Messages call it `name`."""
 
     def __init__(self, path: Path, name: str | None = None) -> None:
@@ -53,7 +53,7 @@ class ModelFile:
         data = _mapped(path)
         if len(data) < 8 or bytes(data[4:8]) != IDENTIFIER:
             raise SourceError(f"{self.name}: does not begin as a LiteRT (TensorFlow Lite) model; it is damaged, or of another format")
-        self.buffer = Buffer(data, self.name, SCHEMA)
+        self.buffer = FlatBuffer(data, self.name, SCHEMA)
         self.model = self.buffer.root("Model")
         if self.model["version"] != 3:
             raise SourceError(f"{self.name}: is of version {self.model['version']} of the format, expected 3; convert the model again")
@@ -64,21 +64,21 @@ class ModelFile:
         self._tensors: dict[int, tuple[FileTensor, ...]] = {}
 
     @cached_property
-    def buffers(self) -> list[Table]:
+    def buffers(self) -> list[FlatTable]:
         return list(self.model.vector("buffers"))
 
     @cached_property
-    def signatures(self) -> tuple[Signature, ...]:
+    def signatures(self) -> tuple[FileSignature, ...]:
         found = []
         for item in self.model.vector("signature_defs"):
             names = [{entry["tensor_index"]: entry.text("name") for entry in item.vector(role)} for role in ("inputs", "outputs")]
-            found.append(Signature(item.text("signature_key"), item["subgraph_index"], *names))
+            found.append(FileSignature(item.text("signature_key"), item["subgraph_index"], *names))
         return tuple(found)
 
-    def subgraph(self, index: int, where: str = "") -> Table:
+    def subgraph(self, index: int, where: str = "") -> FlatTable:
         if not 0 <= index < len(self.subgraphs):
             raise SourceError(f"{self.name}: {where or 'it'} names graph {index}, there are {len(self.subgraphs)}; it is damaged")
-        found: Table = self.subgraphs[index]
+        found: FlatTable = self.subgraphs[index]
         return found
 
     def tensors(self, index: int) -> tuple[FileTensor, ...]:
@@ -103,7 +103,7 @@ class ModelFile:
             raise SourceError(f"{self.name}: graph {index} has {len(tables)} operators, expected at most {MAX_OPERATORS}; it is damaged")
         return [self._operator(table, index, number) for number, table in enumerate(tables)]
 
-    def _operator(self, table: Table, graph: int, number: int) -> FileOperator:
+    def _operator(self, table: FlatTable, graph: int, number: int) -> FileOperator:
         where = f"operator {number} of graph {graph}"
         code = self.codes[table["opcode_index"]] if table["opcode_index"] < len(self.codes) else None
         if code is None:
@@ -128,7 +128,7 @@ class ModelFile:
         options = {} if custom else self._options(table, op)
         return FileOperator(op, bool(custom), code["version"], inputs, outputs, intermediates, options, raw)
 
-    def _options(self, table: Table, op: str) -> dict[str, Any]:
+    def _options(self, table: FlatTable, op: str) -> dict[str, Any]:
         """The options of an operator: those that the file lacks have their defaults."""
         if op not in OPTIONS:
             return {}

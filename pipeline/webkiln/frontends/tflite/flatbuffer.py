@@ -13,11 +13,11 @@ SCALARS = {
 }  # fmt: skip
 MAX_TEXT = 1 << 20
 
-Schema = Mapping[str, Mapping[str, "Field"]]
+FlatSchema = Mapping[str, Mapping[str, "TableField"]]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class TableField:
     """A field of a table: its number, and a scalar's name, `string`, a table's name, any of these in brackets for a vector, or `union`,
     whose number of the table stands in the field before. A scalar that is not there has the default."""
 
@@ -26,26 +26,26 @@ class Field:
     default: Any = 0
 
 
-def fields(**kinds: str | tuple[str, Any]) -> dict[str, Field]:
+def fields(**kinds: str | tuple[str, Any]) -> dict[str, TableField]:
     """The fields of a table in their order; a union takes two numbers, and one that is called `_...` is none that is read."""
-    made: dict[str, Field] = {}
+    made: dict[str, TableField] = {}
     number = 0
     for name, item in kinds.items():
         kind, default = item if isinstance(item, tuple) else (item, 0)
         number += kind == "union"
-        made[name] = Field(number, kind, default)
+        made[name] = TableField(number, kind, default)
         number += 1
     return made
 
 
-class Buffer:
+class FlatBuffer:
     """The bytes of a file, with what messages call it."""
 
-    def __init__(self, data: bytes | memoryview, name: str, schema: Schema) -> None:
+    def __init__(self, data: bytes | memoryview, name: str, schema: FlatSchema) -> None:
         self.data, self.name, self.schema = memoryview(data), name, schema
 
-    def root(self, table: str) -> "Table":
-        return Table(self, table, self.offset(0))
+    def root(self, table: str) -> "FlatTable":
+        return FlatTable(self, table, self.offset(0))
 
     def scalar(self, kind: str, place: int) -> Any:
         form, size = SCALARS[kind]
@@ -65,10 +65,10 @@ class Buffer:
             )
 
 
-class Table:
-    """A table of a buffer: `table["name"]` is a scalar, a text, a Table, a Vector or None."""
+class FlatTable:
+    """A table of a buffer: `table["name"]` is a scalar, a text, a FlatTable, a FlatVector or None."""
 
-    def __init__(self, buffer: Buffer, kind: str, place: int) -> None:
+    def __init__(self, buffer: FlatBuffer, kind: str, place: int) -> None:
         self.buffer, self.kind, self.place = buffer, kind, place
         self.layout = buffer.schema[kind]
         self.slots = place - buffer.scalar("int", place)
@@ -85,10 +85,10 @@ class Table:
             return field.default if field.kind in SCALARS else None
         return _read(self.buffer, field.kind, place)
 
-    def vector(self, name: str) -> "Vector":
+    def vector(self, name: str) -> "FlatVector":
         """A vector, empty where there is none."""
         found = self[name]
-        return found if isinstance(found, Vector) else Vector(self.buffer, self.layout[name].kind[1:-1], 0, 0)
+        return found if isinstance(found, FlatVector) else FlatVector(self.buffer, self.layout[name].kind[1:-1], 0, 0)
 
     def text(self, name: str) -> str:
         return self[name] or ""
@@ -98,12 +98,12 @@ class Table:
         place = self._place(self.layout[name].number - 1)
         return 0 if place is None else int(self.buffer.scalar("ubyte", place))
 
-    def opened(self, name: str, kind: str) -> "Table | None":
+    def opened(self, name: str, kind: str) -> "FlatTable | None":
         """A union as a table of a kind."""
         place = self._place(self.layout[name].number)
-        return None if place is None else Table(self.buffer, kind, self.buffer.offset(place))
+        return None if place is None else FlatTable(self.buffer, kind, self.buffer.offset(place))
 
-    def _union(self, field: Field, place: int | None) -> int | None:
+    def _union(self, field: TableField, place: int | None) -> int | None:
         return None if place is None else self.buffer.offset(place)
 
     def _place(self, number: int) -> int | None:
@@ -114,10 +114,10 @@ class Table:
         return self.place + found if found else None
 
 
-class Vector:
+class FlatVector:
     """Elements of one kind, read when they are asked for."""
 
-    def __init__(self, buffer: Buffer, kind: str, place: int, count: int) -> None:
+    def __init__(self, buffer: FlatBuffer, kind: str, place: int, count: int) -> None:
         self.buffer, self.kind, self.place, self.count = buffer, kind, place, count
         self.width = SCALARS[kind][1] if kind in SCALARS else 4
         buffer.check(place, count * self.width)
@@ -144,7 +144,7 @@ class Vector:
         return self.buffer.data[self.place : self.place + self.count * self.width]
 
 
-def _read(buffer: Buffer, kind: str, place: int) -> Any:
+def _read(buffer: FlatBuffer, kind: str, place: int) -> Any:
     if kind in SCALARS:
         return buffer.scalar(kind, place)
     target = buffer.offset(place)
@@ -155,5 +155,5 @@ def _read(buffer: Buffer, kind: str, place: int) -> Any:
             raise SourceError(f"{buffer.name}: a text of {size} bytes; the file is damaged; convert it again")
         return bytes(buffer.data[target + 4 : target + 4 + size]).decode("utf-8", errors="replace")
     if kind.startswith("["):
-        return Vector(buffer, kind[1:-1], target + 4, buffer.scalar("uint", target))
-    return Table(buffer, kind, target)
+        return FlatVector(buffer, kind[1:-1], target + 4, buffer.scalar("uint", target))
+    return FlatTable(buffer, kind, target)

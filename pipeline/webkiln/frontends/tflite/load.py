@@ -15,7 +15,7 @@ from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.frontends.tflite.file import FileOperator, ModelFile, Signature
+from webkiln.frontends.tflite.file import FileOperator, FileSignature, TfliteFile
 from webkiln.frontends.tflite.quantization import derived
 from webkiln.frontends.tflite.tensors import FileTensor
 from webkiln.ir.graph import INLINE_ELEMENTS
@@ -37,7 +37,7 @@ VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_O
 
 def read_model(path: Path, signature: str = "") -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own name, says."""
-    file = ModelFile(path)
+    file = TfliteFile(path)
     index, found = chosen(file, signature)
     reader = _Reader(file)
     try:
@@ -49,7 +49,7 @@ def read_model(path: Path, signature: str = "") -> tuple[NodeModel, Blobs]:
     return NodeModel(path.stem, {"": 3, "custom": 1}, graph), reader.weights.blobs
 
 
-def chosen(file: ModelFile, signature: str) -> tuple[int, Signature | None]:
+def chosen(file: TfliteFile, signature: str) -> tuple[int, FileSignature | None]:
     """The graph to convert, with the names of its inputs and outputs."""
     by_key = {item.key: item for item in file.signatures}
     if signature in by_key and signature:
@@ -66,7 +66,7 @@ def chosen(file: ModelFile, signature: str) -> tuple[int, Signature | None]:
     return index, of_graph[0] if len(of_graph) == 1 else None
 
 
-def end_names(file: ModelFile, index: int, signature: Signature | None) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+def end_names(file: TfliteFile, index: int, signature: FileSignature | None) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     """The inputs and outputs of a graph, by their tensors, with the names that a signature or the tensors have."""
     tensors = file.tensors(index)
 
@@ -77,7 +77,7 @@ def end_names(file: ModelFile, index: int, signature: Signature | None) -> tuple
     return ends("inputs"), ends("outputs")
 
 
-def input_names(file: ModelFile, signature: str) -> tuple[list[str], list[str]]:
+def input_names(file: TfliteFile, signature: str) -> tuple[list[str], list[str]]:
     """The names of the inputs and outputs of the graph that is converted, in the file's order."""
     inputs, outputs = end_names(file, *chosen(file, signature))
     return [name for _, name in inputs], [name for _, name in outputs]
@@ -85,7 +85,7 @@ def input_names(file: ModelFile, signature: str) -> tuple[list[str], list[str]]:
 
 def layer_tensors(path: Path) -> dict[str, int]:
     """The first output of every node of the main graph, by what the spec calls the node."""
-    reader = _Reader(file := ModelFile(path))
+    reader = _Reader(file := TfliteFile(path))
     reader.main(*chosen(file, ""))
     return reader.layers
 
@@ -93,7 +93,7 @@ def layer_tensors(path: Path) -> dict[str, int]:
 class _Reader:
     """Names tensors, nodes and slots by position while it reads."""
 
-    def __init__(self, file: ModelFile) -> None:
+    def __init__(self, file: TfliteFile) -> None:
         self.file = file
         self.weights = StoredWeights()
         self.unsupported: list[tuple[str, str, str]] = []
@@ -102,7 +102,7 @@ class _Reader:
         self.opened: list[int] = []
         self.layers: dict[str, int] = {}
 
-    def main(self, index: int, signature: Signature | None) -> GraphSpec:
+    def main(self, index: int, signature: FileSignature | None) -> GraphSpec:
         return _Graph(self, index, main=True).spec(*end_names(self.file, index, signature))
 
     def graph(self, index: int, where: str) -> GraphSpec:

@@ -5,8 +5,8 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from webkiln.frontends.tflite.file import ModelFile
-from webkiln.frontends.tflite.flatbuffer import Buffer, Table
+from webkiln.frontends.tflite.file import TfliteFile
+from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.frontends.tflite.load import chosen, end_names
 from webkiln.frontends.tflite.schema import AXIS_LABELS, METADATA
 
@@ -16,13 +16,13 @@ NAME = "TFLITE_METADATA"
 
 def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
     """The labels of each output that has one file of them, one a line."""
-    file = ModelFile(path)
+    file = TfliteFile(path)
     data = file.metadata(NAME)
     if data is None:
         return {}
     index, found = chosen(file, signature)
     _, outputs = end_names(file, index, found)
-    root = Buffer(data, f"{file.name}: its metadata", METADATA).root("ModelMetadata")
+    root = FlatBuffer(data, f"{file.name}: its metadata", METADATA).root("ModelMetadata")
     graphs = root.vector("subgraph_metadata")
     if index >= len(graphs):
         return {}
@@ -35,14 +35,14 @@ def output_labels(path: Path, signature: str = "") -> dict[str, list[str]]:
     return labels
 
 
-def _label_files(tensor: Table) -> list[str]:
+def _label_files(tensor: FlatTable) -> list[str]:
     """Of label files in several languages the one without a language."""
     found = [item for item in tensor.vector("associated_files") if item["type"] == AXIS_LABELS]
     plain = [item for item in found if not item.text("locale")]
     return [item.text("name") for item in (plain or found)]
 
 
-def _lines(file: ModelFile, name: str) -> list[str]:
+def _lines(file: TfliteFile, name: str) -> list[str]:
     try:
         with zipfile.ZipFile(io.BytesIO(file.buffer.data)) as archive:
             if archive.getinfo(name).file_size > MAX_LABELS:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, ToolError
-from webkiln.frontends.tflite.file import ModelFile
+from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
 from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
 from webkiln.ir.types import Array
@@ -37,7 +37,7 @@ class Interpreted:
             from ai_edge_litert.interpreter import Interpreter, OpResolverType
         except ImportError:
             raise ToolError("reference outputs are what LiteRT computes; install it: pip install ai-edge-litert") from None
-        file = ModelFile(path)
+        file = TfliteFile(path)
         index, _ = chosen(file, signature)
         if index:
             raise SourceError(f"{path.name}: the interpreter runs the main graph only; there is no reference for {signature}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from webkiln.frontends.tflite.flatbuffer import Field, fields
+from webkiln.frontends.tflite.flatbuffer import TableField, fields
 
 NAMES = """
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE EMBEDDING_LOOKUP FLOOR FULLY_CONNECTED
@@ -44,7 +44,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options that are one of some names."""
 
-OPTION_TABLES: Mapping[str, tuple[int, dict[str, Field]]] = {
+OPTION_TABLES: Mapping[str, tuple[int, dict[str, TableField]]] = {
     "Add": (11, fields(fused_activation_function="byte", pot_scale_int16=("bool", True))),
     "Pool2D": (5, fields(
         padding="byte", stride_w="int", stride_h="int", filter_width="int", filter_height="int", fused_activation_function="byte",
@@ -151,7 +151,7 @@ OPTIONS: Mapping[str, str] = {
 }  # fmt: skip
 """Which options an operator has; others have none."""
 
-SCHEMA: Mapping[str, Mapping[str, Field]] = {
+SCHEMA: Mapping[str, Mapping[str, TableField]] = {
     "Model": fields(
         version="uint", operator_codes="[OperatorCode]", subgraphs="[SubGraph]", description="string", buffers="[Buffer]",
         metadata_buffer="[int]", metadata="[Metadata]", signature_defs="[SignatureDef]", external_buffer_groups="[Unread]",
@@ -186,7 +186,7 @@ SCHEMA: Mapping[str, Mapping[str, Field]] = {
     **{name: layout for name, (_, layout) in OPTION_TABLES.items()},
 }  # fmt: skip
 
-METADATA: Mapping[str, Mapping[str, Field]] = {
+METADATA: Mapping[str, Mapping[str, TableField]] = {
     "ModelMetadata": fields(
         name="string", description="string", version="string", subgraph_metadata="[SubGraphMetadata]", author="string", license="string",
         associated_files="[AssociatedFile]", min_parser_version="string",

@@ -8,7 +8,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.tflite.flatbuffer import Buffer, Table
+from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.frontends.tflite.schema import DTYPES
 from webkiln.ir.types import Array
 
@@ -66,7 +66,7 @@ class FileTensor:
         return self.quantization.zero if self.quantization else 0
 
 
-def read_tensor(buffer: Buffer, table: Table, index: int, buffers: Sequence[Table], where: str) -> FileTensor:
+def read_tensor(buffer: FlatBuffer, table: FlatTable, index: int, buffers: Sequence[FlatTable], where: str) -> FileTensor:
     code = table["type"]
     if not 0 <= code < len(DTYPES):
         raise SourceError(f"{where}: its type has the number {code}, known are 0 to {len(DTYPES) - 1}; the file is newer, or damaged")
@@ -100,7 +100,7 @@ def read_tensor(buffer: Buffer, table: Table, index: int, buffers: Sequence[Tabl
     )
 
 
-def stored_bytes(buffer: Buffer, table: Table) -> memoryview:
+def stored_bytes(buffer: FlatBuffer, table: FlatTable) -> memoryview:
     """The bytes of a buffer: in the table, or of large models behind it in the file."""
     offset, size = table["offset"], table["size"]
     if offset > 1:
@@ -142,7 +142,7 @@ def _unpacked(data: Array, bits: int, count: int, *, signed: bool) -> Array:
     return np.where(whole >= 1 << (bits - 1), whole - (1 << bits), whole).astype(np.int8)
 
 
-def _quantization(table: Table, where: str) -> Quantization | None:
+def _quantization(table: FlatTable, where: str) -> Quantization | None:
     found = table["quantization"]
     if found is None:
         return None

@@ -24,13 +24,13 @@ from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped
 
-Product = Callable[[Tensor, Tensor], Tensor]
+SumOfProducts = Callable[[Tensor, Tensor], Tensor]
 """The sums of products of x and the weights, of one dtype."""
 EXACT = 1 << 31
 
 
 def linear(
-    call: NodeCall, x: int, weights: int, bias: int, product: Product, terms: int, rows: Sequence[int] | None = None
+    call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int, rows: Sequence[int] | None = None
 ) -> Tensor:  # fmt: skip
     """What a sum of `terms` products is made of in each kind of model; the operands are at these places. `rows`: the shape of x whose first axis
     is what is quantised apart, where that is another one."""
@@ -47,7 +47,7 @@ def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
     return call.op("Add", [y, call.tensor(bias)]) if has(call, bias) else y
 
 
-def quantized(call: NodeCall, x: int, weights: int, bias: int, product: Product, terms: int) -> Tensor:
+def quantized(call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int) -> Tensor:
     """Sums of integers, scaled by integers."""
     w = centred(call, weights)
     once = call.spec.op == "FULLY_CONNECTED"
@@ -61,7 +61,7 @@ def quantized(call: NodeCall, x: int, weights: int, bias: int, product: Product,
     return result(call, call.op("ScaleAway" if once else "ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
 
 
-def wide_sum(call: NodeCall, x: Tensor, w: Tensor, product: Product, terms: int, bias: bool) -> tuple[Tensor, Tensor]:
+def wide_sum(call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: int, bias: bool) -> tuple[Tensor, Tensor]:
     """A sum of 16-bit numbers times bytes, and the bias, as high * 2**16 + low: where it may pass 32 bits, the upper and lower bytes of x apart."""
     half = number(call, 0xFFFF)
     if is_symbolic(terms) or terms << 22 >= EXACT:

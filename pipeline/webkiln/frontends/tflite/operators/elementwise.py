@@ -209,11 +209,10 @@ def arctangent_2(call: NodeCall) -> Tensor:
 
 
 def add_n(call: NodeCall) -> Tensor:
-    result: Tensor
-    result, *others = given(call)
+    total, *others = given(call)
     for x in others:
-        result = call.op("Add", [result, x])
-    return result
+        total = call.op("Add", [total, x])
+    return total
 
 
 def zeros_like(call: NodeCall) -> Tensor:
@@ -227,7 +226,8 @@ def fake_quant(call: NodeCall) -> Tensor:
     x = call.op("Clip", [call.tensor(0)], {"min": low, "max": high})
     inverse = call.constant(call.attr("inverse"), "float32")
     whole = call.op("Floor", [call.op("Mul", [x - low, inverse]) + 0.5])
-    return whole * scale + low
+    result: Tensor = whole * scale + low
+    return result
 
 
 def right_shift(call: NodeCall) -> Tensor:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from webkiln.frontends.keras.operations.segments import segment
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.indexing import reverse_sequence_of
 from webkiln.frontends.tflite.operators.integers import factor, given, out_dtype
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, filled, iota, part, reshaped, transposed
 
@@ -131,16 +131,24 @@ def unique(call: NodeCall) -> list[Tensor]:
     return [values, cast(call.builder, inverse, out_dtype(call, 1))]
 
 
+def combined(call: NodeCall, reduction: str, count: int) -> Tensor:
+    """Rows by the number of their segment; a segment without rows is what changes nothing, of extremes the last number of the dtype."""
+    b, x, ids = call.builder, call.tensor(0), cast(call.builder, call.tensor(1), "int32")
+    limits = np.finfo(x.dtype) if is_float(x.dtype) else np.iinfo(x.dtype)
+    empty = {"add": 0, "mul": 1, "max": limits.min, "min": limits.max}[reduction]
+    start = filled(b, float(empty) if is_float(x.dtype) else int(empty), x.dtype, (count, *x.shape[ids.type.rank :]))
+    known = call.op("Where", [b.binary("Less", ids, 0), call.constant(np.iinfo(np.int32).max, "int32"), ids])
+    return call.op("ScatterND", [start, reshaped(b, known, (*known.shape, 1)), x], {"reduction": reduction})
+
+
 def segmented(reduction: str) -> NodeHandler:
-    return lambda call: segment(reduction)(call.builder, call.tensor(0), call.tensor(1), num_segments=call.sizes(2)[0])
+    return lambda call: combined(call, reduction, call.sizes(2)[0])
 
 
 def segment_sum(call: NodeCall) -> Tensor:
-    ids = call.operand(1)
-    if not ids.is_constant:
+    if not call.operand(1).is_constant:
         raise call.unsupported("counts its segments from the data", "Use UNSORTED_SEGMENT_SUM with a number of segments")
-    result: Tensor = segment("add")(call.builder, call.tensor(0), call.tensor(1), num_segments=int(call.numbers(1)[-1]) + 1)
-    return result
+    return combined(call, "add", int(call.numbers(1)[-1]) + 1)
 
 
 def reverse_sequence(call: NodeCall) -> Tensor:

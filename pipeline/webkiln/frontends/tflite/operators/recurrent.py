@@ -31,12 +31,12 @@ def floats(call: NodeCall, place: int) -> Tensor:
     return x if x.dtype == "float32" else call.op("Mul", [cast(call.builder, x, "float32"), factor(call, f"scale{place}")])
 
 
-Step = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tensor], Tensor]]
+RecurrentStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tensor], Tensor]]
 """The next states and the result, from states and slices."""
 
 
 def stepwise(
-    call: NodeCall, x: Tensor, states: Sequence[Tensor], step: Step, *, reverse: bool = False, aux: Tensor | None = None
+    call: NodeCall, x: Tensor, states: Sequence[Tensor], step: RecurrentStep, *, reverse: bool = False, aux: Tensor | None = None
 ) -> tuple[list[Tensor], Tensor]:  # fmt: skip
     """The last states and the results along time."""
     axis = 0 if call.attr("time_major", 0) else 1
@@ -50,7 +50,7 @@ def stepwise(
 
 
 @dataclass(frozen=True)
-class Places:
+class LstmPlaces:
     """Where the operands of an LSTM stand: the first one of each kind for the gates input, forget, cell, output."""
 
     inputs: int
@@ -62,11 +62,11 @@ class Places:
     aux: int | None = None
 
 
-UNIDIRECTIONAL = Places(1, 5, 9, 12, 16, 20)
+UNIDIRECTIONAL = LstmPlaces(1, 5, 9, 12, 16, 20)
 INPUT, FORGET, CELL, OUTPUT = range(4)
 
 
-def gate(call: NodeCall, places: Places, number: int, given: Sequence[Tensor], h: Tensor, cell: Tensor | None) -> Tensor:
+def gate(call: NodeCall, places: LstmPlaces, number: int, given: Sequence[Tensor], h: Tensor, cell: Tensor | None) -> Tensor:
     """Before its activation. `cell` is what the peephole sees."""
     y = product(call, given[0], places.inputs + number)
     if len(given) > 1 and places.aux is not None and has(call, places.aux + number):
@@ -86,7 +86,7 @@ def mean(call: NodeCall, x: Tensor) -> Tensor:
     return call.op("ReduceMean", [x], {"axes": (x.type.rank - 1,), "keepdims": True})
 
 
-def lstm_step(call: NodeCall, places: Places, given: Sequence[Tensor], h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def lstm_step(call: NodeCall, places: LstmPlaces, given: Sequence[Tensor], h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
     """The next output and cell."""
     forget = call.op("Sigmoid", [gate(call, places, FORGET, given, h, c)])
     if has(call, places.inputs + INPUT):
@@ -144,10 +144,10 @@ def bidirectional_lstm(call: NodeCall) -> list[Tensor]:
     x = call.tensor(0)
     results, states = [], []
     for offset, state, aux_weights, turned in ((0, 35, 40, False), (17, 37, 44, True)):
-        places = Places(1 + offset, 5 + offset, 9 + offset, 12 + offset, 16 + offset, None, aux_weights)
+        places = LstmPlaces(1 + offset, 5 + offset, 9 + offset, 12 + offset, 16 + offset, None, aux_weights)
         own = x if not turned or aux is None or both else aux
 
-        def step(inner: NodeCall, current: list[Tensor], slices: list[Tensor], places: Places = places) -> tuple[list[Tensor], Tensor]:
+        def step(inner: NodeCall, current: list[Tensor], slices: list[Tensor], places: LstmPlaces = places) -> tuple[list[Tensor], Tensor]:
             h, c = lstm_step(inner, places, slices, *current)
             return [h, c], h
 

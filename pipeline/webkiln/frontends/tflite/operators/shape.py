@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from math import prod
 
-from webkiln.frontends.keras.operations.nn import depth_to_space as blocks_to_space
-from webkiln.frontends.keras.operations.nn import space_to_depth as space_to_blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.tflite.operators.fused import activated
@@ -23,7 +21,7 @@ from webkiln.frontends.tflite.operators.integers import (
 )
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast, part, reshaped, stacked, transposed, widened
+from webkiln.ops.pieces import blocks_to_space, cast, part, reshaped, space_to_blocks, stacked, transposed, widened
 
 
 def flat(call: NodeCall, place: int) -> tuple[int, ...]:
