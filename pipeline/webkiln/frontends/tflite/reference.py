@@ -10,7 +10,7 @@ import numpy as np
 from webkiln.errors import SourceError, ToolError
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
-from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.inputs import NATURAL, Inputs, make_inputs, natural_sets, reference_arrays
 from webkiln.ir.types import Array
 
 
@@ -20,13 +20,24 @@ def compute_reference(
     """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's."""
     run = Interpreted(path, signature, fixed or {})
     table = {name: item for name, item in table.items() if name not in (fixed or {})}
-    sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
+    sets = natural_sets(lambda scale: made_inputs(table, run.ranges, scale), lambda values: run(values)[0], path.name)
     return reference_arrays(sets, run)
 
 
 WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})
 """Operators, by the types of their first operands, whose reference kernels are not what they should be: one leaves out the last neighbour, the other
 reads its operand as uint8."""
+
+
+def made_inputs(table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float) -> dict[str, dict[str, Array]]:
+    """Of quantised inputs, waves over all of their range."""
+    sets = make_inputs({name: ("float32" if name in ranges else dtype, shape) for name, (dtype, shape) in table.items()}, scale)
+    for kind, values in sets.items():
+        for name, (low, high) in ranges.items():
+            real = values[name].astype(np.float64)
+            whole = low + np.rint(real / scale * (high - low)) if kind in NATURAL else real
+            values[name] = np.clip(whole, low, high).astype(table[name][0])
+    return sets
 
 
 class Interpreted:
@@ -41,9 +52,12 @@ class Interpreted:
         index, _ = chosen(file, signature)
         if index:
             raise SourceError(f"{path.name}: the interpreter runs the main graph only; there is no reference for {signature}")
+        tensors = file.tensors(0)
         self.name, self.fixed = path.name, fixed or {}
         self.inputs, self.outputs = input_names(file, signature)
-        tensors = file.tensors(0)
+        taken = [tensors[number] for number in file.ends(0, "inputs")]
+        limits = {name: np.iinfo(item.dtype) for name, item in zip(self.inputs, taken, strict=True) if item.is_quantized}
+        self.ranges = {name: (int(found.min), int(found.max)) for name, found in limits.items() if name not in self.fixed}
         wrong = any((operator.op, tensors[operator.inputs[0]].stored) in WRONG for operator in file.operators(0) if operator.inputs)
         self.kinds = [OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
         self.kinds = self.kinds[1:] if wrong else self.kinds
