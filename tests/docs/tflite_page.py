@@ -121,7 +121,7 @@ def page() -> str:
         "## What is refused",
         "",
         "Everything that is not converted is named at once, with the nodes. Texts, complex inputs and outputs, sparse weights, scales by blocks, and states inside branches and loops are refused.",
-        "In integers these are refused: LSTM, RNN and SVDF layers (quantise their weights only), LOG_SOFTMAX, L2_NORMALIZATION, DIV, REDUCE_PROD, RSQRT and BATCH_MATMUL of int16, and RESIZE_BILINEAR of int16;",
+        "In integers these are refused: LSTM, RNN and SVDF layers (quantise their weights only), LOG_SOFTMAX of uint8, DIV, REDUCE_PROD, RSQRT and BATCH_MATMUL of int16, and RESIZE_BILINEAR of int16;",
         "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too.",
         "",
     ]

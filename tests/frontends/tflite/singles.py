@@ -239,10 +239,15 @@ def curves() -> list[Single]:
             made.append(Single(f"tanh_{dtype}_{scale}", "TANH", [x], [q(dtype, 4, 64, scale=1 / 128, zero=0 if dtype == "int8" else 128)]))
             made.append(Single(f"softmax_{dtype}_{scale}", "SOFTMAX", [x], [q(dtype, 4, 64, scale=1 / 256, zero=unit)],
                                options("SoftmaxOptions", beta=1.0)))  # fmt: skip
+        made.append(Single(f"l2_normalization_{dtype}", "L2_NORMALIZATION", [q(dtype, 5, 40, scale=0.04, zero=zero)],
+                           [q(dtype, 5, 40, scale=1 / 128, zero=0 if dtype == "int8" else 128)], options("L2NormOptions")))  # fmt: skip
         made.append(Single(f"softmax_wide_{dtype}", "SOFTMAX", [q(dtype, 3, 700, scale=0.1, zero=zero)], [q(dtype, 3, 700, scale=1 / 256, zero=unit)],
                            options("SoftmaxOptions", beta=0.7)))  # fmt: skip
     made.append(Single("softmax_int8_16", "SOFTMAX", [q("int8", 4, 33, scale=0.05, zero=3)], [q("int16", 4, 33, scale=1 / 65536, zero=-32768)],
                        options("SoftmaxOptions", beta=1.0)))  # fmt: skip
+    for scale in (0.02, 0.1):
+        x, y = q("int8", 4, 33, scale=scale, zero=5), q("int8", 4, 33, scale=16 / 256, zero=127)
+        made.append(Single(f"log_softmax_int8_{scale}", "LOG_SOFTMAX", [x], [y]))
     for scale in (1 / 4096, 1 / 2048, 3e-4, 1.7e-4):
         x = q("int16", 4, 128, scale=scale)
         made.append(Single(f"logistic_int16_{scale:.2g}", "LOGISTIC", [x], [q("int16", 4, 128, scale=1 / 32768)]))

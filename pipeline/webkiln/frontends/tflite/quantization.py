@@ -309,6 +309,16 @@ def softmax(facts: Facts) -> dict[str, Any]:
     return {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
 
 
+def log_softmax(facts: Facts) -> dict[str, Any]:
+    x = facts.input(0)
+    if not x.is_quantized:
+        return {}
+    whole, shift = quantize_multiplier(min(x.scale * (1 << 26), MOST * 1.0))
+    least = -math.floor(31.0 * (1 << 26) / (1 << shift))
+    factor = {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
+    return factor | named("reverse", (1 << (31 - shift)) / whole)
+
+
 def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dict[str, Any]]:
     """Of a function of single elements."""
 
@@ -477,7 +487,7 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "SQUARED_DIFFERENCE": squared_differences, "AVERAGE_POOL_2D": pooled, "MAX_POOL_2D": pooled,
     "RELU": relu("RELU"), "RELU6": relu("RELU6"), "RELU_N1_TO_1": relu("RELU_N1_TO_1"), "RELU_0_TO_1": relu("RELU_0_TO_1"),
     "LEAKY_RELU": leaky, "PRELU": prelu, "HARD_SWISH": hard_swish, "QUANTIZE": scale_of_floats, "DEQUANTIZE": scale_of_floats,
-    "MEAN": averages, "SUM": averages, "SOFTMAX": softmax, "CONCATENATION": joined, "FAKE_QUANT": fake, "ABS": absolute,
+    "MEAN": averages, "SUM": averages, "SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "CONCATENATION": joined, "FAKE_QUANT": fake, "ABS": absolute,
     "LOGISTIC": curve_16(_sigmoid, twice=False), "TANH": curve_16(np.tanh, twice=True),
     "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": _gelu,
     "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,

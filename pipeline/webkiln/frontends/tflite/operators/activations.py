@@ -1,7 +1,7 @@
 """Softmax, sigmoid and tanh: of floats, and of integers in fixed point."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.fixed import exponential_below_zero, reciprocal_of_one_plus
+from webkiln.frontends.tflite.operators.fixed import exponential_below_zero, leading_zeros, logarithm_from_one, reciprocal_of_one_plus
 from webkiln.frontends.tflite.operators.integers import (
     between,
     bounded,
@@ -48,17 +48,6 @@ def softmax(call: NodeCall) -> Tensor:
     share = call.op("RoundingShiftRight", [doubled_high(call, inverse, power), over])
     low, high = limits(out_dtype(call))
     return cast(b, call.op("Where", [counts, bounded(call, more(call, share, low), low, high), number(call, low)]), out_dtype(call))
-
-
-def leading_zeros(call: NodeCall, x: Tensor) -> Tensor:
-    """Of a positive int32: five steps of halving."""
-    b, count = call.builder, number(call, 0)
-    for places in (16, 8, 4, 2, 1):
-        small = b.binary("Less", shifted_right(call, x, 32 - places - 1), 1)
-        small = call.op("And", [small, b.binary("GreaterEqual", x, 0)])
-        moved = call.op("Where", [small, number(call, places), number(call, 0)])
-        x, count = call.op("ShiftLeft", [x, moved]), call.op("Add", [count, moved])
-    return call.op("Add", [count, call.op("Where", [b.binary("Less", x, 0), number(call, 0), number(call, 1)])])
 
 
 def softmax_16(call: NodeCall) -> Tensor:
@@ -138,8 +127,27 @@ def tanh_16(call: NodeCall) -> Tensor:
 
 def log_softmax(call: NodeCall) -> Tensor:
     if is_quantized(call):
-        raise call.unsupported("takes logarithms of quantised numbers", "Keep LOG_SOFTMAX in floats, or use SOFTMAX")
+        return log_softmax_8(call)
     return call.op("LogSoftmax", [call.tensor(0)], {"axis": call.type(0).rank - 1})
+
+
+def log_softmax_8(call: NodeCall) -> Tensor:
+    """Of int8, in steps of 1 / 16 below 0, which is 127."""
+    if call.type(0).dtype != "int8":
+        raise call.unsupported("takes logarithms of uint8 or int16", "Quantise it to int8, or use SOFTMAX")
+    b, axis = call.builder, call.type(0).rank - 1
+    wide = cast(b, call.tensor(0), "int32")
+    difference = call.op("Sub", [wide, largest(b, wide, axis, keepdims=True)])
+    counts = b.binary("GreaterEqual", difference, call.attr("least"))
+    fine = scaled(call, difference)
+    power = call.op("RoundingShiftRight", [exponential_below_zero(call, fine, 5), number(call, INTEGER_BITS)])
+    sums = total(b, call.op("Where", [counts, power, number(call, 0)]), axis, keepdims=True)
+    logarithm = logarithm_from_one(call, sums, INTEGER_BITS, 5)
+    back = scaled(call, call.op("Add", [logarithm, number(call, -(1 << 31))]), "reverse")
+    shown = call.op("Greater", [difference, b.binary("Max", back, call.attr("least") - 1)])
+    low, high = limits("int8")
+    near = more(call, call.op("RoundingShiftRight", [call.op("Sub", [fine, logarithm]), number(call, 22)]), high)
+    return cast(b, call.op("Where", [shown, bounded(call, near, low, high), number(call, low)]), "int8")
 
 
 ACTIVATIONS: dict[str, NodeHandler] = {

@@ -4,8 +4,9 @@ from typing import Any
 
 from webkiln.frontends.keras.windows import window_of
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tflite.operators.fixed import inverse_root
 from webkiln.frontends.tflite.operators.fused import activated
-from webkiln.frontends.tflite.operators.integers import bounded, is_quantized, number, out_zero, result, zero
+from webkiln.frontends.tflite.operators.integers import bounded, centred, is_quantized, more, number, out_zero, result, zero
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, filled, total
 
@@ -60,7 +61,17 @@ def l2_pool(call: NodeCall) -> Tensor:
 
 def l2_normalization(call: NodeCall) -> Tensor:
     if is_quantized(call):
-        raise call.unsupported("normalises quantised numbers", "Keep L2_NORMALIZATION in floats")
+        x = centred(call)
+        multiplier, shift = inverse_root(call, total(call.builder, call.op("Mul", [x, x]), -1, keepdims=True))
+        y = call.op(
+            "ScaleByMultiplier",
+            [
+                call.op("Mul", [x, number(call, 128)]) if out_zero(call) else x,
+                multiplier,
+                shift if out_zero(call) else more(call, shift, 7),
+            ],
+        )
+        return result(call, more(call, y, out_zero(call)))
     x = call.tensor(0)
     norm = call.op("Sqrt", [total(call.builder, x * x, -1, keepdims=True)])
     return activated(call, call.op("Div", [x, call.builder.binary("Max", norm, 1e-6)]))
