@@ -226,6 +226,12 @@ def quantized_elements() -> list[Single]:
             made.append(Single(f"squared_difference_{dtype}", "SQUARED_DIFFERENCE", [a, b], [q(dtype, 2, 5, 4, scale=fine * 4, zero=last)]))
             made.append(Single(f"prelu_{dtype}", "PRELU", [a, q(dtype, 1, 1, 4, scale=0.01, zero=second, value=whole(3, dtype, 1, 1, 4))],
                                [q(dtype, 2, 5, 4, scale=fine * 1.2, zero=last)]))  # fmt: skip
+    for name, kind in (("ADD", "AddOptions"), ("SUB", "SubOptions")):
+        items = [q("int16", 3, 40, scale=1 / 4096), q("int16", 3, 40, scale=1 / 8192)]
+        made.append(Single(f"{name.lower()}_powers", name, items, [q("int16", 3, 40, scale=1 / 4096)], options(kind, potScaleInt16=True)))
+    for out in (0.03, 0.05):
+        x = q("int8", 3, 40, scale=0.03, zero=5)
+        made.append(Single(f"abs_int8_{out}", "ABS", [x], [q("int8", 3, 40, scale=out, zero=5 if out == 0.03 else -128)]))
     return [item for item in made if not item.name.startswith("squared_difference_uint8")]
 
 

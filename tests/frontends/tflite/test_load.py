@@ -318,3 +318,12 @@ def test_all_that_is_unsupported_is_told_at_once(tmp_path: Path) -> None:
     path.write_bytes(packed(model))
     with pytest.raises(UnsupportedError, match="x0: is of string"):
         read_model(path)
+
+
+@pytest.mark.parametrize("op", ["SQUARE", "NEG", "SIN", "RSQRT", "POW", "FLOOR_DIV", "CUMSUM", "ADD_N", "DIV"])
+def test_integers_with_scales_are_computed_right_or_refused(op: str, tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    items = [q("int8", 3, 4, scale=0.1, zero=3)] * (2 if op in ("POW", "FLOOR_DIV", "ADD_N", "DIV") else 1)
+    path.write_bytes(written(Single("own", op, items, [q("int8", 3, 4, scale=0.2, zero=1)])))
+    with pytest.raises(UnsupportedError, match=f"y0 \\({op}\\)"):
+        graph_of(path)

@@ -81,7 +81,7 @@ def compared(op: str) -> NodeHandler:
     """Quantised operands are brought to one scale."""
 
     def handler(call: NodeCall) -> Tensor:
-        if not is_quantized(call) or call.type(0).dtype == "int16":
+        if not is_quantized(call):
             return call.op(op, given(call))
         a, b = (scaled(call, shifted_left(call, centred(call, place), 8), name) for place, name in ((0, "left"), (1, "right")))
         return call.op(op, [a, b])

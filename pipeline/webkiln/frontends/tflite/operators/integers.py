@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from webkiln.errors import UnsupportedError
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import cast
@@ -51,7 +52,15 @@ def out_dtype(call: NodeCall, place: int = 0) -> str:
 def factor(call: NodeCall, name: str) -> Tensor:
     """An array that follows from scales."""
     names = call.attr("extra", ())
+    if name not in names:
+        raise refused(call)
     return call.tensor(own(call) + names.index(name))
+
+
+def refused(call: NodeCall) -> UnsupportedError:
+    """Of quantised operands without integer arithmetic of theirs."""
+    dtypes = ", ".join(dict.fromkeys(call.type(place).dtype for place in range(own(call)) if is_quantized(call, place)))
+    return call.unsupported(f"computes with quantised {dtypes or 'numbers'}", "Keep this operator in floats, or register a handler")
 
 
 def number(call: NodeCall, value: int) -> Tensor:
