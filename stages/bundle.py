@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,13 @@ def read_labels(path: Path) -> list[str]:
             "labels: the file is neither a JSON list of names, nor a JSON table of them by number from 0, nor text with one a line"
         )
     return found
+
+
+def labels_of(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Any:
+    """Of the recipe: a list or a table, or the file that it names; else those of the source."""
+    if "labels" in inputs:
+        return read_labels(inputs["labels"])
+    return canonical.read(inputs["labels.json"]) if "labels.json" in inputs else params.get("labels")
 
 
 def with_labels(outputs: list[dict[str, Any]], labels: Any) -> list[dict[str, Any]]:
@@ -216,7 +223,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "name": params["name"],
         "encoding": params["encoding"],
         "inputs": with_texts(with_images(tensors(programs, "inputs"), params.get("images") or {}, first["residues"]), texts, bundle),
-        "outputs": with_labels(tensors(programs, "outputs"), read_labels(inputs["labels"]) if "labels" in inputs else params.get("labels")),
+        "outputs": with_labels(tensors(programs, "outputs"), labels_of(inputs, params)),
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
         "states": [state["name"] for state in first["states"]],

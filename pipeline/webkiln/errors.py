@@ -79,6 +79,7 @@ PACKAGES = {
     "matplotlib": "matplotlib",
     "onnx": "onnx",
     "onnxruntime": "onnxruntime",
+    "ai_edge_litert": "ai-edge-litert",
     "selenium": "selenium",
     "tensorflow": "tensorflow-cpu",
     "tf_keras": "tf_keras",

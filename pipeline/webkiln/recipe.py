@@ -113,6 +113,7 @@ class Recipe:
     name: str
     source: Source
     source_format: str = ""
+    signature: str = ""
     input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     sample_sizes: Mapping[str, int] = field(default_factory=dict)
     batch_size: int = 1
@@ -129,7 +130,6 @@ class Recipe:
     values: Mapping[str, Any] = field(default_factory=dict)
     from_layers: tuple[str, ...] = ()
     to_layers: tuple[str, ...] = ()
-    signature: str = ""
     project: Path = field(default_factory=Path.cwd)
     reads: tuple[Path, ...] = ()
     form: Form = field(default_factory=Form)
@@ -192,6 +192,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         name=name,
         source=_source(data["source"], data.get("parameters", {}), folder, where),
         source_format=data.get("source_format", ""),
+        signature=data.get("signature", ""),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         sample_sizes=dict(data.get("sample_sizes", {})),
         batch_size=data.get("batch_size", 1),
@@ -208,7 +209,6 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         values=dict(data.get("values", {})),
         from_layers=tuple(data.get("from_layers", ())),
         to_layers=tuple(data.get("to_layers", ())),
-        signature=data.get("signature", ""),
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
         form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
@@ -356,6 +356,7 @@ def _number(value: Any) -> bool:
 KEYS: dict[str, tuple[str, Any]] = {
     "source": ("a path or a table of strings", lambda v: isinstance(v, str) or _table(v, lambda item: isinstance(item, str))),
     "source_format": ("the name of a model format, where the source does not tell", lambda v: isinstance(v, str)),
+    "signature": ("the name of a signature or graph, of files that hold several", lambda v: isinstance(v, str)),
     "input_shapes": ("a table: input name = [positive sizes, or names of sizes that are set at run time]", lambda v: _table(v, _shape)),
     "sample_sizes": ("a table: name of a size = the positive size that verification uses", lambda v: _table(v, _size)),
     "batch_size": ("a positive integer", _size),
@@ -382,6 +383,5 @@ KEYS: dict[str, tuple[str, Any]] = {
     ),
     "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
-    "signature": ("the name of a signature of the model", lambda v: isinstance(v, str)),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

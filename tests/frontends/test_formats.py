@@ -68,7 +68,6 @@ def field(number: int, data: bytes) -> bytes:
 
 
 MADE = {
-    "a LiteRT (TensorFlow Lite) model": [lite],
     "a folder of a TensorFlow.js layers model": [
         lambda path: (
             path.mkdir(),
@@ -138,6 +137,7 @@ OURS = {
         lambda path: path.write_text('name: "net" layers { bottom: "a" }'),
         lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
     ],
+    "tflite": [lite],
 }
 
 
@@ -187,7 +187,9 @@ def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_
 
 
 def test_a_format_that_is_none() -> None:
-    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tensorflow, caffe; did you mean onnx\?"):
+    with pytest.raises(
+        RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tensorflow, tflite, caffe; did you mean onnx\?"
+    ):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 
 

@@ -34,7 +34,7 @@ LAYERS = (
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 TOGETHER = ({"errors", "canonical"}, {"cli", "commands"})
-FRAMEWORKS = {"cv2", "keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
+FRAMEWORKS = {"ai_edge_litert", "cv2", "keras", "tensorflow", "torch", "onnx", "onnxruntime", "tf_keras"}
 FRAMEWORK_STAGES = {"fetch", "load", "reference"}
 """Those whose programs import frameworks."""
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_share" not in path.parts)
@@ -164,6 +164,7 @@ FORMAT_TABLE = {
     "frontends/caffe/format",
     "frontends/caffe/beside",
     "frontends/caffe/start",
+    "frontends/tflite/format",
 }
 """What tells formats apart."""
 NODES, TENSORFLOW = "frontends/nodes", "frontends/tensorflow"
@@ -174,6 +175,7 @@ REACH: dict[str, set[str]] = {
     "fetch caffe": {"frontends/caffe/stage_fetch", "frontends/exported", "plugins"},
     "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
     "fetch tensorflow": {"frontends/tensorflow/stage_fetch", "frontends/exported", "plugins"},
+    "fetch tflite": {"frontends/tflite/stage_fetch", "frontends/exported", "plugins"},
     "load": {"ir", *FORMAT_TABLE},
     "load tensorflow": {TENSORFLOW, NODES, *FORMAT_TABLE, *PROTOBUF, *GRAPHS},
     "convert tensorflow": {TENSORFLOW, f"{TENSORFLOW}/operators", NODES, f"{KERAS}", *HANDLERS, "frontends/converted", *OPERATORS},
@@ -181,10 +183,20 @@ REACH: dict[str, set[str]] = {
     "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load caffe": {"frontends/caffe", NODES, "frontends/messages", *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
+    "load tflite": {"frontends/tflite", NODES, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
     "convert keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/converted", *OPERATORS},
     "convert caffe": {"frontends/caffe", "frontends/caffe/operators", NODES, "frontends/messages", "frontends/converted", *OPERATORS},
     "convert onnx": {"frontends/onnx", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
+    "convert tflite": {
+        "frontends/tflite",
+        "frontends/tflite/operators",
+        NODES,
+        "frontends/converted",
+        f"{KERAS}/windows",
+        "frontends/onnx/operators",
+        *OPERATORS,
+    },
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -196,6 +208,7 @@ REACH: dict[str, set[str]] = {
     "reference keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", "npz", *GRAPHS},
     "reference caffe": {"frontends/caffe", NODES, "frontends/messages", "npz", *GRAPHS},
     "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
+    "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }

@@ -100,6 +100,11 @@ class ModelGraph:
     def weights(self) -> Mapping[str, Input]:
         return {"weights.json": Product(self.convert(), "weights.json"), "weights/": Product(self.load(), "weights/")}
 
+    def own_labels(self) -> Mapping[str, Input]:
+        """The labels that the source itself has, where the recipe has none."""
+        name = "labels.json"
+        return {name: Product(self.convert(), name)} if name in self.format.converted and not self.recipe.labels else {}
+
     def texts(self) -> Mapping[str, Input]:
         """How texts become the indices that the model takes, of sources that may say so."""
         name = "texts.json"
@@ -152,7 +157,7 @@ class ModelGraph:
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
-        inputs |= {**self.labels(), **self.texts()}
+        inputs |= {**self.labels(), **self.own_labels(), **self.texts()}
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),

@@ -91,8 +91,8 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT=VALUE",
         help="an input of the model file that is always this: a number or a list",
     )
+    parser.add_argument("--signature", default="", metavar="NAME", help="which signature or graph of a file that holds several")
     add_cut_arguments(parser)
-    parser.add_argument("--signature", default="", help="which signature of a SavedModel; default: serving_default")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
@@ -192,6 +192,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         known,
         name=options.name or known.name,
         source_format=options.source_format or known.source_format,
+        signature=options.signature or known.signature,
         backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
         batch_size=known.batch_size if options.batch_size is None else options.batch_size,
         reads=(*known.reads, *(path.absolute() for path in options.reads)),
@@ -203,7 +204,6 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         values={**known.values, **dict(map(_value, options.value))},
         from_layers=tuple(dict.fromkeys(options.from_layer)) or known.from_layers,
         to_layers=tuple(dict.fromkeys(options.to_layer)) or known.to_layers,
-        signature=options.signature or known.signature,
     )
     format_of(changed)
     return checked(changed, str(options.source))

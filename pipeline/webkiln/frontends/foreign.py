@@ -61,11 +61,6 @@ FOREIGN: tuple[ForeignFormat, ...] = (
     ),
     ForeignFormat("a PyTorch file", TORCH, lambda seen: "data.pkl" in seen.members or seen.start.startswith(TORCH_MAGIC)),
     ForeignFormat("a pickle", f"a pickle is a program, which is not run; {EXPORT}", _begins(rb"\x80[\x02-\x05][\x80-\xff}\](]")),
-    ForeignFormat(
-        "a LiteRT (TensorFlow Lite) model",
-        f"build the Keras model that it was made from; or {_tf2onnx('--tflite')}",
-        lambda seen: seen.start[4:8] == b"TFL3",
-    ),
     ForeignFormat("an ORT file of onnxruntime", "give the .onnx file that it was made from", lambda seen: seen.start[4:8] == b"ORTM"),
     ForeignFormat("a GGUF file", EXPORT, lambda seen: seen.start.startswith(b"GGUF")),
     ForeignFormat(

@@ -55,6 +55,20 @@ def stacked(b: GraphBuilder, xs: Sequence[Tensor], axis: int) -> Tensor:
     return b.op("Concat", [reshaped(b, x, (*x.shape[:axis], 1, *x.shape[axis:])) for x in xs], {"axis": axis})
 
 
+def blocks_to_space(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
+    """Channels of [N, H, W, C] as blocks of space, the rows of a block first."""
+    n, h, w, c = x.shape
+    y = reshaped(b, x, (n, h, w, block, block, c // block**2))
+    return reshaped(b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h * block, w * block, c // block**2))
+
+
+def space_to_blocks(b: GraphBuilder, x: Tensor, block: int) -> Tensor:
+    """Blocks of space of [N, H, W, C] as channels."""
+    n, h, w, c = x.shape
+    y = reshaped(b, x, (n, h // block, block, w // block, block, c))
+    return reshaped(b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h // block, w // block, c * block**2))
+
+
 def cast(b: GraphBuilder, x: Tensor, dtype: str) -> Tensor:
     return x if x.dtype == dtype else b.op("Cast", [x], {"dtype": dtype})
 

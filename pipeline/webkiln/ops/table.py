@@ -15,6 +15,7 @@ from webkiln.ops import (
     conv,
     elementwise,
     factor,
+    fixed_point,
     index,
     interpolate,
     linear,
@@ -33,6 +34,7 @@ from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 FAMILIES = (
     elementwise,
     special,
+    fixed_point,
     index,
     interpolate,
     linear,

@@ -10,7 +10,7 @@ from webkiln.frontends.keras.windows import PADDING, by_channel, convolved, dims
 from webkiln.frontends.keras.windows import transposed as transposed_window
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.overlap import overlapped, unfolded
-from webkiln.ops.pieces import cast, iota, largest, reshaped, transposed
+from webkiln.ops.pieces import blocks_to_space, cast, iota, largest, reshaped, space_to_blocks, transposed
 
 PerAxis = int | Sequence[int]
 
@@ -168,18 +168,14 @@ def depth_to_space(b: GraphBuilder, x: Argument, block_size: int, data_format: s
     """Channels as blocks of space, the rows of a block first."""
     x = tensor(b, x)
     first = data_format == "channels_first"
-    n, h, w, c = (y := transposed(b, x, (0, 2, 3, 1)) if first else x).shape
-    y = reshaped(b, y, (n, h, w, block_size, block_size, c // block_size**2))
-    y = reshaped(b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h * block_size, w * block_size, c // block_size**2))
+    y = blocks_to_space(b, transposed(b, x, (0, 2, 3, 1)) if first else x, block_size)
     return transposed(b, y, (0, 3, 1, 2)) if first else y
 
 
 def space_to_depth(b: GraphBuilder, x: Argument, block_size: int, data_format: str = "channels_last") -> Tensor:
     x = tensor(b, x)
     first = data_format == "channels_first"
-    n, h, w, c = (y := transposed(b, x, (0, 2, 3, 1)) if first else x).shape
-    y = reshaped(b, y, (n, h // block_size, block_size, w // block_size, block_size, c))
-    y = reshaped(b, transposed(b, y, (0, 1, 3, 2, 4, 5)), (n, h // block_size, w // block_size, c * block_size**2))
+    y = space_to_blocks(b, transposed(b, x, (0, 2, 3, 1)) if first else x, block_size)
     return transposed(b, y, (0, 3, 1, 2)) if first else y
 
 

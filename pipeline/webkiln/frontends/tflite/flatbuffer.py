@@ -1,0 +1,159 @@
+"""Reads flatbuffers by short descriptions of their tables. Every offset is checked against the buffer; nothing is followed that is not asked for."""
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.errors import SourceError
+
+SCALARS = {
+    "bool": ("<?", 1), "byte": ("<b", 1), "ubyte": ("<B", 1), "short": ("<h", 2), "ushort": ("<H", 2), "int": ("<i", 4), "uint": ("<I", 4),
+    "long": ("<q", 8), "ulong": ("<Q", 8), "float": ("<f", 4),
+}  # fmt: skip
+MAX_TEXT = 1 << 20
+
+FlatSchema = Mapping[str, Mapping[str, "TableField"]]
+
+
+@dataclass(frozen=True, slots=True)
+class TableField:
+    """A field of a table: its number, and a scalar's name, `string`, a table's name, any of these in brackets for a vector, or `union`,
+    whose number of the table stands in the field before. A scalar that is not there has the default."""
+
+    number: int
+    kind: str
+    default: Any = 0
+
+
+def fields(**kinds: str | tuple[str, Any]) -> dict[str, TableField]:
+    """The fields of a table in their order; a union takes two numbers, and one that is called `_...` is none that is read."""
+    made: dict[str, TableField] = {}
+    number = 0
+    for name, item in kinds.items():
+        kind, default = item if isinstance(item, tuple) else (item, 0)
+        number += kind == "union"
+        made[name] = TableField(number, kind, default)
+        number += 1
+    return made
+
+
+class FlatBuffer:
+    """The bytes of a file, with what messages call it."""
+
+    def __init__(self, data: bytes | memoryview, name: str, schema: FlatSchema) -> None:
+        self.data, self.name, self.schema = memoryview(data), name, schema
+
+    def root(self, table: str) -> "FlatTable":
+        return FlatTable(self, table, self.offset(0))
+
+    def scalar(self, kind: str, place: int) -> Any:
+        form, size = SCALARS[kind]
+        self.check(place, size)
+        return struct.unpack_from(form, self.data, place)[0]
+
+    def offset(self, place: int) -> int:
+        """Where an offset at a place leads."""
+        target = place + self.scalar("uint", place)
+        self.check(target, 4)
+        return int(target)
+
+    def check(self, place: int, size: int) -> None:
+        if place < 0 or size < 0 or place + size > len(self.data):
+            raise SourceError(
+                f"{self.name}: {size} bytes at {place} are outside the file, which has {len(self.data)}; it is damaged; copy or convert it again"
+            )
+
+
+class FlatTable:
+    """A table of a buffer: `table["name"]` is a scalar, a text, a FlatTable, a FlatVector or None."""
+
+    def __init__(self, buffer: FlatBuffer, kind: str, place: int) -> None:
+        self.buffer, self.kind, self.place = buffer, kind, place
+        self.layout = buffer.schema[kind]
+        self.slots = place - buffer.scalar("int", place)
+        buffer.check(self.slots, 4)
+        self.size = buffer.scalar("ushort", self.slots)
+        buffer.check(self.slots, self.size)
+
+    def __getitem__(self, name: str) -> Any:
+        field = self.layout[name]
+        place = self._place(field.number)
+        if field.kind == "union":
+            return self._union(field, place)
+        if place is None:
+            return field.default if field.kind in SCALARS else None
+        return _read(self.buffer, field.kind, place)
+
+    def vector(self, name: str) -> "FlatVector":
+        """A vector, empty where there is none."""
+        found = self[name]
+        return found if isinstance(found, FlatVector) else FlatVector(self.buffer, self.layout[name].kind[1:-1], 0, 0)
+
+    def text(self, name: str) -> str:
+        return self[name] or ""
+
+    def union(self, name: str) -> int:
+        """Which table a union holds; 0 is none."""
+        place = self._place(self.layout[name].number - 1)
+        return 0 if place is None else int(self.buffer.scalar("ubyte", place))
+
+    def opened(self, name: str, kind: str) -> "FlatTable | None":
+        """A union as a table of a kind."""
+        place = self._place(self.layout[name].number)
+        return None if place is None else FlatTable(self.buffer, kind, self.buffer.offset(place))
+
+    def _union(self, field: TableField, place: int | None) -> int | None:
+        return None if place is None else self.buffer.offset(place)
+
+    def _place(self, number: int) -> int | None:
+        slot = 4 + 2 * number
+        if slot + 2 > self.size:
+            return None
+        found = self.buffer.scalar("ushort", self.slots + slot)
+        return self.place + found if found else None
+
+
+class FlatVector:
+    """Elements of one kind, read when they are asked for."""
+
+    def __init__(self, buffer: FlatBuffer, kind: str, place: int, count: int) -> None:
+        self.buffer, self.kind, self.place, self.count = buffer, kind, place, count
+        self.width = SCALARS[kind][1] if kind in SCALARS else 4
+        buffer.check(place, count * self.width)
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Any:
+        if not 0 <= index < self.count:
+            raise SourceError(
+                f"{self.buffer.name}: element {index} of {self.count} ({self.kind}) is asked for; the file is damaged; convert it again"
+            )
+        return _read(self.buffer, self.kind, self.place + index * self.width)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[index] for index in range(self.count))
+
+    def numbers(self) -> tuple[Any, ...]:
+        """All scalars at once."""
+        form = SCALARS[self.kind][0]
+        return struct.unpack_from(f"<{self.count}{form[1]}", self.data(), 0)
+
+    def data(self) -> memoryview:
+        return self.buffer.data[self.place : self.place + self.count * self.width]
+
+
+def _read(buffer: FlatBuffer, kind: str, place: int) -> Any:
+    if kind in SCALARS:
+        return buffer.scalar(kind, place)
+    target = buffer.offset(place)
+    if kind == "string":
+        size = buffer.scalar("uint", target)
+        buffer.check(target + 4, size)
+        if size > MAX_TEXT:
+            raise SourceError(f"{buffer.name}: a text of {size} bytes; the file is damaged; convert it again")
+        return bytes(buffer.data[target + 4 : target + 4 + size]).decode("utf-8", errors="replace")
+    if kind.startswith("["):
+        return FlatVector(buffer, kind[1:-1], target + 4, buffer.scalar("uint", target))
+    return FlatTable(buffer, kind, target)

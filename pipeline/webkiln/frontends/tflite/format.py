@@ -1,0 +1,17 @@
+"""LiteRT (TensorFlow Lite) files."""
+
+from webkiln.frontends.model_format import ModelFormat
+
+TFLITE = ModelFormat(
+    name="tflite",
+    title="a LiteRT (TensorFlow Lite) model",
+    suffixes=(".tflite",),
+    fits=lambda seen: seen.start[4:8] == b"TFL3",
+    takes={
+        "load": ("signature",),
+        "convert": ("plugins", "dims", "input_shapes", "values"),
+        "reference": ("signature", "dims", "input_shapes", "values", "samples"),
+    },
+    converted=("labels.json",),
+    names_sizes=True,
+)

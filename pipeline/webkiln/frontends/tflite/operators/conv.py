@@ -1,0 +1,188 @@
+"""Convolutions and matrix products: of floats, of integers, and of floats that are quantised to meet weights of a byte."""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from webkiln.frontends.keras.windows import padding_of, pads, window_of
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tflite.operators.fused import activated
+from webkiln.frontends.tflite.operators.hybrid import hybrid
+from webkiln.frontends.tflite.operators.integers import (
+    centred,
+    factor,
+    has,
+    is_hybrid,
+    is_quantized,
+    number,
+    placed,
+    result,
+    scaled,
+    shifted_right,
+)
+from webkiln.ir.dim import is_symbolic
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast, reshaped
+
+SumOfProducts = Callable[[Tensor, Tensor], Tensor]
+"""The sums of products of x and the weights, of one dtype."""
+EXACT = 1 << 31
+
+
+def linear(
+    call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int, rows: Sequence[int] | None = None
+) -> Tensor:  # fmt: skip
+    """What a sum of `terms` products is made of in each kind of model; the operands are at these places. `rows`: the shape of x whose first axis
+    is what is quantised apart, where that is another one."""
+    if is_quantized(call, x):
+        return quantized(call, x, weights, bias, product, terms)
+    if is_hybrid(call, x, weights):
+        given = call.tensor(x) if rows is None else reshaped(call.builder, call.tensor(x), rows)
+        return activated(call, with_bias(call, hybrid(call, given, weights, product), bias))
+    w = call.tensor(weights)
+    return activated(call, with_bias(call, product(call.tensor(x), cast(call.builder, w, call.type(x).dtype)), bias))
+
+
+def with_bias(call: NodeCall, y: Tensor, bias: int) -> Tensor:
+    return call.op("Add", [y, call.tensor(bias)]) if has(call, bias) else y
+
+
+def quantized(call: NodeCall, x: int, weights: int, bias: int, product: SumOfProducts, terms: int) -> Tensor:
+    """Sums of integers, scaled by integers."""
+    w = centred(call, weights)
+    once = call.spec.op == "FULLY_CONNECTED"
+    if call.type(x).dtype != "int16" or call.attr("narrow", 0):
+        total = with_bias(call, product(centred(call, x), w), bias)
+        if not once:
+            return placed(call, scaled(call, total))
+        halves = [shifted_right(call, total, 16), call.op("BitAnd", [total, number(call, 0xFFFF)])]
+        return placed(call, call.op("ScaleAway", [*halves, factor(call, "multiplier"), factor(call, "places")]))
+    high, low = wide_sum(call, cast(call.builder, call.tensor(x), "int32"), w, product, terms, has(call, bias))
+    return result(call, call.op("ScaleAway" if once else "ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
+
+
+def wide_sum(call: NodeCall, x: Tensor, w: Tensor, product: SumOfProducts, terms: int, bias: bool) -> tuple[Tensor, Tensor]:
+    """A sum of 16-bit numbers times bytes, and the bias, as high * 2**16 + low: where it may pass 32 bits, the upper and lower bytes of x apart."""
+    half = number(call, 0xFFFF)
+    if is_symbolic(terms) or terms << 22 >= EXACT:
+        upper, lower = product(shifted_right(call, x, 8), w), product(call.op("BitAnd", [x, number(call, 255)]), w)
+        low = call.op("ShiftLeft", [call.op("BitAnd", [upper, number(call, 255)]), number(call, 8)]) + call.op("BitAnd", [lower, half])
+        high = shifted_right(call, upper, 8) + shifted_right(call, lower, 16)
+    else:
+        whole = product(x, w)
+        high, low = shifted_right(call, whole, 16), call.op("BitAnd", [whole, half])
+    if bias:
+        high, low = call.op("Add", [high, factor(call, "bias_high")]), call.op("Add", [low, factor(call, "bias_low")])
+    return high + shifted_right(call, low, 16), call.op("BitAnd", [low, half])
+
+
+def window(call: NodeCall, x: Tensor, kernel: Sequence[int]) -> dict[str, Any]:
+    names = ("d", "h", "w")[-len(kernel) :]
+    strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
+    dilation = tuple(call.attr(f"dilation_{name}_factor", 1) for name in names)
+    if min(*strides, *dilation) < 1:
+        raise call.error(f"strides are {strides}, dilation is {dilation}; all are 1 or more")
+    return window_of(x, kernel, None, call.attr("padding").lower(), strides, dilation)
+
+
+def conv_2d(call: NodeCall) -> Tensor:
+    """x [N, H, W, C], weights [out, h, w, C / groups]."""
+    _, h, w, own = call.type(1).shape
+    groups = call.type(0).shape[3] // own
+
+    def product(x: Tensor, weights: Tensor) -> Tensor:
+        order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": groups}
+        return call.op("Conv", [x, weights], order | window(call, x, (h, w)))
+
+    return linear(call, 0, 1, 2, product, h * w * own)
+
+
+def depthwise_conv_2d(call: NodeCall) -> Tensor:
+    """Weights [1, h, w, C * multiplier]; output channel c * multiplier + m."""
+    _, h, w, _ = call.type(1).shape
+
+    def product(x: Tensor, weights: Tensor) -> Tensor:
+        order = {"x_dims": (0, 3, 1, 2), "w_dims": (3, 0, 1, 2), "out_dims": (0, 3, 1, 2), "groups": x.shape[3]}
+        return call.op("Conv", [x, weights], order | window(call, x, (h, w)))
+
+    return linear(call, 0, 1, 2, product, h * w)
+
+
+def conv_3d(call: NodeCall) -> Tensor:
+    """x [N, D, H, W, C], weights [d, h, w, C, out]."""
+    *kernel, own, _ = call.type(1).shape
+
+    def product(x: Tensor, weights: Tensor) -> Tensor:
+        order = {"x_dims": (0, 4, 1, 2, 3), "w_dims": (4, 3, 0, 1, 2), "out_dims": (0, 4, 1, 2, 3), "groups": x.shape[4] // own}
+        return call.op("Conv", [x, weights], order | window(call, x, kernel))
+
+    return linear(call, 0, 1, 2, product, prod(kernel) * own)
+
+
+def transposed(call: NodeCall, x: Tensor, weights: Tensor, spatial: Sequence[int], order: dict[str, Any], sizes: Sequence[int]) -> Tensor:
+    """The gradient of a convolution: `spatial` are the axes of the kernel, `sizes` those of the result."""
+    kernel = [weights.shape[axis] for axis in spatial]
+    names = ("d", "h", "w")[-len(kernel) :]
+    strides = tuple(call.attr(f"stride_{name}", 1) for name in names)
+    dilation = tuple(call.attr(f"dilation_{name}_factor", 1) for name in names)
+    starts = tuple(size - 1 if axis in spatial else 0 for axis, size in enumerate(weights.shape))
+    steps = tuple(-1 if axis in spatial else 1 for axis in range(weights.type.rank))
+    turned = call.op("Slice", [weights], {"starts": starts, "sizes": weights.shape, "steps": steps})
+    cuts = padding_of(call.attr("padding").lower(), sizes, kernel, strides, dilation)
+    pairs = []
+    for axis, (size, out, stride, gap, (cut, _)) in enumerate(zip(kernel, sizes, strides, dilation, cuts, strict=True)):
+        span = (size - 1) * gap + 1
+        reach = (x.shape[axis + 1] - 1) * stride
+        pairs.append((span - 1 - cut, out + cut - 1 - reach))
+    attrs = {"strides": (1,) * len(kernel), "dilation": dilation, "x_dilation": strides} | pads(pairs)
+    return call.op("Conv", [x, turned], order | attrs)
+
+
+def transpose_conv(call: NodeCall) -> Tensor:
+    """Operands: the shape of the result, weights [out, h, w, in], x."""
+    sizes = call.sizes(0)[1:3]
+    _, h, w, own = call.type(1).shape
+    order = {"x_dims": (0, 3, 1, 2), "w_dims": (0, 3, 1, 2), "out_dims": (0, 3, 1, 2), "groups": 1}
+    return linear(call, 2, 1, 3, lambda x, weights: transposed(call, x, weights, (1, 2), order, sizes), h * w * own)
+
+
+def conv_3d_transpose(call: NodeCall) -> Tensor:
+    """Operands: the shape of the result, weights [d, h, w, out, in], x."""
+    sizes = call.sizes(0)[1:4]
+    order = {"x_dims": (0, 4, 1, 2, 3), "w_dims": (3, 4, 0, 1, 2), "out_dims": (0, 4, 1, 2, 3), "groups": 1}
+    return linear(call, 2, 1, 3, lambda x, weights: transposed(call, x, weights, (0, 1, 2), order, sizes), prod(call.type(1).shape[:3]))
+
+
+def fully_connected(call: NodeCall) -> Tensor:
+    """Rows of x, as long as those of the weights [out, in]."""
+    if call.attr("weights_format", "DEFAULT") != "DEFAULT":
+        raise call.unsupported("has shuffled weights", "Convert the model again, without the experimental format of weights")
+    x, (outputs, inputs) = call.type(0), call.type(1).shape
+    rows = x.size // inputs
+    shape = (*x.shape[:-1], outputs) if call.attr("keep_num_dims", 0) else (rows, outputs)
+
+    def product(x: Tensor, weights: Tensor) -> Tensor:
+        return call.op("MatMul", [reshaped(call.builder, x, (rows, inputs)), weights], {"transpose_b": True})
+
+    return reshaped(call.builder, linear(call, 0, 1, 2, product, inputs, (rows, inputs)), shape)
+
+
+def batch_matmul(call: NodeCall) -> Tensor:
+    attrs = {"transpose_a": bool(call.attr("adj_x", 0)), "transpose_b": bool(call.attr("adj_y", 0))}
+    if is_quantized(call):
+        if call.type(0).dtype == "int16":
+            raise call.unsupported("multiplies matrices of int16", "Quantise it to int8")
+        return placed(call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs)))
+    if is_hybrid(call, 0, 1):
+        x = call.tensor(0)
+        turned = (
+            call.op("Transpose", [x], {"perm": (*range(x.type.rank - 2), x.type.rank - 1, x.type.rank - 2)}) if attrs["transpose_a"] else x
+        )
+        return hybrid(call, turned, 1, lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}), rows=x.type.rank - 1)
+    return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
+
+
+CONV: dict[str, NodeHandler] = {
+    "CONV_2D": conv_2d, "DEPTHWISE_CONV_2D": depthwise_conv_2d, "CONV_3D": conv_3d, "TRANSPOSE_CONV": transpose_conv,
+    "CONV_3D_TRANSPOSE": conv_3d_transpose, "FULLY_CONNECTED": fully_connected, "BATCH_MATMUL": batch_matmul,
+}  # fmt: skip

@@ -1,0 +1,256 @@
+"""Operators that compute each element from the elements at its place, with numpy's broadcasting."""
+
+from typing import Any
+
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tflite.operators.fused import activated
+from webkiln.frontends.tflite.operators.integers import (
+    by_table,
+    centred,
+    factor,
+    given,
+    is_quantized,
+    limits,
+    more,
+    number,
+    out_dtype,
+    out_zero,
+    placed,
+    result,
+    scaled,
+    shifted_left,
+)
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast
+
+
+def unary(op: str, **attrs: Any) -> NodeHandler:
+    """A float function; of a quantised operand, a table of all its values."""
+    return lambda call: by_table(call) if is_quantized(call) else call.op(op, [call.tensor(0)], attrs)
+
+
+def plain(op: str) -> NodeHandler:
+    return lambda call: call.op(op, given(call))
+
+
+def summed(sign: int) -> NodeHandler:
+    """Integers are brought to the larger one's scale with spare bits, and their sum to that of the result."""
+
+    def handler(call: NodeCall) -> Tensor:
+        if not is_quantized(call):
+            return activated(call, call.op("Add" if sign > 0 else "Sub", given(call)))
+        if call.attr("pot", 0):
+            shifts = [call.attr("left_pot"), call.attr("right_pot")]
+            a, b = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
+            a, b = (
+                call.op("RoundingShiftRight", [x, number(call, places)]) if places else x for x, places in zip((a, b), shifts, strict=True)
+            )
+            least, most = limits("int16")
+            return result(call, call.op("Clip", [call.op("Add" if sign > 0 else "Sub", [a, b])], {"min": least, "max": most}))
+        a, b = (
+            scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name) for place, name in ((0, "left"), (1, "right"))
+        )
+        return placed(call, scaled(call, call.op("Add" if sign > 0 else "Sub", [a, b])))
+
+    return handler
+
+
+def multiplied(call: NodeCall) -> Tensor:
+    if not is_quantized(call):
+        return activated(call, call.op("Mul", given(call)))
+    return placed(call, scaled(call, call.op("Mul", [centred(call, 0), centred(call, 1)])))
+
+
+def divided(call: NodeCall) -> Tensor:
+    if is_quantized(call):
+        raise call.unsupported("divides quantised numbers", "Multiply by the inverse, or keep the division in floats")
+    return activated(call, call.op("Div", given(call)))
+
+
+def squared_difference(call: NodeCall) -> Tensor:
+    if not is_quantized(call):
+        difference = call.op("Sub", given(call))
+        return call.op("Mul", [difference, difference])
+    a, b = (scaled(call, shifted_left(call, centred(call, place), call.attr("spare")), name) for place, name in ((0, "left"), (1, "right")))
+    difference = call.op("Sub", [a, b])
+    return placed(call, scaled(call, call.op("Mul", [difference, difference])))
+
+
+def compared(op: str) -> NodeHandler:
+    """Quantised operands are brought to one scale."""
+
+    def handler(call: NodeCall) -> Tensor:
+        if not is_quantized(call):
+            return call.op(op, given(call))
+        a, b = (scaled(call, shifted_left(call, centred(call, place), 8), name) for place, name in ((0, "left"), (1, "right")))
+        return call.op(op, [a, b])
+
+    return handler
+
+
+def relu(low: float | None, high: float | None) -> NodeHandler:
+    """Of integers, bounds and scale of the result."""
+
+    def handler(call: NodeCall) -> Tensor:
+        x = call.tensor(0)
+        if is_quantized(call):
+            return placed(call, scaled(call, centred(call)))
+        if high is None:
+            return call.op("Relu", [x])
+        return call.op("Clip", [x], {"min": low, "max": high})
+
+    return handler
+
+
+def leaky_relu(call: NodeCall) -> Tensor:
+    if not is_quantized(call):
+        return call.op("LeakyRelu", [call.tensor(0)], {"alpha": call.attr("alpha")})
+    x = centred(call)
+    positive = call.builder.binary("GreaterEqual", x, 0)
+    return placed(call, call.op("Where", [positive, scaled(call, x, "identity"), scaled(call, x, "slope")]))
+
+
+def prelu(call: NodeCall) -> Tensor:
+    if not is_quantized(call):
+        x, alpha = given(call)
+        return call.op("Where", [call.builder.binary("Less", x, 0.0), x * alpha, x])
+    x, alpha = centred(call, 0), centred(call, 1)
+    positive = call.builder.binary("GreaterEqual", x, 0)
+    sloped = scaled(call, call.op("Mul", [x, alpha]), "slope")
+    return placed(call, call.op("Where", [positive, scaled(call, x, "identity"), sloped]))
+
+
+def hard_swish(call: NodeCall) -> Tensor:
+    """x clip(x / 6 + 1/2, 0, 1); of bytes, in 16 bits with saturation."""
+    if not is_quantized(call):
+        x = call.tensor(0)
+        return x * call.op("Clip", [x + 3.0], {"min": 0.0, "max": 6.0}) * (1 / 6)
+    b, low, high = call.builder, *limits("int16")
+    value = shifted_left(call, centred(call), 7)
+    scaled_value = _high_16(call, value, factor(call, "output"))
+    shift = factor(call, "reluish_shift")
+    ahead = b.binary("Max", b.binary("Sub", shift, 1), 0)
+    reluish = call.op("Clip", [call.op("ShiftLeft", [value, ahead])], {"min": low, "max": high})
+    reluish = _high_16(call, reluish, factor(call, "reluish"))
+    last = b.binary("Min", b.binary("Max", shift, 0), 1)
+    reluish = call.op("Clip", [call.op("ShiftLeft", [reluish, last])], {"min": low, "max": high})
+    reluish = call.op("RoundingShiftRight", [reluish, b.binary("Max", call.op("Neg", [shift]), 0)])
+    reluish = call.op("ShiftRight", [more(call, reluish, 1 << 15), number(call, 1)])
+    product = call.op("ShiftRight", [call.op("Mul", [scaled_value, reluish]), number(call, 15)])
+    down = b.binary("Max", call.op("Neg", [factor(call, "output_shift")]), 0)
+    return result(call, more(call, call.op("RoundingShiftRight", [product, down]), out_zero(call)))
+
+
+def _high_16(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    """(a b + 2**14) / 2**15 of 16-bit numbers, below 0 with the half less one, towards zero."""
+    product = call.op("Mul", [a, b])
+    half = call.op("Where", [call.builder.binary("Less", product, 0), number(call, 1 - (1 << 14)), number(call, 1 << 14)])
+    return call.op("Div", [call.op("Add", [product, half]), number(call, 1 << 15)])
+
+
+def absolute(call: NodeCall) -> Tensor:
+    if not is_quantized(call):
+        return call.op("Abs", [call.tensor(0)])
+    size = call.op("Abs", [centred(call)])
+    return placed(call, size if call.attr("same", 0) else scaled(call, size))
+
+
+def rsqrt(call: NodeCall) -> Tensor:
+    if is_quantized(call):
+        if call.type(0).dtype == "int16":
+            raise call.unsupported("takes roots of int16", "Keep it in floats")
+        return by_table(call)
+    return call.op("Rsqrt", [call.tensor(0)])
+
+
+def extreme(op: str) -> NodeHandler:
+    return lambda call: call.op(op, given(call))
+
+
+def negative(call: NodeCall) -> Tensor:
+    return call.op("Neg", [call.tensor(0)])
+
+
+def power(call: NodeCall) -> Tensor:
+    a, b = given(call)
+    if is_float(a.dtype):
+        return call.op("Pow", [a, b])
+    wide = [cast(call.builder, x, "float64") for x in (a, b)]
+    return cast(call.builder, call.op("Round", [call.op("Pow", wide)]), a.dtype)
+
+
+def to_dtype(call: NodeCall) -> Tensor:
+    return cast(call.builder, call.tensor(0), out_dtype(call))
+
+
+def square(call: NodeCall) -> Tensor:
+    x = call.tensor(0)
+    return x * x
+
+
+def gelu(call: NodeCall) -> Tensor:
+    if is_quantized(call):
+        return by_table(call)
+    return call.op("Gelu", [call.tensor(0)], {"approximate": bool(call.attr("approximate", 0))})
+
+
+def arctangent_2(call: NodeCall) -> Tensor:
+    """The angle of (x, y), by the quadrant."""
+    y, x = given(call)
+    b, pi = call.builder, 3.141592653589793
+    steep = call.op("Greater", [call.op("Abs", [y]), call.op("Abs", [x])])
+    ratio = call.op("Div", [call.op("Where", [steep, x, y]), call.op("Where", [steep, y, x])])
+    both = call.op("And", [b.binary("Equal", x, 0.0), b.binary("Equal", y, 0.0)])
+    near = call.op("Atan", [call.op("Where", [both, call.like(0, x), ratio])])
+    side = call.op("Where", [b.binary("Less", y, 0.0), call.like(-pi / 2, y), call.like(pi / 2, y)])
+    flat = near + call.op("Where", [b.binary("Less", x, 0.0), side * 2.0, call.like(0, x)])
+    return call.op("Where", [steep, side - near, flat])
+
+
+def add_n(call: NodeCall) -> Tensor:
+    total, *others = given(call)
+    for x in others:
+        total = call.op("Add", [total, x])
+    return total
+
+
+def zeros_like(call: NodeCall) -> Tensor:
+    x = call.type(0)
+    return call.op("Broadcast", [call.constant(0, x.dtype)], {"shape": x.shape})
+
+
+def fake_quant(call: NodeCall) -> Tensor:
+    """Rounded to the steps of a range; `steps` are its nudged ends and scale."""
+    low, high, scale = call.attr("steps")
+    x = call.op("Clip", [call.tensor(0)], {"min": low, "max": high})
+    inverse = call.constant(call.attr("inverse"), "float32")
+    whole = call.op("Floor", [call.op("Mul", [x - low, inverse]) + 0.5])
+    result: Tensor = whole * scale + low
+    return result
+
+
+def right_shift(call: NodeCall) -> Tensor:
+    x, places = given(call)
+    return call.op("ShiftRight", [x, cast(call.builder, places, x.dtype)])
+
+
+def bit_cast(call: NodeCall) -> Tensor:
+    x, dtype = call.tensor(0), out_dtype(call)
+    return x if x.dtype == dtype else call.op("BitCast", [x], {"dtype": dtype})
+
+
+ELEMENTWISE: dict[str, NodeHandler] = {
+    "ADD": summed(1), "SUB": summed(-1), "MUL": multiplied, "DIV": divided, "SQUARED_DIFFERENCE": squared_difference, "ADD_N": add_n,
+    "MAXIMUM": extreme("Max"), "MINIMUM": extreme("Min"), "FLOOR_DIV": plain("FloorDiv"), "FLOOR_MOD": plain("Mod"), "POW": power,
+    "EQUAL": compared("Equal"), "NOT_EQUAL": compared("NotEqual"), "LESS": compared("Less"), "LESS_EQUAL": compared("LessEqual"),
+    "GREATER": compared("Greater"), "GREATER_EQUAL": compared("GreaterEqual"),
+    "LOGICAL_AND": plain("And"), "LOGICAL_OR": plain("Or"), "LOGICAL_NOT": plain("Not"), "BITWISE_XOR": plain("BitXor"),
+    "RIGHT_SHIFT": right_shift, "BITCAST": bit_cast,
+    "RELU": relu(0.0, None), "RELU6": relu(0.0, 6.0), "RELU_N1_TO_1": relu(-1.0, 1.0), "RELU_0_TO_1": relu(0.0, 1.0),
+    "LEAKY_RELU": leaky_relu, "PRELU": prelu, "HARD_SWISH": hard_swish, "ELU": unary("Elu", alpha=1.0), "GELU": gelu,
+    "EXP": unary("Exp"), "LOG": unary("Log"), "SIN": unary("Sin"), "COS": unary("Cos"), "SQRT": unary("Sqrt"), "RSQRT": rsqrt,
+    "FLOOR": unary("Floor"), "CEIL": unary("Ceil"), "ROUND": unary("Round"), "ABS": absolute, "NEG": negative, "SIGN": unary("Sign"),
+    "SQUARE": square, "CAST": to_dtype, "ATAN2": arctangent_2, "ZEROS_LIKE": zeros_like, "FAKE_QUANT": fake_quant,
+    "STABLEHLO_ADD": plain("Add"), "STABLEHLO_MULTIPLY": plain("Mul"), "STABLEHLO_MAXIMUM": plain("Max"), "STABLEHLO_MINIMUM": plain("Min"),
+}  # fmt: skip

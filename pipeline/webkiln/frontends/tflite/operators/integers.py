@@ -1,0 +1,152 @@
+"""What handlers of quantised operators share: operands without their zero points, the factors that follow from scales, and results in their range."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from webkiln.errors import UnsupportedError
+from webkiln.frontends.nodes.call import NodeCall
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast
+
+INTEGERS = ("int8", "uint8", "int16")
+
+
+def own(call: NodeCall) -> int:
+    """How many operands the file gives the node: those behind are factors."""
+    return len(call) - len(call.attr("extra", ()))
+
+
+def has(call: NodeCall, place: int) -> bool:
+    return place < own(call) and call.has(place)
+
+
+def given(call: NodeCall) -> list[Tensor]:
+    return [call.tensor(place) for place in range(own(call)) if call.has(place)]
+
+
+def is_quantized(call: NodeCall, place: int = 0) -> bool:
+    marks = call.attr("quantized", ())
+    return place < len(marks) and bool(marks[place]) and call.type(place).dtype in INTEGERS
+
+
+def is_hybrid(call: NodeCall, x: int, weights: int) -> bool:
+    """Whether weights of a byte meet floats, which are then quantised, too."""
+    return call.type(x).dtype == "float32" and call.type(weights).dtype in ("int8", "uint8")
+
+
+def zero(call: NodeCall, place: int = 0) -> int:
+    zeros = call.attr("zeros", ())
+    return int(zeros[place]) if place < len(zeros) else 0
+
+
+def out_zero(call: NodeCall, place: int = 0) -> int:
+    zeros = call.attr("out_zeros", ())
+    return int(zeros[place]) if place < len(zeros) else 0
+
+
+def out_dtype(call: NodeCall, place: int = 0) -> str:
+    return str(call.attr("dtypes")[place])
+
+
+def factor(call: NodeCall, name: str) -> Tensor:
+    """An array that follows from scales."""
+    names = call.attr("extra", ())
+    if name not in names:
+        raise refused(call)
+    return call.tensor(own(call) + names.index(name))
+
+
+def refused(call: NodeCall) -> UnsupportedError:
+    """Of quantised operands without integer arithmetic of theirs."""
+    dtypes = ", ".join(dict.fromkeys(call.type(place).dtype for place in range(own(call)) if is_quantized(call, place)))
+    return call.unsupported(f"computes with quantised {dtypes or 'numbers'}", "Keep this operator in floats, or register a handler")
+
+
+def number(call: NodeCall, value: int) -> Tensor:
+    return call.constant(value, "int32")
+
+
+def centred(call: NodeCall, place: int = 0) -> Tensor:
+    """An operand as int32, less its zero point."""
+    return less(call, cast(call.builder, call.tensor(place), "int32"), zero(call, place))
+
+
+def less(call: NodeCall, x: Tensor, value: int) -> Tensor:
+    return x if value == 0 else call.op("Sub", [x, number(call, value)])
+
+
+def more(call: NodeCall, x: Tensor, value: int) -> Tensor:
+    return x if value == 0 else call.op("Add", [x, number(call, value)])
+
+
+def shifted_left(call: NodeCall, x: Tensor, places: int) -> Tensor:
+    return call.op("ShiftLeft", [x, number(call, places)]) if places else x
+
+
+def shifted_right(call: NodeCall, x: Tensor, places: int) -> Tensor:
+    """Towards minus infinity."""
+    return call.op("ShiftRight", [x, number(call, places)]) if places else x
+
+
+def rounded_right(call: NodeCall, x: Tensor, places: int) -> Tensor:
+    return call.op("RoundingShiftRight", [x, number(call, places)]) if places else x
+
+
+def doubled_high(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    return call.op("DoublingHighMul", [a, b])
+
+
+def scaled(call: NodeCall, x: Tensor, name: str = "multiplier") -> Tensor:
+    """An int32 by the factor of that name."""
+    return call.op("ScaleByMultiplier", [x, factor(call, name), factor(call, f"{name}_shift")])
+
+
+def bounded(call: NodeCall, x: Tensor, low: int, high: int) -> Tensor:
+    return call.op("Clip", [x], {"min": low, "max": high})
+
+
+def limits(dtype: str) -> tuple[int, int]:
+    found = np.iinfo(dtype)
+    return int(found.min), int(found.max)
+
+
+def result(call: NodeCall, x: Tensor, place: int = 0) -> Tensor:
+    """An int32 in the range of the output: that of its fused activation, or of its dtype."""
+    dtype = out_dtype(call, place)
+    low, high = call.attr("range") or limits(dtype)
+    return cast(call.builder, bounded(call, x, low, high), dtype)
+
+
+def placed(call: NodeCall, x: Tensor) -> Tensor:
+    """A scaled int32 with the zero point of the output."""
+    return result(call, more(call, x, out_zero(call)))
+
+
+def looked_up(call: NodeCall, x: Tensor, table: Tensor, least: int) -> Tensor:
+    """The entries of a table, whose first one is that of `least`."""
+    return call.op("Gather", [table, less(call, cast(call.builder, x, "int32"), least)], {"axis": 0})
+
+
+def by_table(call: NodeCall) -> Tensor:
+    """A function of single elements, as a table of all that a byte may be; of int16, 512 steps with lines between them."""
+    x = call.tensor(0)
+    if x.dtype != "int16":
+        return looked_up(call, x, factor(call, "table"), limits(x.dtype)[0])
+    return between(call, x, factor(call, "table"))
+
+
+def between(call: NodeCall, x: Tensor, table: Tensor) -> Tensor:
+    """A table of 513 numbers of 16 bits, read between its entries."""
+    b = call.builder
+    wide = cast(b, x, "int32")
+    index = more(call, shifted_right(call, wide, 7), 256)
+    rest = call.op("BitAnd", [wide, number(call, 127)])
+    base = cast(b, call.op("Gather", [table, index], {"axis": 0}), "int32")
+    slope = cast(b, call.op("Gather", [table, more(call, index, 1)], {"axis": 0}), "int32") - base
+    step = shifted_right(call, more(call, call.op("Mul", [slope, rest]), 64), 7)
+    return cast(b, base + step, "int16")
+
+
+def literal(b: GraphBuilder, values: Sequence[int]) -> Tensor:
+    return b.constant(list(values), "int32")

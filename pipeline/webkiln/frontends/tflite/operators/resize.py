@@ -1,0 +1,125 @@
+"""Images at another size. Where sizes are known, the places are computed as the interpreter does, in float32 or in fixed point."""
+
+import numpy as np
+
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tflite.operators.integers import is_quantized, literal, number
+from webkiln.ir.dim import is_symbolic
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast, reshaped
+
+F32 = np.float32
+ONE = 1 << 10
+
+
+def line(call: NodeCall, size: int, out: int) -> dict[str, int]:
+    """The map of output numbers to positions: (o * scale + start) / unit."""
+    if call.attr("align_corners", 0) and not (not is_symbolic(out) and out == 1):
+        return {"scale": size - 1, "start": 0, "unit": out - 1}
+    if call.attr("half_pixel_centers", 0):
+        return {"scale": 2 * size, "start": size - out, "unit": 2 * out}
+    return {"scale": size, "start": 0, "unit": out}
+
+
+def open_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
+    return any(map(is_symbolic, (*x.shape[1:3], *sizes)))
+
+
+def resize_bilinear(call: NodeCall) -> Tensor:
+    x, sizes = call.tensor(0), call.sizes(1)
+    if is_quantized(call):
+        if open_sizes(x, sizes) or x.dtype == "int16":
+            raise call.unsupported("resizes integers of 16 bits or of open sizes", "Use int8 of fixed sizes, or floats")
+        return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
+    for axis, out in zip((1, 2), sizes, strict=True):
+        x = call.op("Interpolate", [x], {"axis": axis, "size": out, **line(call, x.shape[axis], out), "mode": "linear"})
+    return x
+
+
+def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], list[int]]:
+    """In steps of 1 / 1024: the rows below and above each position, and how far it is above the first."""
+    scale = (ONE * size + out // 2) // out
+    if call.attr("align_corners", 0) and out > 1:
+        scale = (ONE * (size - 1) + (out - 1) // 2) // (out - 1)
+    lower, upper, shares = [], [], []
+    for row in range(out):
+        place = row * scale + (scale // 2 - (ONE >> 1) if call.attr("half_pixel_centers", 0) else 0)
+        first = max(int(place / ONE), 0)
+        lower.append(first)
+        upper.append(min(int((place + ONE - 1) / ONE), size - 1))
+        shares.append(place - ONE * first)
+    return lower, upper, shares
+
+
+def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    b, wide, dtype = call.builder, cast(call.builder, x, "int32"), x.dtype
+    for axis, out in zip((1, 2), sizes, strict=True):
+        lower, upper, shares = places(call, wide.shape[axis], out)
+        first, second = (b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper))
+        share = reshaped(b, literal(b, shares), [out if d == axis else 1 for d in range(4)])
+        wide = call.op("Mul", [first, call.op("Sub", [number(call, ONE), share])]) + call.op("Mul", [second, share])
+    half = call.op("Where", [b.binary("Greater", wide, 0), number(call, 1 << 19), number(call, -(1 << 19))])
+    return cast(b, call.op("Div", [call.op("Add", [wide, half]), number(call, 1 << 20)]), dtype)
+
+
+def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Of uint8 in float32, corner by corner, with halves upwards."""
+    b, wide = call.builder, cast(call.builder, x, "float32")
+    lines = []
+    for axis, out in zip((1, 2), sizes, strict=True):
+        size = x.shape[axis]
+        aligned = bool(call.attr("align_corners", 0)) and out > 1
+        scale = F32(size - 1) / F32(out - 1) if aligned else F32(size) / F32(out)
+        half = F32(0.5 if call.attr("half_pixel_centers", 0) else 0.0)
+        positions = [(F32(row) + half) * scale - half for row in range(out)]
+        lower = [max(int(np.floor(place)), 0) for place in positions]
+        upper = [min(int(np.ceil(place)), size - 1) for place in positions]
+        shares = np.array([place - F32(first) for place, first in zip(positions, lower, strict=True)], np.float32)
+        shape = [out if d == axis else 1 for d in range(4)]
+        lines.append([(lower, b.constant((F32(1) - shares).reshape(shape))), (upper, b.constant(shares.reshape(shape)))])
+    total: Tensor | None = None
+    for columns, across in lines[1]:
+        for rows, down in lines[0]:
+            corner = b.op("Gather", [b.op("Gather", [wide, literal(b, rows)], {"axis": 1}), literal(b, columns)], {"axis": 2})
+            weighed = single(call, call.op("Mul", [single(call, call.op("Mul", [corner, down])), across]))
+            total = weighed if total is None else single(call, call.op("Add", [total, weighed]))
+    assert total is not None
+    return cast(b, single(call, total + 0.5), "uint8")
+
+
+def single(call: NodeCall, x: Tensor) -> Tensor:
+    """Rounded to float32 here, also where an expression is computed with more digits."""
+    return call.op("BitCast", [call.op("BitCast", [x], {"dtype": "int32"})], {"dtype": "float32"})
+
+
+def nearest_places(call: NodeCall, size: int, out: int) -> list[int]:
+    aligned = bool(call.attr("align_corners", 0)) and out > 1
+    scale = F32(size - 1) / F32(out - 1) if aligned else F32(size) / F32(out)
+    offset = F32(0.5 if call.attr("half_pixel_centers", 0) else 0.0)
+    found = []
+    for row in range(out):
+        place = (F32(row) + offset) * scale
+        found.append(min(int(np.floor(place + F32(0.5))) if aligned else int(np.floor(place)), size - 1))
+    return [max(place, 0) for place in found]
+
+
+def resize_nearest(call: NodeCall) -> Tensor:
+    x, sizes = call.tensor(0), call.sizes(1)
+    if not open_sizes(x, sizes):
+        for axis, out in zip((1, 2), sizes, strict=True):
+            rows = literal(call.builder, nearest_places(call, x.shape[axis], out))
+            x = call.op("Gather", [x, rows], {"axis": axis})
+        return x
+    for axis, out in zip((1, 2), sizes, strict=True):
+        size = x.shape[axis]
+        if call.attr("align_corners", 0):
+            attrs = {**line(call, size, out), "rounding": "prefer_ceil"}
+        elif call.attr("half_pixel_centers", 0):
+            attrs = {"scale": 2 * size, "start": size, "unit": 2 * out, "rounding": "floor"}
+        else:
+            attrs = {"scale": size, "start": 0, "unit": out, "rounding": "floor"}
+        x = call.op("Interpolate", [x], {"axis": axis, "size": out, "mode": "nearest", **attrs})
+    return x
+
+
+RESIZE: dict[str, NodeHandler] = {"RESIZE_BILINEAR": resize_bilinear, "RESIZE_NEAREST_NEIGHBOR": resize_nearest}

@@ -1,0 +1,510 @@
+"""The integer factors of quantised operators, from the scales of their operands: what the interpreter computes before it runs.
+
+Every function gives arrays, which become weights of the model, and numbers that are part of its structure: bounds of results and shifts that are alike for
+all scales. A real factor is `multiplier` * 2**(shift - 31); products of scales are rounded to float32 where the interpreter does."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.tflite.file import FileOperator
+from webkiln.frontends.tflite.tensors import FileTensor
+from webkiln.ir.types import Array
+
+Items = Sequence[FileTensor | None]
+F32 = np.float32
+MOST = (1 << 31) - 1
+
+
+class Facts:
+    """An operator with its tensors. Absent operands are None."""
+
+    def __init__(self, operator: FileOperator, inputs: Items, outputs: Sequence[FileTensor], intermediates: Items, where: str) -> None:
+        self.operator, self.inputs, self.outputs, self.intermediates, self.where = operator, inputs, outputs, intermediates, where
+
+    def input(self, place: int) -> FileTensor:
+        found = self.inputs[place] if place < len(self.inputs) else None
+        if found is None:
+            raise SourceError(f"{self.where}: operand {place} of {self.operator.op} is missing; the file is damaged; convert it again")
+        return found
+
+    def optional(self, place: int) -> FileTensor | None:
+        return self.inputs[place] if place < len(self.inputs) else None
+
+    @property
+    def output(self) -> FileTensor:
+        return self.outputs[0]
+
+    def option(self, name: str) -> Any:
+        return self.operator.options[name]
+
+    def is_integer(self, place: int = 0) -> bool:
+        item = self.optional(place)
+        return item is not None and item.is_quantized and self.output.stored in ("int8", "uint8", "int16")
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """A real number as an integer of 31 bits and a power of 2."""
+    if real == 0 or not math.isfinite(real):
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    whole = math.floor(abs(fraction) * (1 << 31) + 0.5) * (1 if fraction > 0 else -1)
+    if whole == 1 << 31:
+        whole, shift = whole // 2, shift + 1
+    return (whole, shift) if shift >= -31 else (0, 0)
+
+
+def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
+    """A factor, or one for each channel."""
+    pairs = [quantize_multiplier(value) for value in (real if isinstance(real, Sequence) else [real])]
+    shape = (len(pairs),) if isinstance(real, Sequence) else ()
+    if any(shift > 31 for _, shift in pairs):
+        pairs = [(whole, min(shift, 31)) for whole, shift in pairs]
+    return {
+        name: np.array([whole for whole, _ in pairs], np.int32).reshape(shape),
+        f"{name}_shift": np.array([shift for _, shift in pairs], np.int32).reshape(shape),
+    }
+
+
+def away(value: float) -> int:
+    """Rounded, halves away from zero."""
+    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+
+
+def limits(item: FileTensor) -> tuple[int, int]:
+    found = np.iinfo(item.dtype)
+    return int(found.min), int(found.max)
+
+
+BOUNDS = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0), "NONE": (None, None)}
+
+
+def bounds(facts: Facts, kind: str) -> tuple[int, int]:
+    """The range of the result after an activation."""
+    item = facts.output
+    low, high = limits(item)
+    if kind not in BOUNDS:
+        raise UnsupportedError(facts.where, [(facts.where, f"has the activation {kind} on integers", "Use an activation of its own")])
+    first, last = BOUNDS[kind]
+
+    def placed(value: float) -> int:
+        return item.zero + away(float(F32(value) / F32(item.scale)))
+
+    return max(low, placed(first)) if first is not None else low, min(high, placed(last)) if last is not None else high
+
+
+def ranged(facts: Facts) -> dict[str, Any]:
+    return {"range": bounds(facts, facts.operator.options.get("fused_activation_function", "NONE"))}
+
+
+def per_channel(facts: Facts, x: FileTensor, weights: FileTensor, *, single: bool) -> list[float] | float:
+    """The scale of products over that of the result; `single`: of one scale, whose product is one of float32."""
+    assert weights.quantization is not None
+    if single:
+        return float(F32(x.scale) * F32(weights.scale)) / facts.output.scale
+    scales = [x.scale * scale / facts.output.scale for scale in weights.quantization.scales]
+    return scales if len(scales) > 1 else scales[0]
+
+
+def linear(x_place: int, weights_place: int, bias_place: int) -> Callable[[Facts], dict[str, Any]]:
+    """Of a sum of products: the operands at these places."""
+
+    def derive(facts: Facts) -> dict[str, Any]:
+        x, weights, bias = facts.input(x_place), facts.input(weights_place), facts.optional(bias_place)
+        if x.stored == "float32" and weights.stored in ("int8", "int4", "int2"):
+            return hybrid(facts, weights)
+        if not (x.is_quantized and weights.is_quantized and facts.output.is_quantized):
+            return {}
+        assert weights.quantization is not None
+        real = per_channel(facts, x, weights, single=x.stored == "uint8")
+        made: dict[str, Any] = ranged(facts)
+        if facts.operator.op == "FULLY_CONNECTED":
+            made |= rounded_once(facts, x, weights)
+        elif x.stored != "int16":
+            return made | named("multiplier", real)
+        elif bias is not None and bias.stored == "int32":
+            return made | {"narrow": True} | named("multiplier", real)
+        else:
+            made |= reduced(real)
+        if x.stored == "int16" and bias is not None and bias.value is not None:
+            value = bias.value.astype(np.int64)
+            made["bias_high"], made["bias_low"] = (value >> 16).astype(np.int32), (value & 0xFFFF).astype(np.int32)
+        return made
+
+    return derive
+
+
+def reduced(real: float | Sequence[float]) -> dict[str, Array]:
+    """A factor of 15 bits, for sums of more than 32."""
+    factors = named("multiplier", real)
+    whole, shift = factors["multiplier"], factors["multiplier_shift"]
+    short = np.where(whole < 0x7FFF0000, (whole.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(np.int32)
+    return {"multiplier": short, "places": (15 - shift).astype(np.int32)}
+
+
+def rounded_once(facts: Facts, x: FileTensor, weights: FileTensor) -> dict[str, Array]:
+    """A factor of 30 bits for one rounding, where the interpreter multiplies by a float64."""
+    assert weights.quantization is not None
+    scales = weights.quantization.scales
+    pairs = [math.frexp(x.scale * scale / facts.output.scale) for scale in scales]
+    shape = (len(scales),) if len(scales) > 1 else ()
+    multiplier = [min(round(fraction * (1 << 30)), (1 << 30) - 1) for fraction, _ in pairs]
+    places = [min(max(30 - shift, 16), 77) for _, shift in pairs]
+    return {"multiplier": np.array(multiplier, np.int32).reshape(shape), "places": np.array(places, np.int32).reshape(shape)}
+
+
+def hybrid(facts: Facts, weights: FileTensor) -> dict[str, Any]:
+    if weights.quantization is None:
+        raise SourceError(f"{facts.where}: its weights of {weights.stored} have no scale; convert the model again")
+    scales = weights.quantization.scales
+    same = len(set(scales)) == 1
+    op = facts.operator.op
+    convolution = op in ("CONV_2D", "DEPTHWISE_CONV_2D")
+    grouped = op == "CONV_2D" and facts.input(0).shape[-1:] != weights.shape[-1:]
+    asymmetric = (
+        (not same or grouped or op == "DEPTHWISE_CONV_2D")
+        if convolution
+        else bool(facts.operator.options.get("asymmetric_quantize_inputs"))
+    )
+    return {"scale": np.array(scales[0] if same else scales, F32), "asymmetric": asymmetric}
+
+
+def sums(facts: Facts) -> dict[str, Any]:
+    """Both operands at twice the larger scale, with spare bits below."""
+    if not facts.is_integer():
+        return {}
+    a, b, out = facts.input(0), facts.input(1), facts.output
+    made = ranged(facts)
+    if out.stored == "int16" and facts.option("pot_scale_int16"):
+        powers = [_power_of_two(item.scale) for item in (a, b, out)]
+        if None not in powers:
+            left, right, last = (power or 0 for power in powers)
+            return made | {"pot": True, "left_pot": last - left, "right_pot": last - right}
+    spare = 15 if out.stored == "int16" else 20
+    twice = float(F32(2) * max(F32(a.scale), F32(b.scale)))
+    whole = twice / float(F32(1 << spare) * F32(out.scale))
+    return made | {"spare": spare} | named("left", a.scale / twice) | named("right", b.scale / twice) | named("multiplier", whole)
+
+
+def _power_of_two(scale: float) -> int | None:
+    power = math.log2(scale)
+    return round(power) if abs(power - round(power)) < 1e-3 else None
+
+
+def products(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    real = float(F32(facts.input(0).scale) * F32(facts.input(1).scale) / F32(facts.output.scale))
+    return ranged(facts) | named("multiplier", real)
+
+
+def squared_differences(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    a, b, out = facts.input(0), facts.input(1), facts.output
+    spare = 7
+    twice = 2.0 * max(a.scale, b.scale)
+    whole = twice * twice / ((1 << (spare * 2)) * out.scale)
+    return ranged(facts) | {"spare": spare} | named("left", a.scale / twice) | named("right", b.scale / twice) | named("multiplier", whole)
+
+
+def comparisons(facts: Facts) -> dict[str, Any]:
+    a, b = facts.input(0), facts.input(1)
+    if not (a.is_quantized and b.is_quantized) or a.stored == "int16":
+        return {}
+    return named("left", a.scale) | named("right", b.scale)
+
+
+def matrices(facts: Facts) -> dict[str, Any]:
+    a, b = facts.input(0), facts.input(1)
+    if a.stored == "float32" and b.stored == "int8":
+        return hybrid(facts, b)
+    if not facts.is_integer():
+        return {}
+    return ranged(facts) | named("multiplier", float(F32(a.scale) * F32(b.scale)) / facts.output.scale)
+
+
+def pooled(facts: Facts) -> dict[str, Any]:
+    return ranged(facts) if facts.is_integer() else {}
+
+
+def relu(kind: str) -> Callable[[Facts], dict[str, Any]]:
+    def derive(facts: Facts) -> dict[str, Any]:
+        if not facts.is_integer():
+            return {}
+        return {"range": bounds(facts, kind)} | named("multiplier", float(F32(facts.input(0).scale) / F32(facts.output.scale)))
+
+    return derive
+
+
+def leaky(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    x, out = F32(facts.input(0).scale), F32(facts.output.scale)
+    return named("slope", float(x * F32(facts.option("alpha")) / out)) | named("identity", float(x / out))
+
+
+def prelu(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    x, alpha, out = (F32(item.scale) for item in (facts.input(0), facts.input(1), facts.output))
+    return named("identity", float(x / out)) | named("slope", float(x * alpha / out))
+
+
+def hard_swish(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    fine = F32(1 / 128) * F32(facts.input(0).scale)
+    made: dict[str, Any] = {}
+    for name, real in (("output", fine / F32(facts.output.scale)), ("reluish", fine / F32(3 / 32768))):
+        whole, shift = quantize_multiplier(float(real))
+        short = MOST >> 16 if whole >= MOST - (1 << 15) else (whole + (1 << 15)) >> 16
+        made |= {name: np.array(short, np.int32), f"{name}_shift": np.array(shift, np.int32)}
+    return made
+
+
+def rescaled(facts: Facts) -> dict[str, Any]:
+    """To another scale: 8 bits to 8 or 16, 16 to 8, 16 or 32."""
+    x = facts.input(0)
+    if x.quantization is None or x.stored == "float32" or facts.output.quantization is None:
+        return {}
+    return named("multiplier", x.scale / facts.output.scale)
+
+
+def averages(facts: Facts) -> dict[str, Any]:
+    """With the number of elements, where it is known, in the factor."""
+    if not facts.is_integer():
+        return {}
+    x, axes = facts.input(0), facts.optional(1)
+    whole, shift = quantize_multiplier(x.scale / facts.output.scale)
+    if facts.operator.op == "SUM":
+        return named("multiplier", x.scale / facts.output.scale)
+    if axes is None or axes.value is None or any(x.signature[axis] == -1 for axis in axes.value.reshape(-1).tolist()):
+        return {}
+    count = math.prod(x.shape[axis] for axis in {int(axis) % max(len(x.shape), 1) for axis in axes.value.reshape(-1).tolist()})
+    spare = min(count.bit_length() - 1, 32, 31 + shift) if count else 0
+    return {
+        "multiplier": np.array((whole << spare) // max(count, 1), np.int32),
+        "multiplier_shift": np.array(shift - spare, np.int32),
+    }
+
+
+def softmax(facts: Facts) -> dict[str, Any]:
+    x = facts.input(0)
+    if not x.is_quantized:
+        return {}
+    beta = facts.option("beta")
+    if x.stored == "int16":
+        span = 65535
+        real = float(F32(x.scale) * F32(beta)) / (10.0 / 65535.0)
+        return named("multiplier", real) | {
+            "exponential": lines(math.exp, 10.0 / span, 32767, 2.0 / span, 0, np.float64),
+            "inverse": lines(lambda value: 1.0 / (1.0 + value), 1.0 / span, -32768, 2.0 / span, 0, np.float64),
+        }
+    whole, shift = quantize_multiplier(min(beta * x.scale * (1 << 26), MOST * 1.0))
+    least = -math.floor(31.0 * (1 << 26) / (1 << shift))
+    return {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
+
+
+def log_softmax(facts: Facts) -> dict[str, Any]:
+    x = facts.input(0)
+    if not x.is_quantized:
+        return {}
+    whole, shift = quantize_multiplier(min(x.scale * (1 << 26), MOST * 1.0))
+    least = -math.floor(31.0 * (1 << 26) / (1 << shift))
+    factor = {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
+    return factor | named("reverse", (1 << (31 - shift)) / whole)
+
+
+def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dict[str, Any]]:
+    """Of a function of single elements."""
+
+    def derive(facts: Facts) -> dict[str, Any]:
+        x, out = facts.input(0), facts.output
+        if not facts.is_integer():
+            return {}
+        with np.errstate(all="ignore"):
+            if x.stored == "int16":
+                made = lines(lambda value: float(function(F32(value))), x.scale, x.zero, out.scale, out.zero, np.float32)
+                return {"table": made}
+            low, high = limits(x)
+            steps = [F32(x.scale) * F32(value - x.zero) for value in range(low, high + 1)]
+            inverse = F32(1) / F32(out.scale)
+            real = np.array([function(step) for step in steps], np.float32) * inverse
+            rounded = np.trunc(np.nan_to_num(real) + np.copysign(F32(0.5), real)) + out.zero
+        return {"table": np.clip(rounded, *limits(out)).astype(out.dtype)}
+
+    return derive
+
+
+def lines(function: Callable[[float], float], scale: float, zero: int, out_scale: float, out_zero: int, kind: type[Any]) -> Array:
+    """A function of 16 bits at 513 places, moved so that the middle of each line is as near as its ends."""
+    low, high = kind(scale) * kind(-32768 - zero), kind(scale) * kind(32767 - zero)
+    first, last = kind(out_scale) * kind(-32768 - out_zero), kind(out_scale) * kind(32767 - out_zero)
+    step = (high - low) / kind(512)
+    inverse = kind(65536) / (last - first)
+
+    def rounded(value: Any) -> Any:
+        return kind(math.floor(value + kind(0.5)) if value >= 0 else math.ceil(value - kind(0.5)))
+
+    def at(place: Any) -> Any:
+        return kind(function(place))
+
+    made = []
+    for number in range(512):
+        here = low + kind(number) * step
+        value, middle, following = at(here), at(here + step / kind(2)), at(low + kind(number + 1) * step)
+        own = rounded(value * inverse)
+        line = rounded((following * inverse + own) / kind(2))
+        bias = rounded((line - rounded(middle * inverse)) / kind(2))
+        made.append(min(max(own - bias, -32768), 32767))
+    made.append(min(max(rounded(at(high) * inverse), -32768), 32767))
+    return np.array(made).astype(np.int16)
+
+
+RAISED = frozenset((
+    4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41, 43, 44, 45, 46, 49, 50, 54, 62, 63,
+    64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255,
+))  # fmt: skip
+"""Entries of the interpreter's table that are one above the nearest number."""
+SIGMOIDS = np.array([round(65536 / (1 + math.exp(-place / 24))) + (place in RAISED) for place in range(256)], np.int32)
+
+
+def curve_16(function: Callable[[np.float32], np.float32], *, twice: bool) -> Callable[[Facts], dict[str, Any]]:
+    """Sigmoid and tanh: of bytes by a table of theirs, of 16 bits by that of sigmoids."""
+
+    def derive(facts: Facts) -> dict[str, Any]:
+        x = facts.input(0)
+        if not facts.is_integer() or x.stored != "int16":
+            return table(function)(facts)
+        power = _power_of_two(x.scale)
+        left = 12 + power if power is not None else -1
+        if left == 0 or (twice and left == 1):
+            multiplier, shift = 3 << left, 0
+        else:
+            real, shift = float(F32(x.scale)) * 4096.0 * 3.0, 0
+            while real <= 32767.0 / 2.0 and shift <= 30:
+                real, shift = real * 2.0, shift + 1
+            multiplier = int(real)
+        return {"multiplier": np.array(multiplier, np.int32), "shift": np.array(shift, np.int32), "table": SIGMOIDS}
+
+    return derive
+
+
+def joined(facts: Facts) -> dict[str, Any]:
+    """Of uint8, parts of other scales are brought to that of the result in float32."""
+    out = facts.output
+    if not out.is_quantized or out.stored != "uint8":
+        return {}
+    made: dict[str, Any] = {}
+    for place, item in enumerate(facts.inputs):
+        if item is not None and (item.scale, item.zero) != (out.scale, out.zero):
+            ratio = F32(item.scale) * (F32(1) / F32(out.scale))
+            made[f"ratio{place}"] = np.array(ratio, np.float32)
+            made[f"move{place}"] = np.array(F32(-item.zero) * ratio, np.float32)
+    return made
+
+
+def fake(facts: Facts) -> dict[str, Any]:
+    """The nudged ends of a range and its step."""
+    low, high = F32(facts.option("min")), F32(facts.option("max"))
+    first, last = F32(1 if facts.option("narrow_range") else 0), F32((1 << facts.option("num_bits")) - 1)
+    scale = (high - low) / (last - first)
+    place = first - low / scale
+    zero = first if place < first else last if place > last else F32(away(float(place)))
+    return {"steps": tuple(map(float, ((first - zero) * scale, (last - zero) * scale, scale))), "inverse": float(F32(1) / scale)}
+
+
+def scale_of_floats(facts: Facts) -> dict[str, Any]:
+    """Between floats and integers of a scale, or of one for each channel."""
+    x, out = facts.input(0), facts.output
+    if x.stored == "float32" and out.quantization is not None:
+        return {"scale": np.array(out.quantization.scales if out.quantization.is_per_channel else out.scale, F32),
+                **_channel(out)}  # fmt: skip
+    if x.quantization is not None and out.stored == "float32":
+        return {"scale": np.array(x.quantization.scales if x.quantization.is_per_channel else x.scale, F32), **_channel(x)}
+    return rescaled(facts)
+
+
+def _channel(item: FileTensor) -> dict[str, Any]:
+    assert item.quantization is not None
+    if item.quantization.is_per_channel and any(item.quantization.zeros):
+        return {"axis": item.quantization.axis, "channel_zeros": np.array(item.quantization.zeros, np.int32)}
+    return {"axis": item.quantization.axis} if item.quantization.is_per_channel else {}
+
+
+def absolute(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    x, out = facts.input(0), facts.output
+    return {"same": True} if x.scale == out.scale else named("multiplier", float(F32(x.scale) / F32(out.scale)))
+
+
+def embedded(facts: Facts) -> dict[str, Any]:
+    values = facts.input(1)
+    if values.stored in ("int8", "uint8", "int4") and facts.output.stored == "float32" and values.quantization is not None:
+        scales = values.quantization.scales
+        return {"scale": np.array(scales[0] if len(scales) == 1 else scales, F32)}
+    return {}
+
+
+def recurrent(facts: Facts) -> dict[str, Any]:
+    """The scales of weights of a byte, by their places."""
+    if facts.input(0).stored != "float32":
+        return {}
+    found = {
+        f"scale{place}": np.array(item.scale, F32)
+        for place, item in enumerate(facts.inputs)
+        if item is not None and item.stored in ("int8", "uint8") and item.quantization is not None
+    }
+    return {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
+
+
+def detections(facts: Facts) -> dict[str, Any]:
+    return {f"scale{place}": np.array(item.scale, F32) for place, item in enumerate(facts.inputs) if item is not None and item.is_quantized}
+
+
+def _sigmoid(x: np.float32) -> np.float32:
+    return F32(F32(1) / (F32(1) + np.exp(-x)))
+
+
+def _gelu(facts: Facts) -> dict[str, Any]:
+    def exact(x: np.float32) -> np.float32:
+        return F32(F32(0.5) * x * F32(math.erfc(float(x) * -math.sqrt(0.5))))
+
+    def near(x: np.float32) -> np.float32:
+        return F32(F32(0.5) * x * (F32(1) + np.tanh(F32(0.7978845608028654) * (x + F32(0.044715) * x * x * x))))
+
+    return table(near if facts.option("approximate") else exact)(facts)
+
+
+DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
+    "CONV_2D": linear(0, 1, 2), "DEPTHWISE_CONV_2D": linear(0, 1, 2), "FULLY_CONNECTED": linear(0, 1, 2), "CONV_3D": linear(0, 1, 2),
+    "TRANSPOSE_CONV": linear(2, 1, 3), "BATCH_MATMUL": matrices, "ADD": sums, "SUB": sums, "MUL": products,
+    "SQUARED_DIFFERENCE": squared_differences, "AVERAGE_POOL_2D": pooled, "MAX_POOL_2D": pooled,
+    "RELU": relu("RELU"), "RELU6": relu("RELU6"), "RELU_N1_TO_1": relu("RELU_N1_TO_1"), "RELU_0_TO_1": relu("RELU_0_TO_1"),
+    "LEAKY_RELU": leaky, "PRELU": prelu, "HARD_SWISH": hard_swish, "QUANTIZE": scale_of_floats, "DEQUANTIZE": scale_of_floats,
+    "MEAN": averages, "SUM": averages, "SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "CONCATENATION": joined, "FAKE_QUANT": fake, "ABS": absolute,
+    "LOGISTIC": curve_16(_sigmoid, twice=False), "TANH": curve_16(np.tanh, twice=True),
+    "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": _gelu,
+    "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,
+    "GREATER_EQUAL": comparisons, "EMBEDDING_LOOKUP": embedded, "TFLite_Detection_PostProcess": detections,
+    **dict.fromkeys((
+        "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
+        "BIDIRECTIONAL_SEQUENCE_RNN", "SVDF",
+    ), recurrent),
+}  # fmt: skip
+
+
+def derived(operator: FileOperator, inputs: Items, outputs: Sequence[FileTensor], intermediates: Items, where: str) -> dict[str, Any]:
+    """What follows from the scales of an operator's tensors."""
+    function = DERIVED.get(operator.op)
+    if function is None or not outputs:
+        return {}
+    try:
+        return function(Facts(operator, inputs, outputs, intermediates, where))
+    except (ValueError, OverflowError, ZeroDivisionError, IndexError, TypeError) as error:
+        raise SourceError(f"{where}: the scales of {operator.op} are none that it can have ({error}); convert the model again") from None

@@ -1,0 +1,104 @@
+"""Reference outputs: what the interpreter of ai-edge-litert computes for made-up inputs with its reference kernels."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.tflite.file import TfliteFile
+from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
+from webkiln.inputs import NATURAL, Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.ir.types import Array
+
+
+def compute_reference(
+    path: Path, table: Inputs, signature: str = "", fixed: Mapping[str, Array] | None = None
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's."""
+    run = Interpreted(path, signature, fixed or {})
+    table = {name: item for name, item in table.items() if name not in (fixed or {})}
+    sets = natural_sets(lambda scale: made_inputs(table, run.ranges, scale), lambda values: run(values)[0], path.name)
+    return reference_arrays(sets, run)
+
+
+WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})
+"""Operators, by the types of their first operands, whose reference kernels are not what they should be: one leaves out the last neighbour, the other
+reads its operand as uint8."""
+
+
+def made_inputs(table: Inputs, ranges: Mapping[str, tuple[int, int]], scale: float) -> dict[str, dict[str, Array]]:
+    """Of quantised inputs, waves over all of their range."""
+    sets = make_inputs({name: ("float32" if name in ranges else dtype, shape) for name, (dtype, shape) in table.items()}, scale)
+    for kind, values in sets.items():
+        for name, (low, high) in ranges.items():
+            real = values[name].astype(np.float64)
+            whole = low + np.rint(real / scale * (high - low)) if kind in NATURAL else real
+            values[name] = np.clip(whole, low, high).astype(table[name][0])
+    return sets
+
+
+class Interpreted:
+    """A graph of a file as a function of named inputs. Every run begins with the states that the file has."""
+
+    def __init__(self, path: Path, signature: str = "", fixed: Mapping[str, Array] | None = None) -> None:
+        try:
+            from ai_edge_litert.interpreter import Interpreter, OpResolverType
+        except ImportError:
+            raise ToolError("reference outputs are what LiteRT computes; install it: pip install ai-edge-litert") from None
+        file = TfliteFile(path)
+        index, _ = chosen(file, signature)
+        if index:
+            raise SourceError(f"{path.name}: the interpreter runs the main graph only; there is no reference for {signature}")
+        tensors = file.tensors(0)
+        self.name, self.fixed = path.name, fixed or {}
+        self.inputs, self.outputs = input_names(file, signature)
+        taken = [tensors[number] for number in file.ends(0, "inputs")]
+        limits = {name: np.iinfo(item.dtype) for name, item in zip(self.inputs, taken, strict=True) if item.is_quantized}
+        self.ranges = {name: (int(found.min), int(found.max)) for name, found in limits.items() if name not in self.fixed}
+        wrong = any((operator.op, tensors[operator.inputs[0]].stored) in WRONG for operator in file.operators(0) if operator.inputs)
+        self.kinds = [OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES]
+        self.kinds = self.kinds[1:] if wrong else self.kinds
+        self.kind, self.path = Interpreter, str(path)
+        self.layers = layer_tensors(path)
+
+    def _made(self) -> Any:
+        """With the reference kernels; with the others where an operator has none."""
+        try:
+            return self.kind(
+                model_path=self.path, num_threads=1, experimental_op_resolver_type=self.kinds[0], experimental_preserve_all_tensors=True
+            )
+        except (ValueError, RuntimeError) as error:
+            if "Didn't find" not in str(error) or len(self.kinds) == 1:
+                raise
+            self.kinds = self.kinds[1:]
+            return self._made()
+
+    def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        try:
+            return self._computed({**values, **self.fixed})
+        except (ValueError, RuntimeError) as error:
+            raise SourceError(f"{self.name}: LiteRT cannot run it: {error}") from error
+
+    def _computed(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        interpreter = self._made()
+        own = interpreter.get_input_details()
+        for item, name in zip(own, self.inputs, strict=True):
+            if tuple(item["shape"]) != values[name].shape:
+                interpreter.resize_tensor_input(item["index"], list(values[name].shape))
+        interpreter.allocate_tensors()
+        for item, name in zip(own, self.inputs, strict=True):
+            interpreter.set_tensor(item["index"], values[name])
+        interpreter.invoke()
+        found = [np.array(interpreter.get_tensor(item["index"])) for item in interpreter.get_output_details()]
+        return dict(zip(self.outputs, found, strict=True)), self._inside(interpreter)
+
+    def _inside(self, interpreter: Any) -> dict[str, Array]:
+        """What each node gave, where the interpreter has kept it."""
+        inside: dict[str, Array] = {}
+        for label, index in self.layers.items():
+            with suppress(ValueError):
+                inside[label] = np.array(interpreter.get_tensor(index))
+        return inside

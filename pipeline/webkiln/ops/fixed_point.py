@@ -1,0 +1,173 @@
+"""Products of integers with scales that are integers, too, as gemmlowp and TensorFlow Lite round them.
+
+No product here needs more than 32 bits, so that backends without 64-bit numbers compute the same: factors are taken apart into halves of 16
+bits, and carries are added by hand."""
+
+import numpy as np
+
+from webkiln.ir.types import Array
+from webkiln.nest.expr import INT, Expr, apply, const, select
+from webkiln.ops.elementwise import elementwise
+from webkiln.ops.operator import Case
+
+HALF = 0xFFFF
+LEAST, MOST = -(1 << 31), (1 << 31) - 1
+
+
+def _int(value: int) -> Expr:
+    return const(value, INT)
+
+
+def _halves(x: Expr) -> tuple[Expr, Expr]:
+    """The upper half, with the sign, and the lower one, without."""
+    return apply("shr", x, _int(16)), apply("band", x, _int(HALF))
+
+
+def _product(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """The words of a 64-bit product."""
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    lowest = a_low * b_low
+    first = a_high * b_low + apply("band", apply("shr", lowest, _int(16)), _int(HALF))
+    second = a_low * b_high + apply("band", first, _int(HALF))
+    high = a_high * b_high + apply("shr", first, _int(16)) + apply("shr", second, _int(16))
+    return high, apply("bor", apply("shl", second, _int(16)), apply("band", lowest, _int(HALF)))
+
+
+def _bit(x: Expr, place: Expr) -> Expr:
+    return apply("band", apply("shr", x, place), _int(1))
+
+
+def doubling_high(a: Expr, b: Expr) -> Expr:
+    high, low = _product(a, b)
+    rounded = apply("shl", high, _int(1)) + _bit(low, _int(31)) + _bit(low, _int(30))
+    overflows = apply("and", apply("eq", a, _int(LEAST)), apply("eq", b, _int(LEAST)))
+    return select(overflows, _int(MOST), rounded)
+
+
+def rounding_shift(x: Expr, places: Expr) -> Expr:
+    mask = apply("shl", _int(1), places) - _int(1)
+    threshold = apply("shr", mask, _int(1)) + select(apply("lt", x, _int(0)), _int(1), _int(0))
+    more = apply("gt", apply("band", x, mask), threshold)
+    return apply("shr", x, places) + select(more, _int(1), _int(0))
+
+
+def scaled(x: Expr, multiplier: Expr, shift: Expr) -> Expr:
+    left, right = apply("max", shift, _int(0)), apply("max", -shift, _int(0))
+    return rounding_shift(doubling_high(apply("shl", x, left), multiplier), right)
+
+
+WideNumber = tuple[Expr, Expr, Expr]
+"""A number of 64 bits: the upper word, with the sign, and the halves of the lower one."""
+
+
+def _carry(x: Expr) -> Expr:
+    return apply("band", apply("shr", x, _int(16)), _int(HALF))
+
+
+def _times(high: Expr, low: Expr, factor: Expr) -> WideNumber:
+    """high * 2**16 + low, by a factor below 2**15."""
+    top, middle = _halves(high)
+    lowest = low * factor
+    first = middle * factor + _carry(lowest)
+    return top * factor + _carry(first), apply("band", first, _int(HALF)), apply("band", lowest, _int(HALF))
+
+
+def _rounded_shift(words: WideNumber, places: Expr) -> Expr:
+    """Shifted right by 1 to 62 places, halves upwards."""
+    upper = words[0]
+    lower = apply("bor", apply("shl", words[1], _int(16)), words[2])
+    near, far = apply("min", places, _int(31)), apply("max", places - _int(32), _int(0))
+    free = apply("min", _int(32) - near, _int(31))
+    joined = apply("bor", apply("band", apply("shr", lower, near), apply("shl", _int(1), free) - _int(1)), apply("shl", upper, free))
+    last = select(
+        apply("gt", places, _int(32)),
+        _bit(upper, apply("max", far - _int(1), _int(0))),
+        _bit(lower, apply("min", places - _int(1), _int(31))),
+    )
+    return select(apply("ge", places, _int(32)), apply("shr", upper, far), joined) + last
+
+
+def scaled_wide(high: Expr, low: Expr, multiplier: Expr, places: Expr) -> Expr:
+    return _rounded_shift(_times(high, low, multiplier), places)
+
+
+def scaled_away(high: Expr, low: Expr, multiplier: Expr, places: Expr) -> Expr:
+    """The magnitude by both halves of the multiplier, and then the sign."""
+    negative = apply("lt", high, _int(0))
+    borrow = select(apply("eq", low, _int(0)), _int(0), _int(1))
+    size = select(negative, -high - borrow, high), select(negative, apply("band", -low, _int(HALF)), low)
+    upper, lower = _times(*size, apply("shr", multiplier, _int(15))), _times(*size, apply("band", multiplier, _int(0x7FFF)))
+    word = apply("bor", apply("shl", lower[1], _int(16)), lower[2])
+    rest = apply("bor", apply("band", apply("shr", word, _int(15)), _int(0x1FFFF)), apply("shl", lower[0], _int(17)))
+    first = upper[2] + apply("band", rest, _int(HALF))
+    second = upper[1] + _carry(rest) + _carry(first)
+    third = upper[0] + apply("shr", lower[0], _int(15)) + _carry(second)
+    found = _rounded_shift((third, apply("band", second, _int(HALF)), apply("band", first, _int(HALF))), places - _int(15))
+    return select(negative, -found, found)
+
+
+def _high_reference(a: Array, b: Array) -> Array:
+    product = a.astype(np.int64) * b.astype(np.int64)
+    return np.where((a == LEAST) & (b == LEAST), MOST, (product + (1 << 30)) >> 31).astype(np.int32)
+
+
+def _shift_reference(x: Array, places: Array) -> Array:
+    wide, count = x.astype(np.int64), places.astype(np.int64)
+    mask = (np.int64(1) << count) - 1
+    return np.asarray((wide >> count) + ((wide & mask) > (mask >> 1) + (wide < 0)))
+
+
+def _scaled_reference(x: Array, multiplier: Array, shift: Array) -> Array:
+    left = (x.astype(np.int64) << np.maximum(shift, 0)).astype(np.int32)
+    return _shift_reference(_high_reference(left, multiplier), np.maximum(-shift, 0))
+
+
+def _wide_reference(high: Array, low: Array, multiplier: Array, places: Array) -> Array:
+    count = places.astype(np.int64)
+    product = ((high.astype(np.int64) << 16) + low) * multiplier
+    return np.asarray((product + (np.int64(1) << (count - 1))) >> count)
+
+
+def _away_reference(high: Array, low: Array, multiplier: Array, places: Array) -> Array:
+    def scale(a: int, b: int, m: int, count: int) -> int:
+        value = (a << 16) + b
+        size = (abs(value) * m >> 15 << 1) + (1 << (count - 15)) >> (count - 14)
+        return size if value >= 0 else -size
+
+    return np.asarray(np.frompyfunc(scale, 4, 1)(*(item.astype(object) for item in (high, low, multiplier, places))))
+
+
+EDGES = np.array([LEAST, LEAST + 1, -(1 << 30), -65537, -65536, -3, -1, 0, 1, 2, 65535, 65536, (1 << 30) + 1, MOST - 1, MOST], np.int32)
+MULTIPLIERS = np.array([[LEAST], [-12345], [0], [1 << 30], [(1 << 30) + 98765], [0x7FFF0000], [MOST]], np.int32)
+PLACES = np.array([[0], [1], [7], [15], [16], [30], [31]], np.int32)
+ACCUMULATED = np.array([-300000, -65536, -1025, -17, -1, 0, 1, 3, 511, 65535, 299999], np.int32)
+SCALES = np.array([[1 << 30], [1518500250], [MOST]], np.int32)
+SHIFTS = np.array([[[-31]], [[-16]], [[-9]], [[-1]], [[0]], [[1]], [[11]]], np.int32)
+HIGHS = np.array([LEAST, -65536, -1, 0, 1, 77, MOST], np.int32)
+LOWS = np.array([[0], [1], [0x8000], [HALF]], np.int32)
+REDUCED = np.array([[[16384]], [[21845]], [[32767]]], np.int32)
+FINE = np.array([[[1 << 29]], [[(1 << 29) + 12345]], [[(1 << 30) - 1]]], np.int32)
+FINE_PLACES = np.array([46, 47, 48, 53, 62], np.int32).reshape(-1, 1, 1, 1)
+WIDE_PLACES = np.array([8, 15, 16, 31, 32, 33, 46], np.int32).reshape(-1, 1, 1, 1)
+
+
+elementwise(
+    "DoublingHighMul", lambda attrs, a, b: doubling_high(a, b), lambda attrs, a, b: _high_reference(a, b),
+    [Case((EDGES, MULTIPLIERS))], kinds=("int",), arity=2,
+)  # fmt: skip
+elementwise(
+    "RoundingShiftRight", lambda attrs, x, places: rounding_shift(x, places), lambda attrs, x, places: _shift_reference(x, places),
+    [Case((EDGES, PLACES))], kinds=("int",), arity=2,
+)  # fmt: skip
+elementwise(
+    "ScaleByMultiplier", lambda attrs, x, m, s: scaled(x, m, s), lambda attrs, x, m, s: _scaled_reference(x, m, s),
+    [Case((ACCUMULATED, SCALES, SHIFTS))], kinds=("int",), arity=3,
+)  # fmt: skip
+elementwise(
+    "ScaleWide", lambda attrs, high, low, m, s: scaled_wide(high, low, m, s), lambda attrs, high, low, m, s: _wide_reference(high, low, m, s),
+    [Case((HIGHS, LOWS, REDUCED, WIDE_PLACES))], kinds=("int",), arity=4,
+)  # fmt: skip
+elementwise(
+    "ScaleAway", lambda attrs, high, low, m, s: scaled_away(high, low, m, s), lambda attrs, high, low, m, s: _away_reference(high, low, m, s),
+    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))], kinds=("int",), arity=4,
+)  # fmt: skip

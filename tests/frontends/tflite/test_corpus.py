@@ -1,0 +1,71 @@
+"""Every file of the corpus as the interpreter of ai-edge-litert computed it with its reference kernels: integers have equal bits."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.frontends.corpus import Sample, corpus, interpreted, objections, read_sample
+from webkiln.frontends.tflite.converter import TfliteConverter
+from webkiln.frontends.tflite.load import read_model
+from webkiln.ir.graph import Graph
+
+CORPUS = Path(__file__).parent / "corpus"
+FILES = corpus(CORPUS, [".tflite"])
+SINGLES = CORPUS / "singles.zip"
+
+
+@pytest.fixture(scope="module")
+def singles(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The models of one operator each."""
+    folder = tmp_path_factory.mktemp("singles")
+    with zipfile.ZipFile(SINGLES) as archive:
+        archive.extractall(folder)
+    return corpus(folder, [".tflite"])
+
+
+REFUSED: dict[str, dict[str, str]] = {"webgl": {}, "webgpu": {}, "wasm": {}, "js": {}}
+"""What a backend cannot do, with the reason."""
+REFUSED_SINGLES: dict[str, dict[str, str]] = {}
+
+
+def convert(path: Path) -> Graph:
+    model, blobs = read_model(path)
+    return TfliteConverter().convert(model, blobs)
+
+
+def sample(path: Path) -> Sample:
+    return read_sample(path, convert)
+
+
+def test_the_corpus_is_there() -> None:
+    assert len(FILES) >= 100
+    kinds = {path.stem.rpartition(".")[2] for path in FILES}
+    assert kinds >= {"float", "float16", "dynamic", "int8", "int16x8"}
+    assert sum(path.stat().st_size for path in CORPUS.iterdir()) < 2 << 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_file_computes_as_the_interpreter(path: Path) -> None:
+    with np.errstate(all="ignore"):
+        assert interpreted(sample(path)) is None
+
+
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+def test_all_files_on_a_backend(backend: str, tmp_path: Path) -> None:
+    found = objections([sample(path) for path in FILES], backend, tmp_path)
+    assert set(found) == set(REFUSED[backend]), found
+
+
+def test_single_operators_compute_as_the_interpreter(singles: list[Path]) -> None:
+    with np.errstate(all="ignore"):
+        found = {path.stem: interpreted(sample(path)) for path in singles}
+    assert len(found) >= 300
+    assert not {name: wrong for name, wrong in found.items() if wrong is not None}
+
+
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+def test_single_operators_on_a_backend(backend: str, singles: list[Path], tmp_path: Path) -> None:
+    found = objections([sample(path) for path in singles], backend, tmp_path)
+    assert set(found) == set(REFUSED_SINGLES.get(backend, ())), found

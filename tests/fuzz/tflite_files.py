@@ -1,0 +1,102 @@
+"""Mutated LiteRT files: nothing ends in a traceback, and none takes the machine.
+
+`python -m tests.fuzz.tflite_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
+"""
+
+import argparse
+import random
+import struct
+import sys
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.conformance.bulk import optimised
+from tests.fuzz import files
+from tests.fuzz.onnx_files import TEMPLATES, mutate_bytes
+from webkiln.backends.table import TARGETS
+from webkiln.codegen.program import write_code
+from webkiln.frontends.tflite.converter import TfliteConverter
+from webkiln.frontends.tflite.load import read_model
+from webkiln.frontends.tflite.metadata import output_labels
+from webkiln.program import program
+
+CORPUS = Path(__file__).parents[1] / "frontends" / "tflite" / "corpus"
+LARGEST = 1 << 14
+WORDS = (0, 1, 2, 3, 4, 8, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFC)
+
+
+@cache
+def originals() -> tuple[bytes, ...]:
+    """The small files of the corpus: whole networks, and single operators."""
+    own = [path.read_bytes() for path in sorted(CORPUS.glob("*.tflite"))]
+    with zipfile.ZipFile(CORPUS / "singles.zip") as archive:
+        own += [archive.read(name) for name in sorted(archive.namelist()) if name.endswith(".tflite")]
+    return tuple(data for data in own if len(data) < LARGEST)
+
+
+def mutate_word(rng: random.Random, data: bytes) -> tuple[str, bytes]:
+    """Another number where an offset, a size, an index or an option may stand."""
+    found = bytearray(data)
+    place = rng.randrange(0, len(found) - 4) & ~3
+    before = struct.unpack_from("<I", found, place)[0]
+    after = rng.choice([*WORDS, before + 1, before - 1, before + 4, before - 4, before * 2, rng.randrange(len(found))]) & 0xFFFFFFFF
+    struct.pack_into("<I", found, place, after)
+    return f"the word at {place} is {after}, was {before}", bytes(found)
+
+
+def mutate_pointer(rng: random.Random, data: bytes) -> tuple[str, bytes]:
+    """Offsets that lead back, so that tables hold each other."""
+    found = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        place = rng.randrange(0, len(found) - 4) & ~3
+        struct.pack_into("<i", found, place, rng.randrange(len(found)) - place)
+    return "offsets to other tables", bytes(found)
+
+
+def make(seed: int, folder: Path) -> str:
+    rng = random.Random(seed)
+    data = rng.choice(originals())
+    what: list[str] = []
+    for _ in range(rng.randint(1, 3)):
+        mutation: Callable[[random.Random, bytes], tuple[str, bytes]] = rng.choice(
+            [mutate_word, mutate_word, mutate_pointer, lambda own, given: ("bytes", mutate_bytes(own, given))]
+        )
+        said, data = mutation(rng, data) if len(data) > 8 else ("nothing", data)
+        what.append(said)
+    (folder / "net.tflite").write_bytes(data)
+    return ", ".join(what)
+
+
+def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+    phase("reading")
+    model, blobs = read_model(folder / "net.tflite")
+    output_labels(folder / "net.tflite")
+    phase("converting")
+    with np.errstate(all="ignore"):
+        graph = optimised(TfliteConverter().convert(model, blobs))
+    phase("compiling")
+    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+
+
+FORMAT = files.Format(make, attempt, lambda folder: None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    if options.keep:
+        print(files.keep(FORMAT, options.seed, options.keep))
+        return 0
+    originals()
+    return files.main(FORMAT, options.number, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
