@@ -72,6 +72,7 @@ class UnsupportedError(UserError):
 
 PACKAGES = {
     "brotli": "brotli",
+    "cv2": '"opencv-python-headless<5"',
     "google": "protobuf",
     "h5py": "h5py",
     "keras": "keras tensorflow-cpu",

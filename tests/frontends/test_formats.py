@@ -68,12 +68,6 @@ def field(number: int, data: bytes) -> bytes:
 
 
 MADE = {
-    "a SavedModel of TensorFlow": [saved_model],
-    "a frozen graph of TensorFlow": [frozen_graph],
-    "a TensorFlow.js graph model": [
-        lambda path: path.write_text(json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})),
-        lambda path: path.write_text(json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})),
-    ],
     "a folder of a TensorFlow.js layers model": [
         lambda path: (
             path.mkdir(),
@@ -90,10 +84,6 @@ MADE = {
     "a folder of Hugging Face": [hugging_face],
     "a GGUF file": [lambda path: path.write_bytes(b"GGUF\x03\0\0\0")],
     "an ORT file of onnxruntime": [lambda path: path.write_bytes(b"\x1c\0\0\0ORTM....")],
-    "a Caffe model": [
-        lambda path: path.write_bytes(field(1, b"CaffeNet") + field(100, field(1, b"conv1") + field(2, b"Convolution"))),
-        lambda path: path.write_bytes(field(1, b"VGG") + field(2, field(1, field(1, b"conv1")))[:2] + field(1, b"conv1")),
-    ],
     "an OpenVINO model": [lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')],
     "a Keras model without weights (JSON)": [lambda path: path.write_text(small().to_json())],
     "a Keras model without weights (YAML)": [lambda path: path.write_text("backend: tensorflow\nclass_name: Sequential\nconfig: []\n")],
@@ -128,6 +118,25 @@ OURS = {
         lambda path: path.write_text(json.dumps({"format": "layers-model", "modelTopology": {}, "weightsManifest": []})),
     ],
     "onnx": [lambda path: onnx.save(classifier(), path), lambda path: onnx.save(dynamic(), path)],
+    "tensorflow": [
+        saved_model,
+        frozen_graph,
+        lambda path: path.write_text(json.dumps({"format": "graph-model", "modelTopology": {}, "weightsManifest": []})),
+        lambda path: path.write_text(json.dumps({"modelTopology": {"node": []}, "weightsManifest": []})),
+    ],
+    "caffe": [
+        lambda path: path.write_bytes(field(1, b"CaffeNet") + field(100, field(1, b"conv1") + field(2, b"Convolution"))),
+        lambda path: path.write_bytes(field(100, field(1, b"conv1") + field(2, b"Convolution"))),
+        lambda path: path.write_bytes(
+            field(1, b"VGG") + field(3, b"data") + b"\x20\x0a\x20\x03" + field(2, field(4, b"conv1") + b"\x28\x04")
+        ),
+        lambda path: path.write_bytes(field(1, b"VGG") + field(2, field(2, b"data") + field(3, b"conv1") + field(4, b"conv1"))),
+        lambda path: path.write_bytes(field(1, b"older") + field(2, field(1, field(1, b"conv1") + field(2, b"conv")) + field(2, b"data"))),
+        lambda path: path.write_text('# A net\nname: "net"\ninput: "data"\ninput_dim: 1\n'),
+        lambda path: path.write_text("layer {\n  name: 'data' type: 'Input' top: 'data'\n}\n"),
+        lambda path: path.write_text('name: "net" layers { bottom: "a" }'),
+        lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
+    ],
     "tflite": [lite],
 }
 
@@ -143,7 +152,7 @@ def test_what_is_read_is_known_whatever_it_is_called(name: str, called: str, tmp
         check_format(path, name)
         for other in FORMATS:
             if other.name != name:
-                with pytest.raises(SourceError, match=f'{called}: is an? .* model, not an? .* model; .* source_format = "{name}"'):
+                with pytest.raises(SourceError, match=f'{called}: is an? .*, not an? .*; .* source_format = "{name}"'):
                     check_format(path, other.name)
 
 
@@ -166,6 +175,8 @@ SHA = "0" * 64
         (PathSource(Path("net.json"), Path("net.h5")), "", "keras"),
         (UrlSource("https://example.com/net.onnx?raw=1", SHA), "", "onnx"),
         (UrlSource("https://example.com/net", SHA), "", "keras"),
+        (UrlSource("https://example.com/net.caffemodel", SHA), "", "caffe"),
+        (PathSource(Path("net.prototxt"), Path("weights.caffemodel")), "", "caffe"),
         (UrlSource("https://example.com/net", SHA), "onnx", "onnx"),
         (ExportSource(Path("export.py"), "export"), "", "keras"),
         (ExportSource(Path("export.py"), "export"), "onnx", "onnx"),
@@ -176,7 +187,9 @@ def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_
 
 
 def test_a_format_that_is_none() -> None:
-    with pytest.raises(RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tflite; did you mean onnx\?"):
+    with pytest.raises(
+        RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tensorflow, tflite, caffe; did you mean onnx\?"
+    ):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 
 
@@ -189,22 +202,24 @@ def test_a_format_that_is_none() -> None:
             "net: its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model",
         ),
         ("net.keras", {"values": {"x": 1}}, "inputs cannot be fixed there; .* values is for an ONNX model"),
+        (
+            "net.onnx",
+            {"source": PathSource(Path("net.onnx"), Path("net.h5"))},
+            "is an ONNX model, and its weights are in it; weights is for",
+        ),
         ("net.onnx", {"batch_size": 2}, "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model"),
     ],
 )
 def test_what_a_format_does_not_have_is_refused(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
-        format_of(Recipe("net", PathSource(Path(name)), **options))
+        format_of(Recipe("net", **{"source": PathSource(Path(name)), **options}))
 
 
-@pytest.mark.parametrize(
-    ("make", "part"), [(saved_model, "is a SavedModel of TensorFlow"), (Path.mkdir, "is a folder; give the model file in it")]
-)
-def test_a_folder_is_no_missing_file(make: object, part: str, tmp_path: Path) -> None:
+def test_a_folder_is_no_missing_file(tmp_path: Path) -> None:
     import argparse
 
-    make(tmp_path / "net")  # type: ignore[operator]
+    (tmp_path / "net").mkdir()
     parser = argparse.ArgumentParser()
     build.add_arguments(parser)
-    with pytest.raises(SourceError, match=part):
+    with pytest.raises(SourceError, match="is a folder; give the model file in it"):
         build.recipe_of(parser.parse_args([str(tmp_path / "net"), "-o", "out"]))

@@ -11,7 +11,7 @@ from webkiln.build.action import Action, Each, Folder, Input, Local, Product
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
 from webkiln.build.source_format import format_of
-from webkiln.build.taken import COMPANION, Taken, operators, take
+from webkiln.build.taken import Taken, companion, operators, take
 from webkiln.build.tools import tool_of
 from webkiln.frontends.model_format import ModelFormat
 from webkiln.passes.pipeline import PASSES
@@ -60,7 +60,9 @@ class ModelGraph:
         beside = self._beside
         match source:
             case PathSource(path):
-                taken = Taken({"source": Local(path), **({"external/": Folder(tuple(beside))} if beside else {})}, {"kind": "path"})
+                taken = Taken(
+                    {"source": Local(self.format.main(path)), **({"external/": Folder(tuple(beside))} if beside else {})}, {"kind": "path"}
+                )
             case UrlSource(url, sha256):
                 taken = Taken(params={"kind": "url", "url": url, "sha256": sha256})
             case ExportSource(script, function, parameters):
@@ -225,7 +227,7 @@ class ModelGraph:
         return found | ({"convert", "optimize", "lower", "pack"} if recipe.operators else set())
 
     def _model(self) -> dict[str, Input]:
-        """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js, the weights of an architecture."""
+        """The model file, and what lies beside it: external data of ONNX, shards of TensorFlow.js, the weights of an architecture or of a net of Caffe."""
         external = {"external/": Product(self.fetch(), "external/")} if self._beside else {}
         return {"source": Product(self.fetch(), "source"), **external}
 
@@ -234,7 +236,7 @@ class ModelGraph:
         """The files that the source names, by their names in it: finding them reads the model through."""
         match self.recipe.source:
             case PathSource(path, weights) if weights is not None:
-                return [(COMPANION, weights)]
+                return [(companion(weights), weights)]
             case PathSource(path):
                 return self.format.beside(path)
         return []

@@ -8,8 +8,10 @@ from typing import Any
 from webkiln.build.action import Folder, Input, Modules
 from webkiln.recipe import ModuleSource, PathSource, Recipe
 
-COMPANION = "weights.h5"
-"""What the weights of an architecture are called in the build."""
+
+def companion(weights: Path) -> str:
+    """What the file of a model's weights is called in the build, whatever its user calls it."""
+    return f"weights{weights.suffix}"
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,10 @@ def _modules(recipe: Recipe) -> Taken:
     return Taken({"modules/": Modules(source.root, source.module)}, params)
 
 
-def _companion(recipe: Recipe) -> Taken:
-    """The file of an architecture's weights, by its name among the files beside."""
+def _weights(recipe: Recipe) -> Taken:
+    """The file of a model's weights, by its name among the files beside."""
     source = recipe.source
-    return Taken(params={"weights": COMPANION} if isinstance(source, PathSource) and source.weights is not None else {})
+    return Taken(params={"weights": companion(source.weights)} if isinstance(source, PathSource) and source.weights is not None else {})
 
 
 def _cut(recipe: Recipe) -> Taken:
@@ -69,7 +71,7 @@ TAKEN: Mapping[str, Callable[[Recipe], Taken]] = {
     "plugins": _plugins,
     "modules": _modules,
     "trust": lambda recipe: Taken(params={"trust_source": recipe.trust_source}),
-    "companion": _companion,
+    "weights": _weights,
     "cut": _cut,
     "batch_size": lambda recipe: Taken(params={"batch_size": recipe.batch_size}),
     "input_shapes": _input_shapes,

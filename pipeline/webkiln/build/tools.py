@@ -24,7 +24,13 @@ from webkiln.errors import ToolError
 ABSENT = "absent"
 UNLOCKED = "unlocked"
 ELSEWHERE = f" at {remote.VARIABLE}"
-DISTRIBUTIONS = {"tensorflow": "tensorflow-cpu", "sklearn": "scikit-learn", "yaml": "pyyaml"}
+DISTRIBUTIONS = {
+    "cv2": "opencv-python-headless",
+    "google": "protobuf",
+    "tensorflow": "tensorflow-cpu",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
 REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 

@@ -73,7 +73,16 @@ class Fragments(Points):
             self.leave(f"{self.scalar(item, 0, 0)} != {place}")
 
     def unfold(self, item: Expr, place: str, loops: dict[str, Loop]) -> tuple[Expr, str]:
-        """Take off the inner axes of an index in which several are counted as one, `(outer * extent + inner)`; what is left, and its place."""
+        """Take off the inner axes of an index in which several are counted as one, `(outer * extent + inner)`, of more than two also behind a start;
+        what is left, and its place."""
+        if (
+            item.op == "add"
+            and len([name for name in loops if depends(item, name)]) > 2
+            and not any(depends(item.args[1], name) for name in loops)
+        ):
+            item, start = item.args
+            place = self.declare(0, INT, f"{place} - {self.scalar(self.still(start), 0, 0)}")
+            self.leave(f"{place} < 0")
         while item.op == "add" and item.args[1].op == "axis" and item.args[0].op == "mul":
             (outer, extent), inner = item.args[0].args, item.args[1].value
             if inner not in loops or extent is not loops[inner].extent or depends(outer, inner):

@@ -71,7 +71,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help="the model file, a function that returns a model (module:function), a folder with a recipe.toml, a model of models/, or one that comes "
         f"with webkiln: {', '.join(shipped())}",
     )
-    parser.add_argument("--weights", type=Path, help="the weights (save_weights) of an architecture in JSON or YAML")
+    parser.add_argument(
+        "--weights", type=Path, help="the weights of an architecture in JSON or YAML (save_weights), or of a definition of Caffe"
+    )
     add_format_argument(parser)
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
@@ -182,7 +184,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     file = recipe_file(options.source)
     if options.weights is not None and (file is not None or not options.source.is_file()):
-        raise RecipeError(f"{options.source}: --weights are those of an architecture in JSON or YAML, which this is not")
+        raise RecipeError(
+            f"{options.source}: --weights are those of an architecture in JSON or YAML or of a definition of Caffe, which this is not"
+        )
     known = with_parameters(read_recipe(file) if file is not None else _plain(options), parameters_of(options))
     changed = replace(
         known,

@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", help="whose errors; default: the best that the bundle and the browser have, as its load does")
     parser.add_argument("--variant", help="one variant of that backend, if it is wasm")
     parser.add_argument(
-        "--against", default=REFERENCE, help="another backend of the bundle, or reference (default): what Keras or onnxruntime computes"
+        "--against",
+        default=REFERENCE,
+        help="another backend of the bundle, or reference (default): what Keras, onnxruntime or OpenCV computes",
     )
     parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", type=Path, help="the weights of an architecture, as the bundle was built with")
     parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
     add_cut_arguments(parser)
+    parser.add_argument("--signature", default="", help="as the bundle was built with")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")

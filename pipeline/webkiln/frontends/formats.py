@@ -3,13 +3,15 @@
 from pathlib import Path
 
 from webkiln.errors import SourceError
+from webkiln.frontends.caffe.format import CAFFE
 from webkiln.frontends.foreign import FOREIGN, ForeignFormat
 from webkiln.frontends.keras.format import KERAS
 from webkiln.frontends.model_format import Glimpse, ModelFormat
 from webkiln.frontends.onnx.format import ONNX
+from webkiln.frontends.tensorflow.format import TENSORFLOW
 from webkiln.frontends.tflite.format import TFLITE
 
-FORMATS = (KERAS, ONNX, TFLITE)
+FORMATS = (KERAS, ONNX, TENSORFLOW, TFLITE, CAFFE)
 KNOWN: tuple[ModelFormat | ForeignFormat, ...] = (*FORMATS, *FOREIGN)
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
 

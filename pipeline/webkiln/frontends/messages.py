@@ -2,7 +2,7 @@
 
 A description says of each message its fields: `number name type`, separated by `;`. A type is a scalar of protobuf (`int32`, `string`, ...), the name of
 another message or enum of the same table, or `map<string, T>`; with `*` it is repeated, with `**` repeated and packed; `= value` is its default. An enum is a
-list `NAME = number; ...`. Fields that are not described are skipped when a file is read. https://protobuf.dev/reference/protobuf/proto2-spec/
+list `NAME = number; ...`, whose names are its own. Fields that are not described are skipped when a file is read. https://protobuf.dev/reference/protobuf/proto2-spec/
 """
 
 import re
@@ -25,7 +25,7 @@ def message_types(package: str, enums: Mapping[str, str], messages: Mapping[str,
     """The classes of the messages, by name, in a pool of their own."""
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
     for name, text in enums.items():
-        made = file.enum_type.add(name=name)
+        made = file.message_type.add(name=f"{name}Enum").enum_type.add(name=name)
         for member, number in MEMBER.findall(text):
             made.value.add(name=member, number=int(number))
     for name, text in messages.items():
@@ -50,7 +50,7 @@ def _add_message(made: Any, scope: str, text: str, enums: Mapping[str, str], mes
             field.type = SCALARS[kind]
         else:
             field.type = Field.TYPE_ENUM if kind in enums else Field.TYPE_MESSAGE
-            field.type_name = f"{scope}.{kind}"
+            field.type_name = f"{scope}.{kind}Enum.{kind}" if kind in enums else f"{scope}.{kind}"
         if repeated == "**":
             field.options.packed = True
         if default:

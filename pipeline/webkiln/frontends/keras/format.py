@@ -1,6 +1,6 @@
 """Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and functions that return a Keras model."""
 
-from webkiln.frontends.keras.eras.shards import shard_files
+from webkiln.frontends.manifest import shard_files
 from webkiln.frontends.model_format import Glimpse, ModelFormat
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -18,9 +18,9 @@ KERAS = ModelFormat(
     beside=shard_files,
     takes={
         "fetch": ("modules",),
-        "load": ("plugins", "modules", "trust", "companion", "cut"),
+        "load": ("plugins", "modules", "trust", "weights", "cut"),
         "convert": ("plugins", "modules", "batch_size", "input_shapes"),
-        "reference": ("plugins", "modules", "trust", "companion", "cut", "batch_size", "input_shapes", "samples"),
+        "reference": ("plugins", "modules", "trust", "weights", "cut", "batch_size", "input_shapes", "samples"),
     },
     converted=("texts.json",),
 )

@@ -2,9 +2,9 @@
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import part
-from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.frontends.onnx.operators.windows import windows
 from webkiln.ops.builder import Tensor
+from webkiln.ops.transposed import transposed_conv
 
 
 def convolved(call: NodeCall, x: Tensor, w: Tensor, bias: Tensor | None) -> Tensor:
@@ -31,25 +31,7 @@ def conv_transpose(call: NodeCall) -> Tensor:
     spans = [(size - 1) * gap + 1 for size, gap in zip(w.shape[2:], dilation, strict=True)]
     full = [(size - 1) * stride + more + span for size, stride, more, span in zip(x.shape[2:], strides, extra, spans, strict=True)]
     low, high = _cropped(call, x, strides, full)
-    starts = tuple(0 if axis < 2 else size - 1 for axis, size in enumerate(w.shape))
-    steps = (1, 1, *(-1,) * count)
-    turned = call.op("Slice", [w], {"starts": starts, "sizes": w.shape, "steps": steps})
-    if groups > 1:
-        channels, features = w.shape[0] // groups, w.shape[1]
-        apart = reshaped(call, turned, (groups, channels, features, *w.shape[2:]))
-        swapped = transposed(call, apart, (0, 2, 1, *range(3, 3 + count)))
-        turned = reshaped(call, swapped, (groups * features, channels, *w.shape[2:]))
-        w_dims = tuple(range(w.type.rank))
-    else:
-        w_dims = (1, 0, *range(2, w.type.rank))
-    dims = tuple(range(x.type.rank))
-    attrs = {
-        "x_dims": dims, "w_dims": w_dims, "out_dims": dims, "strides": (1,) * count, "dilation": dilation, "x_dilation": strides,
-        "pad_low": tuple(span - 1 - before for span, before in zip(spans, low, strict=True)),
-        "pad_high": tuple(span - 1 + more - after for span, more, after in zip(spans, extra, high, strict=True)), "groups": groups,
-    }  # fmt: skip
-    bias = call.optional(2)
-    return call.op("Conv", [x, turned] if bias is None else [x, turned, bias], attrs)
+    return transposed_conv(call.builder, x, w, call.optional(2), strides, dilation, low, high, extra, groups)
 
 
 def _cropped(call: NodeCall, x: Tensor, strides: tuple[int, ...], full: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:

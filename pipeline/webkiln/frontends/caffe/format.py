@@ -1,0 +1,19 @@
+"""Definitions of Caffe with their weights, and weight files that hold their definition."""
+
+from webkiln.frontends.caffe.beside import companion_of
+from webkiln.frontends.caffe.start import is_binary, is_text
+from webkiln.frontends.model_format import ModelFormat
+
+CAFFE = ModelFormat(
+    name="caffe",
+    title="a Caffe model",
+    suffixes=(".caffemodel", ".prototxt"),
+    fits=lambda seen: is_text(seen.start) or is_binary(seen.start),
+    beside=companion_of,
+    takes={
+        "load": ("weights", "cut", "input_shapes"),
+        "convert": ("plugins", "dims", "input_shapes", "values"),
+        "reference": ("weights", "cut", "dims", "input_shapes", "values", "samples"),
+    },
+    names_sizes=True,
+)

@@ -1,0 +1,150 @@
+"""Layers with windows of weights, and products with matrices of them: batch and channels first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from webkiln.frontends.caffe.operators.operands import blob, blob_count, bottoms
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast, reshaped, stacked
+from webkiln.ops.transposed import transposed_conv
+
+MAX_TAPS = 1024
+"""The places of a window that are copied one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """One entry for each spatial axis."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+
+def window(call: NodeCall, count: int) -> Kernels:
+    """The window of a convolution over `count` axes: a number for all of them, one each, or of two axes one each by name."""
+    if call.attr("axis", 1) != 1:
+        raise call.unsupported(f"has its channels at axis {call.attr('axis')}", "Only axis 1 is known")
+    return Kernels(
+        _each(call, "kernel_size", "kernel", count, None), _each(call, "stride", "stride", count, 1),
+        _each(call, "pad", "pad", count, 0), _each(call, "dilation", "", count, 1),
+    )  # fmt: skip
+
+
+def _each(call: NodeCall, name: str, stem: str, count: int, default: int | None) -> tuple[int, ...]:
+    pair = (call.attr(f"{stem}_h"), call.attr(f"{stem}_w")) if stem else (None, None)
+    if any(item is not None for item in pair):
+        if count != 2 or call.attr(name):
+            raise call.error(f"says {stem}_h and {stem}_w, which are for two axes and instead of {name}; it has {count}")
+        numbers = tuple(int(item or default or 0) for item in pair)
+    else:
+        said = call.attr(name) or (() if default is None else (default,))
+        numbers = tuple(said) * count if len(said) == 1 else tuple(said)
+    if len(numbers) != count or any(number < (name != "pad") for number in numbers):
+        raise call.error(f"its {name} is {list(numbers)}, expected {count} numbers from {int(name != 'pad')} on, or one")
+    return numbers
+
+
+def _bias(call: NodeCall, features: int, place: int = 1) -> Tensor | None:
+    return blob(call, place, (features,)) if call.attr("bias_term", default=True) else None
+
+
+def convolution(call: NodeCall) -> list[Tensor]:
+    """The same weights for each bottom."""
+    return [_convolved(call, x, call.attr("group", 1)) for x in bottoms(call)]
+
+
+def depthwise(call: NodeCall) -> list[Tensor]:
+    """A filter for each channel."""
+    return [_convolved(call, x, x.shape[1]) for x in bottoms(call)]
+
+
+def _convolved(call: NodeCall, x: Tensor, groups: int) -> Tensor:
+    own, features = window(call, x.type.rank - 2), _features(call, x, groups)
+    w = blob(call, 0, (features, x.shape[1] // groups, *own.kernel))
+    dims = tuple(range(x.type.rank))
+    attrs = {
+        "x_dims": dims, "w_dims": dims, "out_dims": dims, "strides": own.stride, "dilation": own.dilation,
+        "pad_low": own.pad, "pad_high": own.pad, "groups": groups,
+    }  # fmt: skip
+    bias = _bias(call, features)
+    return call.op("Conv", [x, w] if bias is None else [x, w, bias], attrs)
+
+
+def _features(call: NodeCall, x: Tensor, groups: int) -> int:
+    features = call.attr("num_output") or 0
+    if x.type.rank < 3:
+        raise call.error(f"reads {list(x.shape)}, expected a batch, channels and spatial axes")
+    if not isinstance(x.shape[1], int):
+        raise call.error(f"reads {list(map(str, x.shape))}; the number of channels has to be known, give it with --input-shape")
+    if groups < 1 or features < 1 or x.shape[1] % groups or features % groups:
+        raise call.error(f"makes {features} channels of {x.shape[1]} in {groups} groups, which do not divide both")
+    return int(features)
+
+
+def deconvolution(call: NodeCall) -> list[Tensor]:
+    found = []
+    for x in bottoms(call):
+        groups = call.attr("group", 1)
+        own, features = window(call, x.type.rank - 2), _features(call, x, groups)
+        w = blob(call, 0, (x.shape[1], features // groups, *own.kernel))
+        none = (0,) * len(own.kernel)
+        bias = _bias(call, features)
+        found.append(transposed_conv(call.builder, x, w, bias, own.stride, own.dilation, own.pad, own.pad, none, groups))
+    return found
+
+
+def im2col(call: NodeCall) -> Tensor:
+    """What each place of the window meets, behind each other as channels."""
+    x = call.tensor(0)
+    own = window(call, x.type.rank - 2)
+    if prod(own.kernel) > MAX_TAPS:
+        raise call.unsupported(f"copies {prod(own.kernel)} places of its window", f"At most {MAX_TAPS} are known")
+    wide = call.op("Pad", [x], {"low": (0, 0, *own.pad), "high": (0, 0, *own.pad)}) if any(own.pad) else x
+    rows = list(zip(wide.shape[2:], own.kernel, own.stride, own.dilation, strict=True))
+    sizes = tuple((size - (kernel - 1) * gap - 1) // stride + 1 for size, kernel, stride, gap in rows)
+    steps = (1, 1, *own.stride)
+    taps = [
+        call.op("Slice", [wide], {"starts": (0, 0, *(t * gap for t, gap in zip(tap, own.dilation, strict=True))),
+                                  "sizes": (*x.shape[:2], *sizes), "steps": steps})
+        for tap in product(*map(range, own.kernel))
+    ]  # fmt: skip
+    return reshaped(call.builder, stacked(call.builder, taps, 2), (x.shape[0], x.shape[1] * len(taps), *sizes))
+
+
+def inner_product(call: NodeCall) -> Tensor:
+    """The axes from the given one on are one."""
+    x, features = call.tensor(0), call.attr("num_output") or 0
+    axis = call.axis(call.attr("axis"), x.type.rank)
+    inside = prod(x.shape[axis:])
+    turned = bool(call.attr("transpose"))
+    w = blob(call, 0, (inside, features) if turned else (features, inside))
+    w = w if turned else call.op("Transpose", [w], {"perm": (1, 0)})
+    y = call.op("MatMul", [reshaped(call.builder, x, (prod(x.shape[:axis]), inside)), w])
+    bias = _bias(call, features)
+    y = y if bias is None else call.op("Add", [y, bias])
+    return reshaped(call.builder, y, (*x.shape[:axis], features))
+
+
+def embed(call: NodeCall) -> Tensor:
+    """The row of each number."""
+    rows, features = call.attr("input_dim") or 0, call.attr("num_output") or 0
+    places = cast(call.builder, call.tensor(0), "int32")
+    y = call.op("Gather", [blob(call, 0, (rows, features)), places], {"axis": 0})
+    bias = _bias(call, features)
+    return y if bias is None else call.op("Add", [y, bias])
+
+
+def parameter(call: NodeCall) -> Tensor:
+    shape: Sequence[int] | None = call.attr("shape")
+    return call.op("Identity", [blob(call, blob_count(call) - 1, shape)])
+
+
+CONV: dict[str, NodeHandler] = {
+    "Convolution": convolution, "ConvolutionDepthwise": depthwise, "DepthwiseConvolution": depthwise, "Deconvolution": deconvolution,
+    "Im2col": im2col, "InnerProduct": inner_product, "Embed": embed, "Parameter": parameter,
+}  # fmt: skip

@@ -1,0 +1,197 @@
+"""Pooling as Caffe does it: the number of windows is rounded up, none begins in the padding behind, and averages count padding."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import floordiv, is_symbolic, least
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast, part, reshaped, sized
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """One entry for each of the two spatial axes; `counts` are how many windows there are."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    pad: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+def pooling(call: NodeCall) -> list[Tensor]:
+    """With a second top, the places of the largest elements in their channels."""
+    x = call.tensor(0)
+    if x.type.rank != 4:
+        raise call.error(f"reads {list(x.shape)}; pooling is over the last two of four axes")
+    if call.attr("global_pooling"):
+        if call.wants(1):
+            raise call.unsupported("gives places of a pooling over everything", "Take the second top out")
+        op = {"MAX": "ReduceMax", "AVE": "ReduceMean"}.get(call.attr("pool"))
+        if op is None:
+            raise _stochastic(call)
+        return [call.op(op, [x], {"axes": (2, 3), "keepdims": True})]
+    kernel, stride, pad = (_pair(call, *names) for names in (("kernel", "kernel_size"), ("stride", "stride"), ("pad", "pad")))
+    if any(size < 1 for size in (*kernel, *stride)) or any(before >= size for before, size in zip(pad, kernel, strict=True)):
+        raise call.error(
+            f"its kernel is {list(kernel)}, its stride {list(stride)}, its padding {list(pad)}; padding is less than the kernel"
+        )
+    up = call.attr("round_mode") == "CEIL" and call.attr("ceil_mode")
+    rows = zip(x.shape[2:], kernel, stride, pad, strict=True)
+    counts = tuple(_count(call, *row, padded=any(pad), up=up) for row in rows)
+    return pooled(call, x, Pooled(kernel, stride, pad, counts), call.attr("pool"))
+
+
+def _pair(call: NodeCall, stem: str, name: str) -> tuple[int, int]:
+    """Height and width by name, or one number for both."""
+    both = int(call.attr(name) or 0)
+    return tuple(both if (own := call.attr(f"{stem}_{letter}")) is None else int(own) for letter in "hw")  # type: ignore[return-value]
+
+
+def _count(call: NodeCall, size: int, kernel: int, stride: int, pad: int, *, padded: bool, up: bool) -> int:
+    room = size + 2 * pad - kernel
+    if not is_symbolic(room) and room < 0:
+        raise call.error(f"its kernel of {kernel} is larger than the {size + 2 * pad} elements that it reads")
+    count = floordiv(room + (stride - 1 if up else 0), stride) + 1
+    inside = floordiv(size + pad + stride - 1, stride)
+    if padded:
+        return least(count, inside)
+    if up and kernel < stride and (is_symbolic(size) or count > inside):
+        raise call.unsupported(f"may have a window behind the last element (kernel {kernel}, stride {stride})", "Pad the blob")
+    return count
+
+
+def pooled(call: NodeCall, x: Tensor, windows: Pooled, kind: str) -> list[Tensor]:
+    y = {"MAX": _largest, "AVE": _average}.get(kind)
+    if y is None:
+        raise _stochastic(call)
+    return y(call, x, windows)
+
+
+def _stochastic(call: NodeCall) -> Exception:
+    return call.unsupported("pools at random", "Use MAX or AVE")
+
+
+def _reach(x: Tensor, windows: Pooled) -> tuple[int, ...]:
+    """How far windows reach behind the padded axis: enough for all of them where its size is open."""
+    rows = zip(x.shape[2:], windows.kernel, windows.stride, windows.pad, windows.counts, strict=True)
+    return tuple(
+        stride - 1 if is_symbolic(size) else max((count - 1) * stride + kernel - (size + 2 * pad), 0)
+        for size, kernel, stride, pad, count in rows
+    )
+
+
+def _attrs(windows: Pooled, low: Sequence[int], high: Sequence[int]) -> dict[str, Any]:
+    return {
+        "axes": (2, 3),
+        "window": windows.kernel,
+        "strides": windows.stride,
+        "dilation": (1, 1),
+        "pad_low": tuple(low),
+        "pad_high": tuple(high),
+    }
+
+
+def _first(call: NodeCall, y: Tensor, counts: Sequence[int]) -> Tensor:
+    for axis, count in enumerate(counts, 2):
+        y = part(call.builder, y, axis, 0, count)
+    return y
+
+
+def _largest(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
+    high = tuple(pad + more for pad, more in zip(windows.pad, _reach(x, windows), strict=True))
+    attrs = _attrs(windows, windows.pad, high)
+    found = [_first(call, call.op("MaxPool", [x], attrs), windows.counts)]
+    if call.wants(1):
+        places = _first(call, call.op("MaxPoolIndex", [x], attrs), windows.counts)
+        plane = sized(call.builder, prod(x.shape[2:]), "int32")
+        found.append(cast(call.builder, call.op("Rem", [places, plane]), x.dtype))
+    return found
+
+
+def _average(call: NodeCall, x: Tensor, windows: Pooled) -> list[Tensor]:
+    """What lies behind the padding does not count."""
+    reach = _reach(x, windows)
+    if not any(reach):
+        attrs = _attrs(windows, windows.pad, windows.pad) | {"count_include_pad": True}
+        return [_first(call, call.op("AvgPool", [x], attrs), windows.counts)]
+    wide = call.op("Pad", [x], {"low": (0, 0, *windows.pad), "high": (0, 0, *windows.pad)}) if any(windows.pad) else x
+    return [_first(call, call.op("AvgPool", [wide], _attrs(windows, (0, 0), reach)), windows.counts)]
+
+
+def pyramid(call: NodeCall) -> Tensor:
+    """Pooling into 1, 2 x 2, 4 x 4, ... windows, behind each other."""
+    x, height = call.tensor(0), call.attr("pyramid_height") or 0
+    if x.type.rank != 4 or height < 1 or height > 12:
+        raise call.error(f"has {height} levels over {list(map(str, x.shape))}; expected 1 to 12 over four axes")
+    if any(map(is_symbolic, x.shape[2:])):
+        raise call.unsupported("divides axes of open size into windows", "Give the sizes with --input-shape")
+    levels = []
+    for level in range(height):
+        bins = 2**level
+        kernel = tuple(-(-size // bins) for size in x.shape[2:])
+        pad = tuple((width * bins - size + 1) // 2 for width, size in zip(kernel, x.shape[2:], strict=True))
+        if any(before >= width for before, width in zip(pad, kernel, strict=True)):
+            raise call.error(f"its level {level} has {bins} windows over {list(x.shape[2:])}, which are too few elements")
+        rows = zip(x.shape[2:], kernel, pad, strict=True)
+        counts = tuple(_count(call, size, width, width, before, padded=any(pad), up=True) for size, width, before in rows)
+        y = pooled(call, x, Pooled(kernel, kernel, pad, counts), call.attr("pool"))[0]
+        levels.append(y if height == 1 else reshaped(call.builder, y, (x.shape[0], prod(y.shape[1:]))))
+    return levels[0] if height == 1 else call.op("Concat", levels, {"axis": 1})
+
+
+def response_norm(call: NodeCall) -> Tensor:
+    """Over neighbouring channels, or over neighbours in each channel; there what is added is 1."""
+    x, size = call.tensor(0), call.attr("local_size")
+    across = call.attr("norm_region") == "ACROSS_CHANNELS"
+    if size % 2 != 1 or x.type.rank != 4:
+        raise call.error(f"has a local size of {size} over {list(map(str, x.shape))}; expected an odd one over four axes")
+    axes = (1,) if across else (2, 3)
+    widths = (size,) * len(axes)
+    pads = ((size - 1) // 2,) * len(axes)
+    ones = (1,) * len(axes)
+    attrs = {
+        "axes": axes,
+        "window": widths,
+        "strides": ones,
+        "dilation": ones,
+        "pad_low": pads,
+        "pad_high": pads,
+        "count_include_pad": True,
+    }
+    mean = call.op("AvgPool", [x * x], attrs)
+    base = mean * call.attr("alpha") + (call.attr("k") if across else 1.0)
+    return call.op("Mul", [x, call.op("Pow", [base, call.like(-call.attr("beta"), x)])])
+
+
+def unpooled(call: NodeCall) -> Tensor:
+    """Of one bottom, each element repeated; of two, each element at the place that the second says, zeros elsewhere."""
+    x = call.tensor(0)
+    if len(call) == 1:
+        scale = call.attr("scale")
+        for axis in (2, 3):
+            attrs = {
+                "axis": axis,
+                "size": x.shape[axis] * scale,
+                "scale": 1,
+                "start": 0,
+                "unit": scale,
+                "mode": "nearest",
+                "rounding": "floor",
+            }
+            x = call.op("Interpolate", [x], attrs)
+        return x
+    n, c, h, w = x.shape
+    height, width = (
+        call.attr(f"upsample_{name}") or size * (call.attr(f"scale_{name}") or call.attr("scale")) - int(call.attr(f"pad_out_{name}"))
+        for name, size in (("h", h), ("w", w))
+    )
+    flat = call.op("Broadcast", [call.like(0, x)], {"shape": (n, c, height * width)})
+    places = cast(call.builder, reshaped(call.builder, call.tensor(1), (n, c, h * w)), "int32")
+    filled = call.op("ScatterElements", [flat, places, reshaped(call.builder, x, (n, c, h * w))], {"axis": 2})
+    return reshaped(call.builder, filled, (n, c, height, width))
+
+
+POOL: dict[str, NodeHandler] = {"Pooling": pooling, "SPP": pyramid, "LRN": response_norm, "Upsample": unpooled}

@@ -1,0 +1,19 @@
+"""A definition with its weights -> spec and weights. `external/` holds the other file of the two, where there is one."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.caffe.load import read_model
+from webkiln.frontends.cut import cut_of
+from webkiln.frontends.nodes.spec import to_json
+
+
+def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
+    model, blobs = read_model(inputs["source"], companion(inputs), params["input_shapes"], cut_of(params))
+    return to_json(model), blobs
+
+
+def companion(inputs: Mapping[str, Path]) -> Path | None:
+    return next(iter(sorted(inputs["external/"].iterdir())), None) if "external/" in inputs else None

@@ -1,0 +1,184 @@
+"""Definitions in text (`.prototxt`): protobuf's text format, with what a fork of Caffe added kept by name.
+
+https://protobuf.dev/reference/protobuf/textformat-spec/
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from webkiln.errors import SourceError
+from webkiln.frontends.caffe.schema import messages
+
+MAX_TEXT = 16 << 20
+MAX_DEPTH = 16
+LONGEST = 200
+WHOLE = re.compile(r"-?(\d+|0[xX][0-9a-fA-F]+)")
+Unknown = dict[str, Any]
+"""Fields by name: numbers, words, texts, tables of fields, and tuples of these where they are repeated."""
+
+
+@dataclass
+class Definition:
+    """A net as a message, and what each of its layers says that Caffe's own have not; layers are counted in the order of the file."""
+
+    net: Any
+    unknown: dict[int, Unknown] = field(default_factory=dict)
+
+
+def read_text(data: bytes, name: str) -> Definition:
+    """SourceError with the line for what is no definition."""
+    from google.protobuf import text_format
+
+    if len(data) > MAX_TEXT:
+        raise SourceError(f"{name}: has {len(data)} bytes; a definition has at most {MAX_TEXT}")
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{name}: is no text ({error.reason} at byte {error.start}); a definition is UTF-8") from None
+    try:
+        return _Reader(text_format.Tokenizer(lines)).definition()
+    except text_format.ParseError as error:
+        raise SourceError(f"{name}: {_located(error)}; it is no definition of a net, or damaged") from None
+    except (ValueError, TypeError, OverflowError) as error:
+        raise SourceError(f"{name}: {error}; it is no definition of a net, or damaged") from None
+
+
+def _located(error: Any) -> str:
+    line = error.GetLine()
+    text = (str(error).partition(" : ")[2] or str(error)).rpartition("': ")[2][:LONGEST]
+    return text if line is None else f"line {line}: {text}"
+
+
+class _Reader:
+    def __init__(self, tokens: Any) -> None:
+        self.tokens = tokens
+
+    def definition(self) -> Definition:
+        net = messages()["NetParameter"]()
+        found = Definition(net)
+        outside: Unknown = {}
+        while not self.tokens.AtEnd():
+            place = len(net.layer) + len(net.layers)
+            unknown: Unknown = {}
+            name = self.entry(net, 0, unknown)
+            if name in ("layer", "layers"):
+                if unknown:
+                    found.unknown[place] = unknown
+            elif unknown:
+                outside |= unknown
+        if outside:
+            raise ValueError(f"the net has a field {next(iter(outside))}, which Caffe's nets have not")
+        return found
+
+    def entry(self, message: Any, depth: int, unknown: Unknown) -> str:
+        """One field with its value; the fields of a message inside that are not known are kept under its name."""
+        name = str(self.tokens.ConsumeIdentifier())
+        described = message.DESCRIPTOR.fields_by_name.get(name)
+        colon = self.tokens.TryConsume(":")
+        if described is None:
+            _keep(unknown, name, self.generic(depth, colon=colon))
+        else:
+            for _ in self.items():
+                inside: Unknown = {}
+                self.value(message, described, depth, inside)
+                if inside:
+                    if described.name in ("layer", "layers"):
+                        unknown |= inside
+                    else:
+                        _keep(unknown, name, inside)
+        self.tokens.TryConsume(",") or self.tokens.TryConsume(";")
+        return name
+
+    def items(self) -> Iterator[None]:
+        """Once, or for each item of a list in brackets."""
+        if not self.tokens.TryConsume("["):
+            yield
+            return
+        if self.tokens.TryConsume("]"):
+            return
+        yield
+        while self.tokens.TryConsume(","):
+            yield
+        self.tokens.Consume("]")
+
+    def value(self, message: Any, described: Any, depth: int, unknown: Unknown) -> None:
+        repeated = described.is_repeated
+        if described.message_type is not None:
+            made = getattr(message, described.name)
+            made = made.add() if repeated else made
+            made.SetInParent()
+            self.inside(made, depth, unknown)
+            return
+        value = self.scalar(described)
+        if repeated:
+            getattr(message, described.name).append(value)
+        else:
+            setattr(message, described.name, value)
+
+    def inside(self, message: Any, depth: int, unknown: Unknown) -> None:
+        end = self.opened(depth)
+        while not self.tokens.TryConsume(end):
+            self.entry(message, depth + 1, unknown)
+
+    def opened(self, depth: int) -> str:
+        if depth >= MAX_DEPTH:
+            raise self.tokens.ParseError(f"messages lie more than {MAX_DEPTH} deep in each other")
+        if self.tokens.TryConsume("<"):
+            return ">"
+        self.tokens.Consume("{")
+        return "}"
+
+    def scalar(self, described: Any) -> Any:
+        kinds = described
+        if described.enum_type is not None:
+            return self.enum(described.enum_type)
+        match described.cpp_type:
+            case kinds.CPPTYPE_STRING:
+                return self.tokens.ConsumeString()
+            case kinds.CPPTYPE_BOOL:
+                return self.tokens.ConsumeBool()
+            case kinds.CPPTYPE_FLOAT | kinds.CPPTYPE_DOUBLE:
+                return self.tokens.ConsumeFloat()
+        return int(self.tokens.ConsumeInteger())
+
+    def enum(self, described: Any) -> int:
+        word = str(self.tokens.ConsumeIdentifierOrNumber())
+        values = described.values_by_name
+        number = values[word].number if word in values else int(word) if word.isdecimal() and len(word) < 10 else None
+        if number is None or number not in described.values_by_number:
+            raise self.tokens.ParseErrorPreviousToken(f"{described.name} has no {word}; there are {', '.join(values)}")
+        return int(number)
+
+    def generic(self, depth: int, *, colon: bool) -> Any:
+        """A value of a field that is not known, by what it looks like."""
+        if self.tokens.LookingAt("{") or self.tokens.LookingAt("<"):
+            end, made = self.opened(depth), Unknown()
+            while not self.tokens.TryConsume(end):
+                name = str(self.tokens.ConsumeIdentifier())
+                _keep(made, name, self.generic(depth + 1, colon=self.tokens.TryConsume(":")))
+                self.tokens.TryConsume(",") or self.tokens.TryConsume(";")
+            return made
+        if not colon:
+            self.tokens.Consume(":")
+        if self.tokens.LookingAt("["):
+            return tuple(self.plain() for _ in self.items())
+        return self.plain()
+
+    def plain(self) -> Any:
+        token = str(self.tokens.token)
+        if token[:1] in ("'", '"'):
+            return self.tokens.ConsumeString()
+        if token in ("true", "false"):
+            return self.tokens.ConsumeBool()
+        if token[:1] in "-.0123456789":
+            return int(self.tokens.ConsumeInteger()) if WHOLE.fullmatch(token) else self.tokens.ConsumeFloat()
+        return str(self.tokens.ConsumeIdentifier())
+
+
+def _keep(table: Unknown, name: str, value: Any) -> None:
+    if name in table:
+        before = table[name] if isinstance(table[name], tuple) else (table[name],)
+        value = (*before, *(value if isinstance(value, tuple) else (value,)))
+    table[name] = value

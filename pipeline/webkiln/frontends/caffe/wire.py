@@ -1,0 +1,231 @@
+"""Weight files (`.caffemodel`): a message of protobuf, read field by field, so that arrays stay where they lie in the file and what surrounds them is small.
+
+The encoding: https://protobuf.dev/programming-guides/encoding/
+"""
+
+import mmap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError
+from webkiln.frontends.caffe.schema import messages
+from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.ir.types import Array
+
+MAX_STRUCTURE = 16 << 20
+"""The most bytes that a definition has, without its weights."""
+MAX_BLOBS = 1 << 18
+VARINT, LONG, BYTES, WORD = 0, 1, 2, 5
+BLOB: Mapping[int, Any] = {}
+INNER: Mapping[int, Mapping[int, Any]] = {100: {7: BLOB}, 2: {6: BLOB, 1: {50: BLOB}}}
+"""Where weights lie: in layers (`layer`, `layers`), and in the layers of Caffe's first format inside these."""
+SIZES = {1: 0, 2: 1, 3: 2, 4: 3}
+"""The fields of a blob that say its four sizes, in files before `shape`."""
+IGNORED = (6, 9)
+"""Gradients."""
+
+
+@dataclass(frozen=True, slots=True)
+class WireField:
+    """`begin` is where its tag stands, `value` its number where it is one, and `start` to `end` its bytes."""
+
+    number: int
+    wire: int
+    begin: int
+    start: int
+    end: int
+    value: int
+
+
+class Damaged(Exception):
+    """The bytes are no message."""
+
+
+def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+    raise Damaged(f"a number at byte {at} does not end")
+
+
+def fields(data: memoryview, at: int, end: int) -> Iterator[WireField]:
+    while at < end:
+        begin = at
+        tag, at = _varint(data, at, end)
+        number, wire, value = tag >> 3, tag & 7, 0
+        if wire == VARINT:
+            start = at
+            value, at = _varint(data, at, end)
+        elif wire in (LONG, WORD):
+            start, at = at, at + (8 if wire == LONG else 4)
+        elif wire == BYTES:
+            length, start = _varint(data, at, end)
+            at = start + length
+        else:
+            raise Damaged(f"byte {begin} begins no field")
+        if at > end or not number:
+            raise Damaged(f"the field {number} at byte {begin} is longer than what it is in")
+        yield WireField(number, wire, begin, start, at, value)
+
+
+class WeightFile:
+    """A definition with the arrays of its layers, by their number; the arrays are views of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self.blobs: dict[int, list[Array]] = {}
+        if not path.stat().st_size:
+            raise SourceError(f"{self.name}: is empty")
+        with path.open("rb") as file:
+            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        self._copied = self._count = 0
+        try:
+            self.net = self._net()
+        except Damaged as error:
+            raise SourceError(f"{self.name}: {error}; the file is damaged or not a model of Caffe, copy it again") from None
+
+    def _net(self) -> Any:
+        types = messages()
+        outside = bytearray()
+        layers: list[tuple[int, bytes]] = []
+        for field in fields(self._data, 0, len(self._data)):
+            if field.number in INNER and field.wire == BYTES:
+                blobs: list[Array] = []
+                text = self._without_blobs(field, INNER[field.number], blobs, f"layer {len(layers)}")
+                if blobs:
+                    self.blobs[len(layers)] = blobs
+                layers.append((field.number, text))
+            else:
+                outside += self._copy(field.begin, field.end)
+        net = self._parsed(types["NetParameter"], bytes(outside), "the net")
+        for number, (kind, text) in enumerate(layers):
+            made = net.layer if kind == 100 else net.layers
+            made.append(self._parsed(types["LayerParameter" if kind == 100 else "V1LayerParameter"], text, f"layer {number}"))
+        return net
+
+    def _parsed(self, kind: Any, text: bytes, where: str) -> Any:
+        from google.protobuf.message import DecodeError
+
+        try:
+            made = kind.FromString(text)
+        except (DecodeError, UnicodeDecodeError) as error:
+            raise Damaged(f"{where}: {error}") from None
+        _check_texts(made, where)
+        return made
+
+    def _copy(self, start: int, end: int) -> bytes:
+        self._copied += end - start
+        if self._copied > MAX_STRUCTURE:
+            raise Damaged(f"has more than {MAX_STRUCTURE} bytes that are no weights")
+        return bytes(self._data[start:end])
+
+    def _without_blobs(self, field: WireField, inner: Mapping[int, Any], blobs: list[Array], where: str) -> bytes:
+        """The bytes of a message but for its weights, which are appended to `blobs`."""
+        made = bytearray()
+        for item in fields(self._data, field.start, field.end):
+            if item.wire != BYTES or item.number not in inner:
+                made += self._copy(item.begin, item.end)
+            elif inner[item.number] is BLOB:
+                blobs.append(self._blob(item, f"{where}, blob {len(blobs)}"))
+            else:
+                text = self._without_blobs(item, inner[item.number], blobs, where)
+                made += encoded(item.number, text)
+        return bytes(made)
+
+    def _blob(self, field: WireField, where: str) -> Array:
+        self._count += 1
+        if self._count > MAX_BLOBS:
+            raise Damaged(f"has more than {MAX_BLOBS} blobs")
+        parts: list[Array] = []
+        shape: list[int] | None = None
+        legacy = [0, 0, 0, 0]
+        wide: list[Array] = []
+        at = field.start
+        while at < field.end:
+            item = next(fields(self._data, at, field.end))
+            at = item.end
+            if item.number in IGNORED:
+                continue
+            if item.number == 7 and item.wire == BYTES:
+                shape = self._shape(item)
+            elif item.number in SIZES and item.wire == VARINT:
+                legacy[SIZES[item.number]] = item.value
+            elif item.number == 5 and item.wire in (BYTES, WORD):
+                part, at = self._numbers(item, field.end, "<f4", WORD)
+                parts.append(part)
+            elif item.number == 8 and item.wire in (BYTES, LONG):
+                part, at = self._numbers(item, field.end, "<f8", LONG)
+                wide.append(part)
+            else:
+                raise Damaged(f"{where} has a field {item.number}, of a fork of Caffe")
+        found = _joined(parts) if parts or not wide else _joined(wide)
+        sizes = legacy if shape is None else shape
+        if any(size < 0 or size >= 1 << 31 for size in sizes) or prod(sizes) * 4 > MAX_BYTES or prod(sizes) != found.size:
+            raise Damaged(f"{where} has the shape {sizes} and {found.size} numbers")
+        return found.reshape(sizes)
+
+    def _shape(self, field: WireField) -> list[int]:
+        sizes: list[int] = []
+        for item in fields(self._data, field.start, field.end):
+            if item.number == 1 and item.wire == VARINT:
+                sizes.append(item.value)
+            elif item.number == 1 and item.wire == BYTES:
+                at = item.start
+                while at < item.end:
+                    value, at = _varint(self._data, at, item.end)
+                    sizes.append(value)
+            if len(sizes) > 32:
+                raise Damaged(f"a shape at byte {field.begin} has more than 32 axes")
+        return sizes
+
+    def _numbers(self, field: WireField, end: int, dtype: str, single: int) -> tuple[Array, int]:
+        """Numbers that stand together, and where they end; those that are each a field of their own up to the first that is not one."""
+        if field.wire == BYTES:
+            size = np.dtype(dtype).itemsize
+            if (field.end - field.start) % size:
+                raise Damaged(f"the numbers at byte {field.start} end in the middle of one")
+            return np.frombuffer(self._data[field.start : field.end], dtype), field.end
+        tag = self._data[field.begin]
+        step = field.end - field.begin
+        rows = np.frombuffer(self._data[field.begin : field.begin + (end - field.begin) // step * step], np.uint8).reshape(-1, step)
+        other = np.flatnonzero(rows[:, 0] != tag)
+        count = int(other[0]) if len(other) else len(rows)
+        return np.ascontiguousarray(rows[:count, step - np.dtype(dtype).itemsize :]).view(dtype).ravel(), field.begin + count * step
+
+
+def _check_texts(message: Any, where: str) -> None:
+    """Damaged for a text that is no UTF-8, which protobuf gives as bytes."""
+    for field, value in message.ListFields():
+        for item in value if field.is_repeated else (value,):
+            if field.message_type is not None:
+                _check_texts(item, where)
+            elif isinstance(item, bytes):
+                raise Damaged(f"{where}: its {field.name} is no text")
+
+
+def _joined(parts: list[Array]) -> Array:
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
+    return found.astype(np.float32, copy=False)
+
+
+def encoded(number: int, data: bytes) -> bytes:
+    """A field of bytes, a message or packed numbers."""
+    return _length(number << 3 | BYTES) + _length(len(data)) + data
+
+
+def _length(value: int) -> bytes:
+    made = bytearray()
+    while value >= 0x80:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)

@@ -1,0 +1,107 @@
+"""Writes docs/from-caffe.md: `python -m tests.docs.caffe_page`. Its tables are those of the layers that are converted and of the nets that they are tried in."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.frontends.caffe.large import LARGE
+from tests.frontends.caffe.nets import NETS
+from webkiln.frontends.caffe.net import DATA, ENDS, LOSSES, parameter_of
+from webkiln.frontends.caffe.operators.table import LAYERS
+from webkiln.frontends.caffe.reference import SAME
+from webkiln.frontends.caffe.schema import PARAMETERS, messages
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "from-caffe.md"
+TYPE = re.compile(r'type: "(\w+)"')
+LEFT_OUT: Mapping[str, str] = {
+    "`Filter`": "it gives as many items as the data says; cut it off with `--to-layer`, and filter on the page",
+    "`Python`": "it is code; a plugin's handler converts the class that it names",
+    "`MultiBoxLoss`": "it trains SSD; give the deploy definition",
+    "`ROIPooling`, `PSROIPooling`, `Proposal`, `Reorg`, `Region`, `Correlation`": "forks compute them in ways of their own; a plugin's handler converts them",
+    "`LSTMUnit`": "it is a part of Caffe's own `LSTM`, which is converted whole",
+}
+HEAD = """# Nets of Caffe
+
+    webkiln build deploy.prototxt -o public/model        # its weights beside it: deploy.caffemodel, or the only .caffemodel there
+    webkiln build deploy.prototxt --weights net.caffemodel -o public/model --input-shape data=N,3,224,224
+
+and in the page
+
+    import { load } from './model/index.js';
+    const model = await load();
+    const { prob } = await model.run({ data });
+
+In a recipe, `source = "deploy.prototxt"`, or `source = { path = "deploy.prototxt", weights = "net.caffemodel" }`. A `.caffemodel` is a source by itself where its definition lies beside it, or where it holds its whole definition with its inputs.
+Caffe is not needed, only `pip install protobuf` (`webkiln[caffe]`, which also has OpenCV, the reference).
+
+## What is read
+
+* **Every version.** Layers of the first, second and newest format (`layers { layer {} }`, `layers`, `layer`), padding layers of the first, `input` with `input_dim` or `input_shape`, and data layers with what they said of crops before `transform_param`. Weights in one shape of four sizes or in `shape`, in float or double.
+* **Phase TEST.** Rules (`include`, `exclude`) are applied for phase TEST with the level and stages of the net's `state`. Layers may work in place. Layers that share weights by a name (`param`) do.
+* **Inputs** are `Input` layers, and what data layers give, in the shapes that these say: {data}. What Caffe does to data on the way (`transform_param`: mean, scale, mirror) is for the page to do. Labels that only losses read are none.
+* **Outputs** are the blobs that nothing reads, by their names. {ends} are left out, and what `Silence` reads is no output. A loss gives what it compares: {losses}.
+* **Sizes.** Those of the definition are only a suggestion, as they are in Caffe: `--input-shape data=N,3,H,W` builds for any batch, height and width that the layers allow, all on one bundle.
+* **Fields that only a fork knows** are named, and refused: a field that is skipped would be a silent difference. In a prototxt they are known by name, and a plugin's handler gets them with its layer (`call.attr("foo_param.bar")`); in a weight file alone they are numbers.
+
+A state of `LSTM` and `RNN` stays from one run to the next, as in Caffe, until the marks of sequences say otherwise; with `expose_hidden` it is given and shown instead.
+
+## What is verified
+
+`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. Where OpenCV lacks a layer, or computes it otherwise than Caffe, there is no reference, and one error names these layers; the bundle is built all the same.
+In webkiln's own tests these layers are compared with their definitions in numpy. The rows of `DetectionOutput` are by image and label with the best first, as Caffe has them; where nothing is found there is a row of -1 for each image.
+
+Files are not trusted: a definition has at most 16 MB and 16 levels, a weight file is read field by field, arrays stay where they lie, and what does not fit is one error.
+
+## Layers
+"""
+
+
+def options(name: str) -> str:
+    """What a layer may say, but for fillers and what chooses between equal computations."""
+    parameter = parameter_of(name)
+    if parameter is None:
+        return ""
+    described = messages()["LayerParameter"].DESCRIPTOR.fields_by_name[f"{parameter}_param"].message_type
+    assert described.name in PARAMETERS
+    left = (
+        "engine",
+        "force_nd_im2col",
+        "moving_average_fraction",
+        "stable_prod_grad",
+        "debug_info",
+        "visualize",
+        "visualize_threshold",
+        "save_file",
+    )
+    return ", ".join(
+        f"`{field.name}`"
+        for field in described.fields
+        if field.name not in left and not field.name.endswith(("filler", "save_output_param"))
+    )
+
+
+def nets(name: str) -> int:
+    return sum(
+        name in TYPE.findall(text) for text in (*(made.plain or made.text for made in NETS.values()), *(make() for make in LARGE.values()))
+    )
+
+
+def page() -> str:
+    losses = ", ".join(f"`{name}` {f'its {kind}' if kind else 'what it is given'}" for name, kind in LOSSES.items())
+    head = HEAD.replace("{data}", ", ".join(f"`{name}`" for name in DATA if name != "Input")).replace(
+        "{ends}", ", ".join(f"`{name}`" for name in ENDS)
+    )
+    rows = [f"| `{name}` | {options(name)} | {'OpenCV' if name in SAME else ''} | {nets(name)} |" for name in sorted(LAYERS, key=str.lower)]
+    return "".join([
+        head.replace("{losses}", losses),
+        "\n".join(["\n| layer | what it may say | reference | nets that it is tried in |", "|---|---|---|---|", *rows, ""]),
+        "\n".join(["\n## Not converted\n", "| layers | why, and what to do |", "|---|---|", *(f"| {what} | {why} |" for what, why in LEFT_OUT.items()), ""]),
+        "\nPooling at random, an `eta` below 1 of `DetectionOutput`, convolutions over another axis than 1 and `BatchNorm` with other weights than BVLC's three are refused where they stand. Any other layer is one for a handler:\n",
+        ("\n```python plugin.py\nfrom webkiln.frontends.caffe.converter import CaffeConverter\n\n\n@CaffeConverter.register_handler(\"Mish\")\ndef mish(call):\n"
+        "    x = call.tensor(0)\n    return x * call.op(\"Tanh\", [call.op(\"Softplus\", [x])])\n```\n"),
+        "\n`webkiln build deploy.prototxt --plugin plugin.py`; with `domain=\"python\"` it is the class that a `Python` layer names. `--from-layer` and `--to-layer` build the part of a net that converts ([parts.md](parts.md)).\n",
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

@@ -1,0 +1,28 @@
+"""The corpus on every backend, and that its files are what `make` writes."""
+
+import pytest
+
+from tests.frontends.caffe.make import CORPUS
+from tests.frontends.caffe.reading import converted
+from tests.frontends.corpus import Sample, corpus, interpreted, objections, read_sample
+
+MODELS = [
+    path
+    for path in corpus(CORPUS, (".prototxt", ".caffemodel"))
+    if path.with_suffix(".npz").is_file() and (path.suffix == ".prototxt" or not path.with_suffix(".prototxt").is_file())
+]
+LOOSE = {"lstm": 2e-4, "lstm_static": 2e-4, "rnn": 2e-4}
+
+
+def sample(path) -> Sample:  # type: ignore[no-untyped-def]
+    return read_sample(path, converted, LOOSE.get(path.stem, 1e-4))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_each_layer_computes_what_caffe_says(path) -> None:  # type: ignore[no-untyped-def]
+    assert interpreted(sample(path)) is None
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+def test_all_nets_give_the_same_on_every_backend(backend: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    assert objections([sample(path) for path in MODELS], backend, tmp_path) == {}

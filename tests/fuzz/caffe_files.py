@@ -1,0 +1,164 @@
+"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a traceback.
+
+`python -m tests.fuzz.caffe_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the files of the first seed instead.
+"""
+
+import argparse
+import random
+import re
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from tests.conformance.bulk import optimised
+from tests.frontends.caffe.make import CORPUS
+from tests.fuzz import files
+from webkiln import canonical
+from webkiln.backends.table import TARGETS
+from webkiln.codegen.program import write_code
+from webkiln.codegen.templates import Templates
+from webkiln.frontends.caffe.beside import companion_of
+from webkiln.frontends.caffe.converter import CaffeConverter
+from webkiln.frontends.caffe.load import read_model
+from webkiln.frontends.nodes.spec import to_json
+from webkiln.program import program
+
+TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
+NUMBERS = (
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "7",
+    "99",
+    "-2",
+    "2147483647",
+    "2147483648",
+    "4294967295",
+    "-9223372036854775808",
+    "1e30",
+    "nan",
+    "inf",
+    "0x10",
+    "99999999999999999999",
+)
+WORDS = ("TRAIN", "MAX", "AVE", "true", "false", "SUM", "data", "x", '"x"', '""', "layer", "dim")
+TOKEN = re.compile(r'"[^"]*"|[-+.\w]+|[^\s\w]')
+EXTREME = (b"\xff" * 9 + b"\x01", b"\x00", b"\x7f", b"\x80\x80\x80\x80\x08", b"\xff\xff\xff\xff\x07")
+
+
+@cache
+def originals() -> list[tuple[bytes, bytes]]:
+    """Definitions with their weights; the one is empty where a net has only the other."""
+    texts = sorted(CORPUS.glob("*.prototxt"))
+    weights = [path.with_suffix(".caffemodel") for path in texts]
+    pairs = [(text.read_bytes(), file.read_bytes() if file.exists() else b"") for text, file in zip(texts, weights, strict=True)]
+    return [*pairs, (b"", (CORPUS / "alone.caffemodel").read_bytes())]
+
+
+def mutate_text(rng: random.Random, data: bytes) -> bytes:
+    text = data.decode()
+    tokens = [(found.start(), found.end()) for found in TOKEN.finditer(text)]
+    start, end = rng.choice(tokens)
+    other = rng.choice(tokens)
+    match rng.choice(["number"] * 12 + ["swap"] * 6 + ["word", "other", "drop", "repeat", "deep", "line"]):
+        case "number":
+            numbers = [(a, b) for a, b in tokens if re.fullmatch(r"-?[\d.]+", text[a:b])] or tokens
+            start, end = rng.choice(numbers)
+            return (text[:start] + rng.choice(NUMBERS) + text[end:]).encode()
+        case "swap":
+            strings = [(a, b) for a, b in tokens if text[a] == '"']
+            (start, end), other = rng.choice(strings), rng.choice(strings)
+            return (text[:start] + text[slice(*other)] + text[end:]).encode()
+        case "word":
+            return (text[:start] + rng.choice(WORDS) + text[end:]).encode()
+        case "other":
+            return (text[:start] + text[slice(*other)] + text[end:]).encode()
+        case "drop":
+            return (text[:start] + text[end:]).encode()
+        case "repeat":
+            first, last = sorted((start, other[0]))
+            return (text[:last] + text[first:last] + text[last:]).encode()
+        case "deep":
+            return (text[:start] + "layer { x { " * rng.choice([1, 20, 5000]) + text[start:]).encode()
+    lines = text.splitlines()
+    rng.shuffle(lines)
+    return "\n".join(lines).encode()
+
+
+def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
+    found = bytearray(data)
+    start, end = sorted(rng.choices(range(len(found) + 1), k=2))
+    match rng.choice(["flip", "early", "cut", "drop", "repeat", "random", "length"]):
+        case "flip":
+            for _ in range(rng.randint(1, 6)):
+                found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
+        case "early":
+            found[rng.randrange(min(60, len(found)))] ^= 1 << rng.randrange(8)
+        case "cut":
+            del found[start:]
+        case "drop":
+            del found[start : min(end, start + 20)]
+        case "repeat":
+            found[start:start] = found[start : start + 30]
+        case "random":
+            found[start : start + 4] = rng.randbytes(4)
+        case "length":
+            found[start : start + 1] = rng.choice(EXTREME)
+    return bytes(found)
+
+
+def make(seed: int, folder: Path) -> str:
+    rng = random.Random(seed)
+    text, weights = rng.choice(originals())
+    done = []
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        if text and (not weights or rng.random() < 0.6):
+            way = mutate_text if rng.random() < 0.85 else mutate_bytes
+            try:
+                text = way(rng, text)
+            except (UnicodeDecodeError, IndexError):
+                way = mutate_bytes
+                text = mutate_bytes(rng, text or b"x")
+        else:
+            way, weights = mutate_bytes, mutate_bytes(rng, weights or b"x")
+        done.append(way.__name__)
+    if text:
+        (folder / "net.prototxt").write_bytes(text)
+    if weights:
+        (folder / "net.caffemodel").write_bytes(weights)
+    return ", ".join(done)
+
+
+def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+    """What a build does up to the printed program of js."""
+    phase("loading")
+    path = next(item for item in (folder / "net.prototxt", folder / "net.caffemodel") if item.exists())
+    spec, blobs = read_model(path, next((file for _, file in companion_of(path)), None))
+    canonical.write(folder / "spec.json", to_json(spec))
+    phase("converting")
+    graph = optimised(CaffeConverter().convert(spec, blobs))
+    phase("printing")
+    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+
+
+FORMAT = files.Format(make, attempt, lambda folder: None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    if options.keep:
+        print(files.keep(FORMAT, options.seed, options.keep))
+        return 0
+    originals()
+    return files.main(FORMAT, options.number, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
