@@ -356,7 +356,6 @@ def _number(value: Any) -> bool:
 KEYS: dict[str, tuple[str, Any]] = {
     "source": ("a path or a table of strings", lambda v: isinstance(v, str) or _table(v, lambda item: isinstance(item, str))),
     "source_format": ("the name of a model format, where the source does not tell", lambda v: isinstance(v, str)),
-    "signature": ("the name of a signature or graph, of files that hold several", lambda v: isinstance(v, str)),
     "input_shapes": ("a table: input name = [positive sizes, or names of sizes that are set at run time]", lambda v: _table(v, _shape)),
     "sample_sizes": ("a table: name of a size = the positive size that verification uses", lambda v: _table(v, _size)),
     "batch_size": ("a positive integer", _size),
@@ -381,6 +380,7 @@ KEYS: dict[str, tuple[str, Any]] = {
         "a table: name of an input of the model file = the number, truth value or list of these that it always is",
         lambda v: _table(v, _constant),
     ),
+    "signature": ("the name of a signature or graph, of files that hold several", lambda v: isinstance(v, str)),
     "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
