@@ -98,4 +98,5 @@ fuzz: setup
 fuzz-files: setup
 	$(BIN)/python -m tests.fuzz.onnx_files $(or $(n),5000)
 	$(BIN)/python -m tests.fuzz.keras_files $(or $(n),3000)
+	$(BIN)/python -m tests.fuzz.tensorflow_files $(or $(n),1000)
 	$(BIN)/python -m tests.fuzz.caffe_files $(or $(n),1000)

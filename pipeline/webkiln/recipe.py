@@ -129,6 +129,7 @@ class Recipe:
     values: Mapping[str, Any] = field(default_factory=dict)
     from_layers: tuple[str, ...] = ()
     to_layers: tuple[str, ...] = ()
+    signature: str = ""
     project: Path = field(default_factory=Path.cwd)
     reads: tuple[Path, ...] = ()
     form: Form = field(default_factory=Form)
@@ -207,6 +208,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         values=dict(data.get("values", {})),
         from_layers=tuple(data.get("from_layers", ())),
         to_layers=tuple(data.get("to_layers", ())),
+        signature=data.get("signature", ""),
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
         form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
@@ -380,5 +382,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     ),
     "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
+    "signature": ("the name of a signature of the model", lambda v: isinstance(v, str)),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

@@ -138,7 +138,17 @@ def test_the_no_op_path_imports_nothing_heavy() -> None:
 KERAS = "frontends/keras"
 HANDLERS = {f"{KERAS}/layers", f"{KERAS}/operations"}
 OPERATORS = {"ir", "nest", "ops", "inputs", "plugins"}
-BUILD = {"canonical", "errors", "build", "frontends/arrays", "frontends/cut", "frontends/functions", "frontends/programs"}
+BUILD = {
+    "canonical",
+    "errors",
+    "build",
+    "frontends/arrays",
+    "frontends/cut",
+    "frontends/functions",
+    "frontends/programs",
+    "frontends/manifest",
+    "frontends/manifest_weights",
+}
 GRAPHS = {"ir", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
 """What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/probe"
@@ -147,21 +157,27 @@ FORMAT_TABLE = {
     "frontends/model_format",
     "frontends/foreign",
     f"{KERAS}/format",
-    f"{KERAS}/eras/shards",
+    "frontends/manifest",
     "frontends/onnx/format",
     "frontends/onnx/external",
+    "frontends/tensorflow/format",
     "frontends/caffe/format",
     "frontends/caffe/beside",
     "frontends/caffe/start",
 }
 """What tells formats apart."""
-NODES = "frontends/nodes"
+NODES, TENSORFLOW = "frontends/nodes", "frontends/tensorflow"
+PROTOBUF = {"frontends/messages", "frontends/manifest_weights"}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
     "fetch caffe": {"frontends/caffe/stage_fetch", "frontends/exported", "plugins"},
     "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
+    "fetch tensorflow": {"frontends/tensorflow/stage_fetch", "frontends/exported", "plugins"},
     "load": {"ir", *FORMAT_TABLE},
+    "load tensorflow": {TENSORFLOW, NODES, *FORMAT_TABLE, *PROTOBUF, *GRAPHS},
+    "convert tensorflow": {TENSORFLOW, f"{TENSORFLOW}/operators", NODES, f"{KERAS}", *HANDLERS, "frontends/converted", *OPERATORS},
+    "reference tensorflow": {TENSORFLOW, NODES, "npz", "frontends/manifest", *PROTOBUF, *GRAPHS},
     "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load caffe": {"frontends/caffe", NODES, "frontends/messages", *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},

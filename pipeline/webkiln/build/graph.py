@@ -60,7 +60,9 @@ class ModelGraph:
         beside = self._beside
         match source:
             case PathSource(path):
-                taken = Taken({"source": Local(path), **({"external/": Folder(tuple(beside))} if beside else {})}, {"kind": "path"})
+                taken = Taken(
+                    {"source": Local(self.format.main(path)), **({"external/": Folder(tuple(beside))} if beside else {})}, {"kind": "path"}
+                )
             case UrlSource(url, sha256):
                 taken = Taken(params={"kind": "url", "url": url, "sha256": sha256})
             case ExportSource(script, function, parameters):

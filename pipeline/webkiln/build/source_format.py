@@ -15,6 +15,7 @@ def format_of(recipe: Recipe) -> ModelFormat:
         ("dims", bool(recipe.dims), "sizes have no names there; use input_shapes"),
         ("values", bool(recipe.values), "inputs cannot be fixed there; make them constants of the model"),
         ("cut", bool(recipe.from_layers or recipe.to_layers), "a part of it cannot be built (from_layers, to_layers)"),
+        ("signature", bool(recipe.signature), "it has no signatures to choose from"),
         ("weights", isinstance(recipe.source, PathSource) and recipe.source.weights is not None, "its weights are in it"),
         ("batch_size", recipe.batch_size != 1, "no axis is left out there; set sizes by dims or input_shapes"),
     ):

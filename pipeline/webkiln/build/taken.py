@@ -77,6 +77,7 @@ TAKEN: Mapping[str, Callable[[Recipe], Taken]] = {
     "input_shapes": _input_shapes,
     "dims": lambda recipe: Taken(params={"dims": dict(recipe.dims)}),
     "values": lambda recipe: Taken(params={"values": dict(recipe.values)} if recipe.values else {}),
+    "signature": lambda recipe: Taken(params={"signature": recipe.signature} if recipe.signature else {}),
     "samples": lambda recipe: Taken(params={"sample_sizes": dict(recipe.sample_sizes)} if recipe.sample_sizes else {}),
 }
 

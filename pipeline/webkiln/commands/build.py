@@ -92,6 +92,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         help="an input of the model file that is always this: a number or a list",
     )
     add_cut_arguments(parser)
+    parser.add_argument("--signature", default="", help="which signature of a SavedModel; default: serving_default")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")
@@ -202,6 +203,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         values={**known.values, **dict(map(_value, options.value))},
         from_layers=tuple(dict.fromkeys(options.from_layer)) or known.from_layers,
         to_layers=tuple(dict.fromkeys(options.to_layer)) or known.to_layers,
+        signature=options.signature or known.signature,
     )
     format_of(changed)
     return checked(changed, str(options.source))

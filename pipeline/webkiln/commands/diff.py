@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", type=Path, help="the weights of an architecture, as the bundle was built with")
     parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
     add_cut_arguments(parser)
+    parser.add_argument("--signature", default="", help="as the bundle was built with")
     parser.add_argument("--parameter", action="append", default=[], metavar="NAME=VALUE", help="for the function that makes the model")
     parser.add_argument("--plugin", action="append", default=[], type=Path, help="a Python file that registers handlers")
     parser.add_argument("--operators", action="append", default=[], type=Path, help="a Python file that defines operators")

@@ -36,13 +36,6 @@ def _begins(pattern: bytes) -> Callable[[Glimpse], bool]:
     return lambda seen: compiled.match(seen.start) is not None
 
 
-def _is_saved_model(seen: Glimpse) -> bool:
-    """A folder; or a protobuf message with the version 1 of its schema and then a graph, which begins with what is known of it."""
-    return (
-        seen.holds("saved_model.pb", "saved_model.pbtxt") or re.match(rb"\x08\x01\x12[\x80-\xff]+[\x00-\x7f]\x0a", seen.start) is not None
-    )
-
-
 def _is_safetensors(seen: Glimpse) -> bool:
     """The length of a JSON header, and the header, which begins with a brace."""
     length = int.from_bytes(seen.start[:8], "little")
@@ -50,17 +43,6 @@ def _is_safetensors(seen: Glimpse) -> bool:
 
 
 FOREIGN: tuple[ForeignFormat, ...] = (
-    ForeignFormat(
-        "a SavedModel of TensorFlow",
-        "load it in the Keras that wrote it, and save it as one file: keras.models.load_model(FOLDER).save('model.h5'), or .keras; "
-        f"or {_tf2onnx('--saved-model')}",
-        _is_saved_model,
-    ),
-    ForeignFormat(
-        "a TensorFlow.js graph model",
-        "build the Keras model or the program that it was made from, or convert that as a layers model, which is read",
-        lambda seen: seen.tensorflow_js == "graph-model",
-    ),
     ForeignFormat(
         "a folder of a TensorFlow.js layers model",
         "give the path of the model.json in it",
@@ -98,14 +80,8 @@ FOREIGN: tuple[ForeignFormat, ...] = (
     ForeignFormat("a Keras model without weights (YAML)", WEIGHTS, _begins(rb"(backend: \w+\s+)?class_name: \w+\s")),
     ForeignFormat(
         "a metadata file of a SavedModel that Keras wrote",
-        "load the folder in that Keras, and save it as one file: keras.models.load_model(FOLDER).save('model.h5'), or .keras",
+        "give the folder that it lies in, with saved_model.pb",
         lambda seen: seen.start[:1] == b"\x0a" and b"_tf_keras_" in seen.start[:64],
-    ),
-    # A protobuf message that begins with a node, which begins with its name and its operation.
-    ForeignFormat(
-        "a frozen graph of TensorFlow",
-        _tf2onnx("--inputs X:0 --outputs Y:0 --graphdef"),
-        _begins(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x12[\x01-\x7f][A-Z]"),
     ),
 )
 """Those that are told by more come before those that are told by less."""

@@ -8,8 +8,9 @@ from webkiln.frontends.foreign import FOREIGN, ForeignFormat
 from webkiln.frontends.keras.format import KERAS
 from webkiln.frontends.model_format import Glimpse, ModelFormat
 from webkiln.frontends.onnx.format import ONNX
+from webkiln.frontends.tensorflow.format import TENSORFLOW
 
-FORMATS = (KERAS, ONNX, CAFFE)
+FORMATS = (KERAS, ONNX, TENSORFLOW, CAFFE)
 KNOWN: tuple[ModelFormat | ForeignFormat, ...] = (*FORMATS, *FOREIGN)
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
 

@@ -74,6 +74,10 @@ Beside = Callable[[Path], list[tuple[str, Path]]]
 """The files that belong to a model file, by their names in it; finding them reads no weights."""
 
 
+def same(path: Path) -> Path:
+    return path
+
+
 def nothing_beside(path: Path) -> list[tuple[str, Path]]:
     del path
     return []
@@ -93,6 +97,8 @@ class ModelFormat:
     suffixes: tuple[str, ...]
     fits: Callable[[Glimpse], bool]
     takes: Mapping[str, tuple[str, ...]]
+    main: Callable[[Path], Path] = same
+    """The model file of what a user names, which may be a folder."""
     beside: Beside = nothing_beside
     converted: tuple[str, ...] = ()
     names_sizes: bool = field(default=False)

@@ -83,6 +83,11 @@ def keep_columns(rows: Mapping[str, Row], wrong: Counter[Wrong], kept: Sequence[
     wrong.update({Wrong(name, backend, reason): int(count) for name, backend, reason, count in page.get(WRONG, ()) if backend in kept})
 
 
+def on_a_line(reason: str) -> str:
+    """A reason as the cell of a table."""
+    return " ".join(reason.replace("|", "/").split())
+
+
 def name_of(kind: str, name: str) -> str:
     return name if kind == "layer" else f"ops.{name}"
 
@@ -120,13 +125,11 @@ def write_page(
         cells = " | ".join(str(row.right[backend]) for backend in shown)
         lines.append(f"| `{name}` | {row.calls} | {row.none or ''} | {row.refused or ''} | {cells} |")
     lines += [f"\n## {WRONG}\n", "| call of | backend | what | calls |", "|---|---|---|---|"]
-    lines += [
-        f"| `{name}` | {backend} | {reason.replace('|', '/')} | {count} |" for (name, backend, reason), count in sorted(wrong.items())
-    ]
+    lines += [f"| `{name}` | {backend} | {on_a_line(reason)} | {count} |" for (name, backend, reason), count in sorted(wrong.items())]
     for title, kind in (("Refused", "refused"), ("No model", "not a model")):
         reasons = Counter((name_of(item.call.kind, item.call.name), summary(item.reason)) for item in refused if item.kind == kind)
         lines += [f"\n## {title}\n", "| call of | reason | calls |", "|---|---|---|"]
-        lines += [f"| `{name}` | {reason.replace('|', '/')} | {count} |" for (name, reason), count in sorted(reasons.items())]
+        lines += [f"| `{name}` | {on_a_line(reason)} | {count} |" for (name, reason), count in sorted(reasons.items())]
     lines += ["\n## Not counted\n", "| call of | reason | calls |", "|---|---|---|"]
     totals = Counter({(name, reason): count for part in left for name, reasons in part.items() for reason, count in reasons.items()})
     lines += [f"| `{name}` | {reason} | {count} |" for (name, reason), count in sorted(totals.items())]

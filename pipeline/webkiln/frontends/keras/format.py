@@ -1,6 +1,6 @@
 """Files of Keras 1 to 3, architectures with their weights, layers models of TensorFlow.js, and functions that return a Keras model."""
 
-from webkiln.frontends.keras.eras.shards import shard_files
+from webkiln.frontends.manifest import shard_files
 from webkiln.frontends.model_format import Glimpse, ModelFormat
 
 HDF5 = b"\x89HDF\r\n\x1a\n"

@@ -133,6 +133,9 @@ class NodeCall:
     def attr(self, name: str, default: Any = None) -> Any:
         return self.spec.attrs.get(name, default)
 
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        return bool(self.spec.attrs.get(name, default))
+
     def attr_array(self, name: str) -> Array | None:
         """A small array among the attributes."""
         value = self.spec.attrs.get(name)

@@ -64,7 +64,9 @@ class NodeConverter:
         """Branches may not be taken where inputs have values: they are looked at when they are."""
         if unsupported := list(find_unsupported(self.handlers, graph, opsets, branches=not self.values)):
             vertices = [Vertex(node.name, tuple(filter(None, node.inputs)), tuple(filter(None, node.outputs))) for node in graph.nodes]
-            raise UnsupportedError(name, with_advice(unsupported, vertices) if graph is self._main else unsupported)
+            raise UnsupportedError(
+                name, with_advice(unsupported, vertices) if graph is self._main and self.handlers.can_be_cut else unsupported
+            )
 
     def _input(self, item: Declared, shape: Sequence[int], value: Array | None) -> GraphValue:
         if item.dtype not in DTYPES:
@@ -155,7 +157,8 @@ class NodeConverter:
 
     def _handled(self, call: NodeCall) -> list[GraphValue]:
         handler = self.handlers.find(call.spec.domain, call.spec.op)
-        assert handler is not None
+        if handler is None:
+            raise call.unsupported("computes a size that only the run knows", "Make it a constant of the model, or set sizes by --dim")
         return as_operands(handler(call))
 
     def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
@@ -165,7 +168,8 @@ class NodeConverter:
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._handled(call.applied(scratch, call.operands))
-        if any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
+        has_no_value = any(item.tensor is None and item.value is None for item in results)
+        if has_no_value or any(is_symbolic(item.type.size) or item.type.size > INLINE_ELEMENTS for item in results):
             return None
         tensors = {str(position): as_tensor(scratch, item) for position, item in enumerate(results)}
         outputs, _ = run_graph(scratch.graph(tensors), {})

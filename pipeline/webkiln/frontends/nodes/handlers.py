@@ -12,10 +12,10 @@ Tables = Mapping[str, Mapping[str, NodeHandler]]
 
 class NodeHandlers:
     """The handlers and the shape arithmetic of one format. `own_domain` is what messages call its domain, `advice` what to do about an operator
-    without a handler."""
+    without a handler; of one that `can_be_cut` messages say how to cut it off."""
 
-    def __init__(self, tables: Tables, folds: Folds, *, own_domain: str, advice: str) -> None:
-        self.tables, self.folds, self.own_domain, self.advice = tables, folds, own_domain, advice
+    def __init__(self, tables: Tables, folds: Folds, *, own_domain: str, advice: str, can_be_cut: bool = False) -> None:
+        self.tables, self.folds, self.own_domain, self.advice, self.can_be_cut = tables, folds, own_domain, advice, can_be_cut
         self._registered: dict[tuple[str, str], NodeHandler] = {}
 
     def register(self, op: str, domain: str = "") -> Callable[[NodeHandler], NodeHandler]:

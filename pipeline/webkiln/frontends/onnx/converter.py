@@ -6,7 +6,11 @@ from webkiln.frontends.onnx.fold import FOLDS
 from webkiln.frontends.onnx.operators.table import DOMAINS
 
 HANDLERS = NodeHandlers(
-    DOMAINS, FOLDS, own_domain="ai.onnx", advice="Export the model without it, or with another opset, or register a handler"
+    DOMAINS,
+    FOLDS,
+    own_domain="ai.onnx",
+    advice="Export the model without it, or with another opset, or register a handler",
+    can_be_cut=True,
 )
 
 

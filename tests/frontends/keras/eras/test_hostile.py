@@ -71,7 +71,7 @@ MANIFESTS = {
     "name twice": (lambda _, group: group["weights"][1].update(name="dense/kernel"), "lists a weight twice"),
     "other layer": (of(name="else/kernel"), r"batch_normalization \(BatchNormalization\): its weights in the file are beta \[6\], moving_mean \[6\], moving_variance \[6\], which are not"),
     "no manifest": (lambda data, _: data.pop("weightsManifest"), "neither a TensorFlow.js model nor the architecture"),
-    "graph": (lambda data, _: data.update(format="graph-model"), "a TensorFlow.js graph model, which is not read"),
+    "graph": (lambda data, _: data.update(format="graph-model"), "a TensorFlow.js graph model, which is no Keras model"),
     "no layers": (lambda data, _: data["modelTopology"].update(model_config={"class_name": "Sequential", "config": {}}), "not a readable Keras model"),
     "no model": (lambda data, _: data.update(modelTopology={"a": 1}), "its config is not that of a Keras model"),
 }  # fmt: skip
@@ -96,7 +96,7 @@ def test_shards_of_another_folder(model, tmp_path):
     part = model.with_name("group1-shard1of2.bin")
     shutil.move(part, tmp_path / "secret.bin")
     part.symlink_to(tmp_path / "secret.bin")
-    from webkiln.frontends.keras.eras.shards import shard_files
+    from webkiln.frontends.manifest import shard_files
 
     with pytest.raises(SourceError, match="a symbolic link to a file outside the model's folder; refused"):
         shard_files(model)
@@ -121,26 +121,19 @@ def test_no_json(tmp_path, text):
         parse_model(tmp_path / "model.json")
 
 
-def test_graph_models_are_refused_by_name(model):
+def test_graph_models_are_no_keras_models(model):
     assert format_of_file(model).name == "keras"
     changed(model, lambda data, _: data.update(format="graph-model"))
-    for path in (model, model.parent):
-        with pytest.raises(
-            SourceError, match=r"is a TensorFlow\.js graph model, which webkiln does not read; build the Keras model or the program"
-        ):
-            format_of_file(path)
+    assert format_of_file(model).name == format_of_file(model.parent).name == "tensorflow"
+    with pytest.raises(SourceError, match=r'a TensorFlow\.js graph model, .* source_format = "tensorflow"'):
+        parse_model(model)
 
 
-def test_saved_models_are_refused_with_the_way_to_go(tmp_path):
-    folder = tmp_path / "saved"
-    folder.mkdir()
-    (folder / "saved_model.pb").write_bytes(b"\x08\x01\x12\xff\x01\x0a")
-    (folder / "keras_metadata.pb").write_bytes(b'\x0a\xff\x05\x08\x00\x12\x04root"\x0f_tf_keras_model*\x00')
-    for path in (folder, folder / "saved_model.pb", folder / "keras_metadata.pb"):
-        with pytest.raises(
-            SourceError, match=r"SavedModel .*save it as one file: keras\.models\.load_model\(FOLDER\)\.save\('model\.h5'\)"
-        ):
-            format_of_file(path)
+def test_the_metadata_of_a_saved_model_is_no_model(tmp_path):
+    path = tmp_path / "keras_metadata.pb"
+    path.write_bytes(b'\x0a\xff\x05\x08\x00\x12\x04root"\x0f_tf_keras_model*\x00')
+    with pytest.raises(SourceError, match=r"metadata file of a SavedModel .*give the folder that it lies in"):
+        format_of_file(path)
 
 
 @pytest.fixture

@@ -4,26 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, as_tensor, known
+from webkiln.frontends.nodes.counting import STEP, Counter, find_counters, gaps
 from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.frontends.onnx.operators.shape import FAR, iota
 from webkiln.ir import dim
 from webkiln.ir.dim import greatest, is_symbolic, reaches
-from webkiln.ir.types import is_integer
 from webkiln.ops.builder import GraphBuilder, Tensor
-
-STEP = dim.counter("i0")
-"""The number of a step: a size that no model can have a name for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """A state that is `start` before the first step and grows by `increment` with each."""
-
-    start: int
-    increment: int
-
-    def at(self, step: int, dtype: str) -> GraphValue:
-        return known(self.start + self.increment * step, dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +28,8 @@ def count_of(call: NodeCall) -> Count | None:
     body, counters = call.attr("body"), _counters(call)
     turn = {body.inputs[0].tensor: known(STEP, "int64"), body.inputs[1].tensor: known(1, "bool")}
     turn |= {body.inputs[2 + place].tensor: counter.at(STEP, call.type(2 + place).dtype) for place, counter in counters.items()}
-    goes_on = _gaps(call.foreseen(body, turn).get(body.outputs[0].tensor))
-    begins = _gaps(call.operands[1] if call.has(1) else known(1, "bool"))
+    goes_on = gaps(call.foreseen(body, turn).get(body.outputs[0].tensor))
+    begins = gaps(call.operands[1] if call.has(1) else known(1, "bool"))
     if goes_on is None or begins is None:
         return None
     most = limit_of(call)
@@ -66,39 +52,11 @@ def limit_of(call: NodeCall) -> int | None:
     return None if limit is None or (not is_symbolic(limit) and limit >= FAR) else greatest([limit, 0])
 
 
-def _gaps(condition: GraphValue | None) -> list[int] | None:
-    """By how much each comparison of a conjunction holds: it is true where all these are at least 1."""
-    if condition is None:
-        return None
-    if condition.is_constant and condition.value is not None:
-        return [] if bool(condition.value.reshape(())) else None
-    if condition.conditions is None or any(item.relation != "<" for item in condition.conditions):
-        return None
-    return [item.b - item.a for item in condition.conditions]
-
-
 def _counters(call: NodeCall) -> dict[int, Counter]:
-    """The states that begin as a size and grow by the same number in each step."""
+    """The states that count, by their positions among the states."""
     body = call.attr("body")
-    starts = {place: start for place, operand in enumerate(call.operands[2:]) if (start := _start(operand)) is not None}
-    before = {place: dim.counter(f"i{1 + place}") for place in starts}
-    given = {body.inputs[2 + place].tensor: known(before[place], call.type(2 + place).dtype) for place in starts}
-    after = call.foreseen(body, given)
-    found = {}
-    for place, start in starts.items():
-        following = after.get(body.outputs[1 + place].tensor)
-        increment = None if following is None or following.value is None else following.value.item() - before[place]
-        if isinstance(increment, int) and not is_symbolic(increment) and increment >= 0:
-            found[place] = Counter(start, increment)
-    return found
-
-
-def _start(operand: GraphValue | None) -> int | None:
-    """Where a state may count from: a size."""
-    if operand is None or operand.value is None or operand.type.rank != 0 or not is_integer(operand.type.dtype):
-        return None
-    start: int = operand.value.item()
-    return start if reaches(start, 0) else None
+    names, following = [item.tensor for item in body.inputs[2:]], [item.tensor for item in body.outputs[1:]]
+    return find_counters(call, body, names, call.operands[2:], following)
 
 
 def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
@@ -114,7 +72,7 @@ def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
     def step(builder: GraphBuilder, current: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         states = list(held)
         for place, counter in counters.items():
-            states[place] = _counted_to(builder, slices[0], counter, dtype(place))
+            states[place] = counter.inside(builder, slices[0], dtype(place))
         for place, tensor in zip(carried, current, strict=True):
             states[place] = tensor
         _, *results = call.subgraph(builder, body, [slices[0], known(1, "bool"), *states])
@@ -128,14 +86,6 @@ def counted(call: NodeCall, count: Count) -> list[Tensor | GraphValue]:
     for place, tensor in zip(carried, lasts, strict=True):
         last[place] = tensor
     return [*last, *piles]
-
-
-def _counted_to(builder: GraphBuilder, number: Tensor, counter: Counter, dtype: str) -> Tensor | GraphValue:
-    if counter.increment == 0:
-        return known(counter.start, dtype)
-    value = number if dtype == number.dtype else builder.op("Cast", [number], {"dtype": dtype})
-    scaled = value if counter.increment == 1 else builder.op("Mul", [value, builder.constant(counter.increment, dtype)])
-    return scaled if counter.start == 0 else builder.op("Add", [scaled, as_tensor(builder, known(counter.start, dtype))])
 
 
 def _unchanged(body: GraphSpec) -> set[int]:

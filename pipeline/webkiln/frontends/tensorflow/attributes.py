@@ -1,0 +1,68 @@
+"""Attributes and constants of nodes, as the spec has them."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError
+from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.tensorflow.messages import DTYPES, dtype_name
+from webkiln.ir.types import Array
+
+MAX_REPEATED_BYTES = 256 << 20
+"""The most that a constant may grow by the repetition of its last value."""
+LISTS = ("s", "i", "f", "b", "type", "shape")
+VALUES = {
+    "float32": "float_val", "float64": "double_val", "int32": "int_val", "int16": "int_val", "int8": "int_val", "uint8": "int_val", "uint16": "int_val",
+    "int64": "int64_val", "bool": "bool_val", "float16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val",
+}  # fmt: skip
+"""The field of a tensor that has values of a dtype one by one."""
+
+
+def read_tensor(tensor: Any, where: str) -> Array:
+    """The values of a TensorProto. Those at the end that are equal may be left out; SourceError where nothing fits."""
+    if tensor.dtype not in DTYPES:
+        raise SourceError(f"{where}: its values are {dtype_name(tensor.dtype)}, expected one of {', '.join(DTYPES.values())}")
+    dtype, shape = np.dtype(DTYPES[tensor.dtype]), tuple(size.size for size in tensor.tensor_shape.dim)
+    count = prod(shape)
+    if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape) or count * dtype.itemsize > MAX_BYTES:
+        raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
+    if tensor.tensor_content:
+        if len(tensor.tensor_content) != count * dtype.itemsize:
+            raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.tensor_content)} bytes; the file is damaged")
+        return np.frombuffer(tensor.tensor_content, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+    given = getattr(tensor, VALUES[dtype.name])
+    if len(given) > count:
+        raise SourceError(f"{where}: its shape is {list(shape)}, and it has {len(given)} values; the file is damaged")
+    values = (
+        np.array(given, np.uint16).view(np.float16) if dtype == np.float16 else np.array(given, np.int64 if dtype.kind == "i" else dtype)
+    )
+    if (count - len(given)) * dtype.itemsize > MAX_REPEATED_BYTES:
+        raise SourceError(f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES} bytes); refused")
+    made = np.zeros(count, dtype)
+    made[: len(given)] = values.astype(dtype)
+    if len(given):
+        made[len(given) :] = made[len(given) - 1]
+    return made.reshape(shape)
+
+
+def attribute(item: Any) -> Any:
+    """The value of an attribute: numbers, texts, names of dtypes, shapes with -1 for what is open (None of an unknown rank), tuples of these."""
+    kind = next((name for name in ("s", "i", "f", "b", "type", "shape", "list") if item.HasField(name)), "")
+    if kind == "list":
+        name = next((name for name in LISTS if len(getattr(item.list, name))), "")
+        return tuple(_plain(name, value) for value in getattr(item.list, name)) if name else ()
+    return _plain(kind, getattr(item, kind)) if kind else None
+
+
+def _plain(kind: str, value: Any) -> Any:
+    if kind == "s":
+        return value.decode(errors="backslashreplace")
+    if kind == "type":
+        return dtype_name(value)
+    return shape_of(value) if kind == "shape" else value
+
+
+def shape_of(shape: Any) -> tuple[int, ...] | None:
+    return None if shape.unknown_rank else tuple(max(-1, size.size) for size in shape.dim)

@@ -1,0 +1,113 @@
+"""Variables out of checkpoint files, without TensorFlow: an index, which is a sorted table of LevelDB's format, and shards of raw bytes.
+
+https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/tensor_bundle/tensor_bundle.h, https://github.com/google/leveldb/blob/main/doc/table_format.md
+"""
+
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from webkiln.errors import SourceError
+from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.tensorflow.messages import DTYPES, BundleEntry, BundleHeader, dtype_name
+from webkiln.ir.types import Array
+
+MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
+FOOTER = 48
+TRAILER = 5
+"""The kind of a block's compression and its checksum, which follow each block."""
+PLAIN = 0
+HEADER_KEY = b""
+
+
+class Checkpoint:
+    """The variables of `<prefix>.index` and `<prefix>.data-nnnnn-of-nnnnn`."""
+
+    def __init__(self, prefix: Path) -> None:
+        self.prefix = prefix
+        index = prefix.with_name(f"{prefix.name}.index")
+        if not index.is_file():
+            raise SourceError(f"{index.name}: is not beside the model, which has variables; put the folder `variables` there, whole")
+        self.name = index.name
+        try:
+            entries = dict(_table(index.read_bytes()))
+            header = BundleHeader.FromString(entries.pop(HEADER_KEY))
+            self.entries = {key.decode(): BundleEntry.FromString(value) for key, value in entries.items()}
+        except (ValueError, IndexError, KeyError, DecodeError) as error:
+            raise SourceError(f"{self.name}: is no index of a checkpoint: {error}; the file is damaged") from None
+        if header.endianness != 0:
+            raise SourceError(f"{self.name}: its numbers are big-endian; save the model on a usual machine")
+        self.shards = header.num_shards
+
+    def read(self, key: str) -> Array:
+        """The value of a variable; SourceError where it is not there, or its place is not."""
+        entry = self.entries.get(key)
+        where = f"{self.name}: variable {key}"
+        if entry is None:
+            raise SourceError(f"{where}: is not in the checkpoint")
+        if entry.dtype not in DTYPES:
+            raise SourceError(f"{where}: its values are {dtype_name(entry.dtype)}, expected one of {', '.join(DTYPES.values())}")
+        if entry.slices:
+            raise SourceError(f"{where}: is stored in slices, which are not supported; save the model from one machine")
+        dtype, shape = np.dtype(DTYPES[entry.dtype]), tuple(size.size for size in entry.shape.dim)
+        size = prod(shape) * dtype.itemsize
+        if any(size < 0 for size in shape) or size > MAX_BYTES or size != entry.size:
+            raise SourceError(f"{where}: its shape is {list(shape)}, and it has {entry.size} bytes; the file is damaged")
+        path = self.prefix.with_name(f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}")
+        if not path.is_file() or not 0 <= entry.offset <= path.stat().st_size - size:
+            raise SourceError(f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too short")
+        with path.open("rb") as file:
+            file.seek(entry.offset)
+            return np.frombuffer(file.read(size), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+
+
+def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of a table: the footer says where the index of blocks is, which says where the blocks are."""
+    if data[-8:] != MAGIC or len(data) < FOOTER:
+        raise ValueError("its end is not that of a table")
+    _, at = _handle(data, len(data) - FOOTER)
+    index, _ = _handle(data, at)
+    for _, value in _block(data, *index):
+        place, _ = _handle(value, 0)
+        yield from _block(data, *place)
+
+
+def _block(data: bytes, offset: int, size: int) -> Iterator[tuple[bytes, bytes]]:
+    """Each key shares a beginning with the one before it."""
+    if offset + size + TRAILER > len(data) or size < 4 or data[offset + size] != PLAIN:
+        raise ValueError("a block is compressed or lies outside")
+    block = data[offset : offset + size]
+    end = size - 4 - 4 * int.from_bytes(block[-4:], "little")
+    if end < 0:
+        raise ValueError("a block has more restarts than bytes")
+    key, at = b"", 0
+    while at < end:
+        shared, at = _varint(block, at)
+        fresh, at = _varint(block, at)
+        length, at = _varint(block, at)
+        if shared > len(key) or at + fresh + length > end:
+            raise ValueError("an entry lies outside its block")
+        key = key[:shared] + block[at : at + fresh]
+        yield key, block[at + fresh : at + fresh + length]
+        at += fresh + length
+
+
+def _handle(data: bytes, at: int) -> tuple[tuple[int, int], int]:
+    """Offset and size of a block."""
+    offset, at = _varint(data, at)
+    size, at = _varint(data, at)
+    return (offset, size), at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 0x80:
+            return value, at
+        if shift > 63:
+            raise ValueError("a number has no end")

@@ -1,0 +1,20 @@
+"""TensorFlowConverter: spec of a graph of TensorFlow -> Graph, by handlers of raw operators."""
+
+from webkiln.frontends.nodes.converter import NodeConverter
+from webkiln.frontends.nodes.handlers import NodeHandlers
+from webkiln.frontends.tensorflow.fold import FOLDS
+from webkiln.frontends.tensorflow.operators.table import OPERATORS
+
+HANDLERS = NodeHandlers(
+    {"": OPERATORS},
+    FOLDS,
+    own_domain="TensorFlow",
+    advice="Save the model without it, or register a handler for it (docs/from-tensorflow.md)",
+)
+
+
+class TensorFlowConverter(NodeConverter):
+    """Converts one model at a time; `register_handler` adds operators of one's own."""
+
+    handlers = HANDLERS
+    register_handler = HANDLERS.register

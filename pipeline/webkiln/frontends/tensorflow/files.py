@@ -1,0 +1,203 @@
+"""A SavedModel, a frozen graph, or a graph model of TensorFlow.js -> the program in it."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.message import DecodeError
+
+from webkiln.errors import RecipeError, SourceError, similar
+from webkiln.frontends.manifest_weights import manifest_weights
+from webkiln.frontends.tensorflow.attributes import shape_of
+from webkiln.frontends.tensorflow.checkpoint import Checkpoint
+from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
+from webkiln.frontends.tensorflow.messages import GraphDef, SavedModelDef, SignatureDef, dtype_name
+from webkiln.frontends.tensorflow.source import Body, GraphSource, Interface, bodies, control_inputs, data_inputs, split_reference
+from webkiln.ir.types import Array
+
+SAVED = b"\x08\x01\x12"
+"""How a SavedModel begins: with the version of its schema, and its graphs."""
+MAX_JSON_BYTES = 256 << 20
+SERVED = "serve"
+USUAL = ("serving_default", "serve", "predict", "default")
+HIDDEN = "__saved_model_"
+ASSERTION = "/AssertGuard/"
+"""In the names of what is left of an assertion of TensorFlow 1."""
+INIT = "__saved_model_init_op"
+
+
+def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphSource:
+    """The program of a file; `folder` has the files beside it, such as `variables/variables.index`."""
+    data = path.read_bytes()
+    if data.startswith(SAVED):
+        return _saved_model(path, data, folder or path.parent, signature)
+    if data.lstrip()[:1] == b"{":
+        return _graph_model(path, data, folder or path.parent)
+    return _frozen(path, data)
+
+
+def _parsed(kind: Any, data: bytes, name: str) -> Any:
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise SourceError(f"{name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged") from None
+
+
+def is_saved_model(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(3) == SAVED
+
+
+def chosen_signature(path: Path, wanted: str) -> str:
+    """The name of the signature that is meant."""
+    return _chosen(path.name, _signatures(_served(path, path.read_bytes())), wanted)
+
+
+def _served(path: Path, data: bytes) -> Any:
+    """The graph of a SavedModel that is for serving."""
+    saved = _parsed(SavedModelDef, data, path.name)
+    served = [item for item in saved.meta_graphs if SERVED in item.meta_info_def.tags] or list(saved.meta_graphs)
+    if not served:
+        raise SourceError(f"{path.name}: is a SavedModel without a graph")
+    return served[0]
+
+
+def _signatures(graph: Any) -> dict[str, Any]:
+    return {name: item for name, item in graph.signature_def.items() if not name.startswith(HIDDEN) and item.outputs}
+
+
+def _saved_model(path: Path, data: bytes, folder: Path, wanted: str) -> GraphSource:
+    graph = _served(path, data)
+    signatures = _signatures(graph)
+    chosen = signatures[_chosen(path.name, signatures, wanted)]
+    main, functions = bodies(graph.graph_def, path.name)
+    inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
+    parts = {
+        op.name: [(item.name, bool(item.number_attr or item.type_list_attr)) for item in op.output_arg]
+        for op in graph.meta_info_def.stripped_op_list.op
+    }
+    variables = folder / "variables" / "variables"
+    has_variables = any(node.op in ("VarHandleOp", "VariableV2", "Variable") for node in main.nodes.values())
+    checkpoint = Checkpoint(variables) if has_variables else None
+    initialising = [graph.signature_def[INIT].outputs[INIT].name] if INIT in graph.signature_def else []
+    return GraphSource(
+        path.name, main, functions, inputs, outputs, parts, checkpoint.read if checkpoint is not None else None, split_reference(graph.saver_def.restore_op_name)[0],
+        [split_reference(name)[0] for name in initialising], graph.meta_info_def.tensorflow_version,
+    )  # fmt: skip
+
+
+def _chosen(name: str, signatures: Mapping[str, Any], wanted: str) -> str:
+    if wanted and wanted not in signatures:
+        raise RecipeError(
+            f"{name}: there is no signature {wanted!r}{similar(wanted, signatures)}; there are {', '.join(sorted(signatures)) or 'none'}"
+        )
+    usual = next((item for item in (wanted, *USUAL) if item in signatures), "")
+    if not usual and len(signatures) != 1:
+        listed = ", ".join(sorted(signatures))
+        raise SourceError(
+            f"{name}: has {f'the signatures {listed}; choose one with --signature' if listed else 'no signature; save it with one: tf.saved_model.save(model, folder, signatures=...)'}"
+        )
+    return usual or next(iter(signatures))
+
+
+def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
+    found = []
+    for key in sorted(items):
+        info = items[key]
+        if not isinstance(key, str) or not isinstance(info.name, str):
+            raise SourceError(f"{name}: the name of {key!r} is no text; the file is damaged")
+        if not info.name:
+            raise SourceError(f"{name}: {key} is a sparse or composite tensor; only dense tensors can go in and out")
+        found.append(Interface(key, info.name, dtype_name(info.dtype), _open(shape_of(info.tensor_shape))))
+    return found
+
+
+def _open(shape: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
+    return None if shape is None else tuple(None if size < 0 else size for size in shape)
+
+
+def _frozen(path: Path, data: bytes) -> GraphSource:
+    graph = _parsed(GraphDef, data, path.name)
+    if not graph.node:
+        raise SourceError(f"{path.name}: is a graph without nodes")
+    main, functions = bodies(graph, path.name)
+    return GraphSource(
+        path.name,
+        main,
+        functions,
+        _placeholders(main),
+        _ends(main),
+        version=f"GraphDef {graph.versions.producer}",
+        is_signature=False,
+        source=graph,
+    )
+
+
+def _graph_model(path: Path, data: bytes, folder: Path) -> GraphSource:
+    """A graph model of TensorFlow.js: a GraphDef as JSON, whose constants lie in the shards."""
+    if len(data) > MAX_JSON_BYTES:
+        raise SourceError(f"{path.name}: {len(data)} bytes of JSON (at most {MAX_JSON_BYTES}); refused")
+    try:
+        table = json.loads(data)
+        graph = ParseDict(table["modelTopology"], GraphDef(), ignore_unknown_fields=True)
+        said = ParseDict(
+            table.get("signature") or (table.get("userDefinedMetadata") or {}).get("signature") or {},
+            SignatureDef(),
+            ignore_unknown_fields=True,
+        )
+        weights = {item.name: item for item in manifest_weights(path.name, table, folder)}
+    except (ValueError, TypeError, KeyError, RecursionError, ParseError) as error:
+        raise SourceError(f"{path.name}: is no graph model of TensorFlow.js: {type(error).__name__}: {error}") from None
+    main, functions = bodies(graph, path.name)
+
+    def read(name: str) -> Array:
+        if name not in weights:
+            raise SourceError(f"{path.name}: the constant {name} is not in the manifest; copy all files of the model")
+        return weights[name].read()
+
+    inputs = _interfaces(path.name, said.inputs) or _placeholders(main)
+    outputs = _interfaces(path.name, said.outputs) or _ends(main)
+    return GraphSource(
+        path.name,
+        main,
+        functions,
+        inputs,
+        outputs,
+        read=read,
+        version=str(table.get("generatedBy", "")),
+        is_signature=bool(said.inputs),
+        source=graph,
+    )
+
+
+def _placeholders(main: Body) -> list[Interface]:
+    found = []
+    for node in main.nodes.values():
+        if node.op == "Placeholder":
+            shape = shape_of(node.attr["shape"].shape) if node.attr["shape"].HasField("shape") else None
+            found.append(Interface(_identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), _open(shape)))
+    return found
+
+
+def _ends(main: Body) -> list[Interface]:
+    """The nodes whose outputs nobody reads, as the outputs of a graph that does not name them; what a loop leaves over is none, if there are others."""
+    read = Counter(split_reference(item)[0] for node in main.nodes.values() for item in (*data_inputs(node), *control_inputs(node)))
+    flow = ControlFlow(main, "")
+    ends = [
+        node
+        for node in main.nodes.values()
+        if not read[node.name]
+        and node.op not in ("NoOp", "Placeholder", "Const", "Assert")
+        and ASSERTION not in node.name
+        and node.name not in flow.partial
+    ]
+    others = [node for node in ends if node.op not in EXITS]
+    return [Interface(_identifier(node.name), node.name, "", None) for node in others or ends]
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII)

@@ -1,0 +1,56 @@
+"""SavedModels and frozen graphs of TensorFlow 1 and 2, and graph models of TensorFlow.js."""
+
+import re
+from pathlib import Path
+
+from webkiln.frontends.manifest import shard_files
+from webkiln.frontends.model_format import Glimpse, ModelFormat
+
+SAVED_MODEL = "saved_model.pb"
+TFJS = "model.json"
+BEGINNING = re.compile(rb"\x08\x01\x12[\x80-\xff]+[\x00-\x7f]\x0a")
+"""A protobuf message with the version 1 of its schema and then a graph, which begins with what is known of it."""
+NODE = re.compile(rb"\x0a[\x80-\xff]?[\x01-\x7f]\x0a([\x01-\x7f])[\x20-\x7e]+?\x12[\x01-\x7f][A-Z]")
+"""A protobuf message that begins with a node, which begins with its name and its operation."""
+FOLDERS = ("variables", "assets")
+
+
+def _fits(seen: Glimpse) -> bool:
+    if seen.holds(SAVED_MODEL) or seen.tensorflow_js == "graph-model":
+        return True
+    return BEGINNING.match(seen.start) is not None or NODE.match(seen.start) is not None
+
+
+def main_file(path: Path) -> Path:
+    """The model file of a folder."""
+    if not path.is_dir():
+        return path
+    return path / (SAVED_MODEL if (path / SAVED_MODEL).is_file() else TFJS)
+
+
+def beside(path: Path) -> list[tuple[str, Path]]:
+    """The variables and assets of a SavedModel, or the shards of a graph model of TensorFlow.js."""
+    main = main_file(path)
+    if main.name != SAVED_MODEL and shard_files(main):
+        return shard_files(main)
+    found = (
+        [item for name in FOLDERS for item in sorted((main.parent / name).glob("*")) if item.is_file()] if main.name == SAVED_MODEL else []
+    )
+    return [(item.relative_to(main.parent).as_posix(), item) for item in found]
+
+
+TENSORFLOW = ModelFormat(
+    name="tensorflow",
+    title="a graph of TensorFlow",
+    suffixes=(".pb",),
+    fits=_fits,
+    main=main_file,
+    beside=beside,
+    takes={
+        "fetch": (),
+        "load": ("signature",),
+        "convert": ("plugins", "dims", "input_shapes", "values"),
+        "reference": ("signature", "dims", "input_shapes", "values", "samples"),
+    },
+    names_sizes=True,
+)

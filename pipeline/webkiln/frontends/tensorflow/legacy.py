@@ -1,0 +1,180 @@
+"""Control flow of TensorFlow 1: which loops and choices the nodes Switch, Merge, Enter, Exit and NextIteration are.
+
+Yu et al. 2018, Dynamic Control Flow in Large-Scale Machine Learning (https://arxiv.org/abs/1805.01772).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from webkiln.errors import SourceError
+from webkiln.frontends.tensorflow.source import Body, control_inputs, data_input, data_inputs, split_reference
+
+SWITCHES = frozenset({"Switch", "RefSwitch", "_SwitchN"})
+MERGES = frozenset({"Merge", "RefMerge"})
+ENTERS = frozenset({"Enter", "RefEnter"})
+EXITS = frozenset({"Exit", "RefExit"})
+Guards = Mapping[str, int]
+"""Of a node that does not always run: the predicates it depends on, and the output of their switches that it hangs on."""
+
+
+@dataclass(frozen=True)
+class MergedBranches:
+    """A Merge behind Switches on one predicate: by the output of the Switch, what it gives. `is_index`: the predicate is a number."""
+
+    predicate: str
+    inputs: Mapping[int, str]
+    is_index: bool
+
+
+@dataclass(frozen=True)
+class LoopVariable:
+    """What it begins as, where it is read in the condition and in the body, and what it becomes."""
+
+    begin: str
+    merge: str
+    switches: tuple[str, ...]
+    following: str
+
+
+@dataclass(frozen=True)
+class LoopFrame:
+    """A loop: its variables, its condition, and what goes in without changing, by the Enter nodes of these."""
+
+    name: str
+    variables: Sequence[LoopVariable]
+    condition: str
+    constants: Mapping[str, str]
+
+    @property
+    def begins(self) -> list[str]:
+        return [*(item.begin for item in self.variables), *self.constants.values()]
+
+
+class ControlFlow:
+    """The loops and choices of one body; empty where it has none of these nodes."""
+
+    def __init__(self, body: Body, name: str) -> None:
+        self.body, self.name = body, name
+        self.frames: dict[str, LoopFrame] = {}
+        self.frame_of: dict[str, str] = {}
+        self.choices: dict[str, MergedBranches] = {}
+        self.partial: set[str] = set()
+        """The nodes that run in loops, or on conditions: none of them is an output."""
+        if any(node.op in MERGES for node in body.nodes.values()):
+            self._find_frames()
+            self._find_choices()
+
+    def loop_of(self, exit_node: str) -> tuple[LoopFrame, int]:
+        """The loop that an Exit leaves, and which of its variables it gives."""
+        switch = split_reference(data_input(self.body.nodes[exit_node]))[0]
+        for frame in self.frames.values():
+            for number, variable in enumerate(frame.variables):
+                if switch in variable.switches:
+                    return frame, number
+        raise SourceError(f"{self.name}: {exit_node} leaves no loop")
+
+    def _find_frames(self) -> None:
+        nodes = self.body.nodes
+        switches: dict[str, list[str]] = {}
+        for node in nodes.values():
+            if node.op in SWITCHES:
+                switches.setdefault(split_reference(data_input(node))[0], []).append(node.name)
+        variables: dict[str, list[LoopVariable]] = {}
+        conditions: dict[str, str] = {}
+        for node in nodes.values():
+            if node.op not in MERGES:
+                continue
+            sources = [nodes.get(split_reference(item)[0]) for item in data_inputs(node)]
+            enter = next((item for item in sources if item is not None and item.op in ENTERS), None)
+            following = next((item for item in sources if item is not None and item.op in ("NextIteration", "RefNextIteration")), None)
+            if enter is None or following is None:
+                continue
+            frame = enter.attr["frame_name"].s.decode(errors="replace")
+            own = tuple(switches.get(node.name, ()))
+            variables.setdefault(frame, []).append(LoopVariable(data_input(enter), node.name, own, data_input(following)))
+            self.frame_of[node.name] = frame
+            for name in own:
+                condition = nodes.get(split_reference(data_input(nodes[name], 1))[0])
+                if condition is not None and condition.op == "LoopCond":
+                    conditions[frame] = data_input(condition)
+        for frame, found in variables.items():
+            if frame not in conditions:
+                raise SourceError(f"{self.name}: the loop {frame!r} has no condition")
+            begun = {item.begin for item in found}
+            constants = {
+                node.name: data_input(node)
+                for node in nodes.values()
+                if node.op in ENTERS
+                and node.attr["frame_name"].s.decode(errors="replace") == frame
+                and (node.attr["is_constant"].b or data_input(node) not in begun)
+            }
+            self.frames[frame] = LoopFrame(frame, found, conditions[frame], constants)
+
+    def _find_choices(self) -> None:
+        nodes, guards, looping = self.body.nodes, dict[str, dict[str, int]](), set[str]()
+        for name in _in_order(self.body, self.frame_of):
+            node = nodes[name]
+            sources = {split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))}
+            if name in self.frame_of or (sources & looping and node.op not in EXITS):
+                looping.add(name)
+            found = [(item, self._guards_of(item, guards)) for item in data_inputs(node)]
+            if node.op in MERGES and name not in self.frame_of:
+                guards[name] = self._choose(name, found)
+                continue
+            if name in self.frame_of:
+                found = found[:1]
+            made: dict[str, int] = {}
+            for _, known in found:
+                made |= known
+            for item in control_inputs(node):
+                made |= self._guards_of(item, guards)
+            guards[name] = made
+        self.partial = looping | {name for name, made in guards.items() if made}
+
+    def _guards_of(self, reference: str, guards: Mapping[str, dict[str, int]]) -> dict[str, int]:
+        """What a reference hangs on: what its node does, and where that is a Switch its output."""
+        name, _, port = split_reference(reference)
+        node = self.body.nodes.get(name)
+        known = guards.get(name, {})
+        if node is None or node.op not in SWITCHES:
+            return known
+        predicate = data_input(node, 1)
+        source = self.body.nodes.get(split_reference(predicate)[0])
+        while source is not None and source.op == "Identity":
+            predicate = data_input(source)
+            source = self.body.nodes.get(split_reference(predicate)[0])
+        return known if source is not None and source.op == "LoopCond" else {**known, predicate: port}
+
+    def _choose(self, name: str, found: Sequence[tuple[str, dict[str, int]]]) -> dict[str, int]:
+        if not found:
+            raise SourceError(f"{self.name}: {name} (Merge) joins nothing; the graph is damaged")
+        shared = set.intersection(*(set(guards) for _, guards in found))
+        telling = [predicate for predicate in shared if len({guards[predicate] for _, guards in found}) == len(found) > 1]
+        if not telling:
+            raise SourceError(f"{self.name}: {name} (Merge) joins what no condition tells apart")
+        predicate = telling[-1]
+        is_index = any(node.op == "_SwitchN" and data_input(node, 1) == predicate for node in self.body.nodes.values())
+        self.choices[name] = MergedBranches(predicate, {guards[predicate]: reference for reference, guards in found}, is_index)
+        first, *others = (guards for _, guards in found)
+        return {key: port for key, port in first.items() if key != predicate and all(other.get(key) == port for other in others)}
+
+
+def _in_order(body: Body, loops: Mapping[str, str]) -> Iterator[str]:
+    """All nodes, each after what it reads and waits for; what a loop brings back does not count."""
+    done: set[str] = set()
+    for begin in body.nodes:
+        stack = [(begin, False)]
+        while stack:
+            name, is_left = stack.pop()
+            if is_left:
+                yield name
+                continue
+            if name in done or name not in body.nodes:
+                continue
+            done.add(name)
+            stack.append((name, True))
+            node = body.nodes[name]
+            for item in (*data_inputs(node), *control_inputs(node)):
+                source = split_reference(item)[0]
+                if not (name in loops and body.nodes.get(source) is not None and body.nodes[source].op == "NextIteration"):
+                    stack.append((source, False))

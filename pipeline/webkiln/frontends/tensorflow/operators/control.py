@@ -1,0 +1,57 @@
+"""`If` and `Case` of TensorFlow 2, whose branches are functions. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+
+from collections.abc import Mapping, Sequence
+
+from webkiln.errors import ShapeError
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor
+from webkiln.frontends.nodes.spec import GraphSpec
+from webkiln.ops.builder import Block, GraphBuilder, Tensor
+from webkiln.ops.pieces import cast
+
+
+def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
+    """The branch that a known condition chooses, or both. A number is true where it is not 0."""
+    branches = [call.attr("then_branch"), call.attr("else_branch")]
+    given = [call.operand(position) for position in range(1, len(call))]
+    condition = call.operand(0)
+    if condition.is_constant:
+        return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).any()) else 1], given)
+
+    def block(graph: GraphSpec) -> Block:
+        return lambda builder, _: [as_tensor(builder, item) for item in call.subgraph(builder, graph, given)]
+
+    chosen = call.tensor(0)
+    truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
+    if truth is None:
+        raise call.unsupported(f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value")
+    try:
+        return call.builder.branch(truth, *map(block, branches))
+    except ShapeError as error:
+        raise ShapeError(f"{error}; where its condition depends on an input that is always the same, set it with --value") from error
+
+
+def case(call: NodeCall) -> Sequence[Tensor | GraphValue]:
+    """The branch of a number; the last one for a number that is none."""
+    branches = [call.attr(f"branch_{number}") for number in range(call.attr("count"))]
+    given = [call.operand(position) for position in range(1, len(call))]
+    if call.operand(0).is_constant:
+        chosen = int(call.numbers(0).reshape(()))
+        return call.subgraph(call.builder, branches[chosen if 0 <= chosen < len(branches) else -1], given)
+    index = call.tensor(0)
+
+    def chain(number: int) -> Block:
+        def write(builder: GraphBuilder, _: Sequence[Tensor]) -> Sequence[Tensor]:
+            if number == len(branches) - 1:
+                return [as_tensor(builder, item) for item in call.subgraph(builder, branches[number], given)]
+            is_it = builder.op("Equal", [builder.inside(index), builder.constant(number, index.dtype)])
+            return builder.branch(is_it, chain_one(number), chain(number + 1))
+
+        return write
+
+    def chain_one(number: int) -> Block:
+        return lambda builder, _: [as_tensor(builder, item) for item in call.subgraph(builder, branches[number], given)]
+
+    return chain(0)(call.builder, [])
+
+
+CONTROL: Mapping[str, NodeHandler] = {"If": if_, "Case": case}

@@ -1,0 +1,158 @@
+"""Raw operators on images and boxes. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from webkiln.frontends.keras.operations.image import colours, hsv_of, rgb_of
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, element, filled, iota, sized
+
+
+def in_hsv(change: Callable[[GraphBuilder, Tensor, Tensor, Tensor, Tensor], Sequence[Tensor]]) -> NodeHandler:
+    """Images as hue, saturation and value, changed by the second operand, and back."""
+
+    def handler(call: NodeCall) -> Tensor:
+        x, amount = call.tensors()
+
+        def turned(b: GraphBuilder, red: Tensor, green: Tensor, blue: Tensor) -> Sequence[Tensor]:
+            hue, saturation, value = hsv_of(b, red, green, blue)
+            hue, saturation, value = change(b, hue, saturation, value, amount)
+            return rgb_of(b, hue, saturation, value)
+
+        made: Tensor = colours(turned)(call.builder, x)
+        return made
+
+    return handler
+
+
+def _hue(b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor, amount: Tensor) -> Sequence[Tensor]:
+    return [b.binary("Mod", hue + amount, 1.0), saturation, value]
+
+
+def _saturation(b: GraphBuilder, hue: Tensor, saturation: Tensor, value: Tensor, amount: Tensor) -> Sequence[Tensor]:
+    return [hue, b.op("Clip", [saturation * amount], {"min": 0.0, "max": 1.0}), value]
+
+
+def suppressed(call: NodeCall) -> list[Tensor]:
+    """`NonMaxSuppression` of one class: the numbers of the boxes that stay, best first. V3 takes the least score, too; V4 pads what it gives with 0
+    and says how many count."""
+    b = call.builder
+    boxes, scores, most = call.tensor(0), call.tensor(1), call.tensor(2)
+    overlap = call.tensor(3) if call.has(3) else call.constant(call.attr("iou_threshold", 0.5), "float32")
+    least = call.tensor(4) if call.has(4) else call.constant(float("-inf"), "float32")
+    if call.has(5) and (not call.operand(5).is_constant or call.numbers(5).any()):
+        raise call.unsupported("lowers the scores of boxes that overlap (soft_nms_sigma)", "Set soft_nms_sigma to 0")
+    limits = [b.op("Reshape", [item], {"shape": (1,)}) for item in (cast(b, most, "int64"), overlap, least)]
+    wide = b.op("Reshape", [boxes], {"shape": (1, *boxes.shape)})
+    ranked = b.op("Reshape", [scores], {"shape": (1, 1, *scores.shape)})
+    found = b.op("NonMaxSuppression", [wide, ranked, *limits], {"center": False, "count": b.late()})
+    chosen = cast(b, element(b, found, 1, 2), "int32")
+    if call.spec.op not in ("NonMaxSuppressionV4", "NonMaxSuppressionV5"):
+        return [chosen]
+    count = sized(b, chosen.shape[0], "int32")
+    if not call.flag("pad_to_max_output_size"):
+        kept = [chosen]
+    else:
+        (size,) = call.sizes(2)
+        places = b.op("Reshape", [iota(b, chosen.shape[0], "int32")], {"shape": (chosen.shape[0], 1)})
+        kept = [b.op("ScatterND", [filled(b, 0, "int32", (size,)), places, chosen], {"reduction": "none"})]
+    if call.spec.op == "NonMaxSuppressionV5":
+        best = b.op("Gather", [scores, kept[0]], {"axis": 0})
+        known = b.binary("Less", iota(b, kept[0].shape[0], "int32"), count)
+        kept.append(b.op("Where", [known, best, call.like(0, best)]))
+    return [*kept, count]
+
+
+def crop_and_resize(call: NodeCall) -> Tensor:
+    """Of [N, H, W, C], for each box (y1, x1, y2, x2 in shares of the image) of the image that `box_ind` says, [boxes, h, w, C]; outside of images a value."""
+    b, x, boxes, numbers, (height, width) = call.builder, call.tensor(0), call.tensor(1), call.tensor(2), call.sizes(3)
+    x = cast(b, x, "float32")
+    outside, method = call.attr("extrapolation_value", 0.0), call.attr("method", "bilinear")
+    lines = [_line(b, boxes, axis, x.shape[1 + axis], size) for axis, size in enumerate((height, width))]
+    inside = [
+        b.op("And", [b.binary("GreaterEqual", line, 0.0), b.binary("LessEqual", line, sized(b, x.shape[1 + axis] - 1, "float32"))])
+        for axis, line in enumerate(lines)
+    ]
+    kept = b.op("And", [_wide(b, inside[0], 0), _wide(b, inside[1], 1)])
+    taken = _nearest(b, x, numbers, lines) if method == "nearest" else _between(b, x, numbers, lines)
+    shape = (*kept.shape, 1)
+    return b.op("Where", [b.op("Reshape", [kept], {"shape": shape}), taken, b.constant(outside, "float32")])
+
+
+def _line(b: GraphBuilder, boxes: Tensor, axis: int, size: int, out: int) -> Tensor:
+    """[boxes, out]: the places along an axis that the outputs of each box lie at."""
+    first, last = (b.op("Reshape", [element(b, boxes, 1, axis + side)], {"shape": (boxes.shape[0], 1)}) for side in (0, 2))
+    whole = sized(b, size - 1, "float32")
+    if out == 1:
+        return (first + last) * 0.5 * whole
+    step = (last - first) * whole / float(out - 1)
+    return b.binary("Add", first * whole, b.binary("Mul", iota(b, out, "float32"), step))
+
+
+def _wide(b: GraphBuilder, line: Tensor, axis: int) -> Tensor:
+    """[boxes, out] as [boxes, h, 1] or [boxes, 1, w]."""
+    count, out = line.shape
+    return b.op("Reshape", [line], {"shape": (count, out, 1) if axis == 0 else (count, 1, out)})
+
+
+def _at(b: GraphBuilder, x: Tensor, numbers: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+    """Elements [boxes, h, w, C] at whole places, which are kept within the images."""
+    batch, height, width, channels = x.shape
+    flat = b.op("Reshape", [x], {"shape": (batch * height * width, channels)})
+    rows, columns = (_kept(b, line, size) for line, size in ((rows, height), (columns, width)))
+    image = b.op("Reshape", [cast(b, numbers, "int32")], {"shape": (numbers.shape[0], 1, 1)})
+    row = b.binary("Add", image * sized(b, height, "int32"), _wide(b, rows, 0))
+    place = b.binary("Add", row * sized(b, width, "int32"), _wide(b, columns, 1))
+    return b.op("Gather", [flat, place], {"axis": 0})
+
+
+def _kept(b: GraphBuilder, line: Tensor, size: int) -> Tensor:
+    whole = cast(b, line, "int32")
+    return b.binary("Max", b.binary("Min", whole, sized(b, size - 1, "int32")), 0)
+
+
+def _nearest(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor]) -> Tensor:
+    """Half way the larger number, as C's `roundf`."""
+    rows, columns = (b.op("Floor", [line + 0.5]) for line in lines)
+    return _at(b, x, numbers, rows, columns)
+
+
+def _between(b: GraphBuilder, x: Tensor, numbers: Tensor, lines: Sequence[Tensor]) -> Tensor:
+    lows, highs = [b.op("Floor", [line]) for line in lines], [b.op("Ceil", [line]) for line in lines]
+    down, across = (_wide(b, line - low, axis) for axis, (line, low) in enumerate(zip(lines, lows, strict=True)))
+    down, across = (b.op("Reshape", [share], {"shape": (*share.shape, 1)}) for share in (down, across))
+
+    def row(places: Tensor) -> Tensor:
+        left, right = _at(b, x, numbers, places, lows[1]), _at(b, x, numbers, places, highs[1])
+        return b.binary("Add", left, b.binary("Mul", right - left, across))
+
+    top, bottom = row(lows[0]), row(highs[0])
+    return b.binary("Add", top, b.binary("Mul", bottom - top, down))
+
+
+def fake_quantised(call: NodeCall) -> Tensor:
+    """Values rounded to the steps of so many bits between a minimum and a maximum, which are nudged so that 0 is a step.
+
+    https://www.tensorflow.org/api_docs/python/tf/quantization/fake_quant_with_min_max_args
+    """
+    b, x = call.builder, call.tensor(0)
+    if call.spec.op == "FakeQuantWithMinMaxArgs":
+        low, high = (call.constant(call.attr(name, value), "float32") for name, value in (("min", -6.0), ("max", 6.0)))
+    else:
+        low, high = call.tensor(1), call.tensor(2)
+    least, most = float(call.flag("narrow_range")), float((1 << call.attr("num_bits", 8)) - 1)
+    scale = (high - low) / (most - least)
+    begin = least - low / scale
+    nudged = b.op("Where", [b.binary("Less", begin, least), call.like(least, begin), b.op("Floor", [begin + 0.5])])
+    nudged = b.op("Where", [b.binary("Greater", begin, most), call.like(most, begin), nudged])
+    bottom, top = (least - nudged) * scale, (most - nudged) * scale
+    clamped = b.binary("Max", b.binary("Min", x, top), bottom)
+    return b.binary("Add", b.binary("Mul", b.op("Floor", [b.binary("Div", clamped - bottom, scale) + 0.5]), scale), bottom)
+
+
+IMAGES: Mapping[str, NodeHandler] = {
+    "RGBToHSV": lambda call: colours(hsv_of)(call.builder, call.tensor(0)), "HSVToRGB": lambda call: colours(rgb_of)(call.builder, call.tensor(0)),
+    "AdjustHue": in_hsv(_hue), "AdjustSaturation": in_hsv(_saturation), "CropAndResize": crop_and_resize, "FakeQuantWithMinMaxArgs": fake_quantised,
+    "FakeQuantWithMinMaxVars": fake_quantised, "FakeQuantWithMinMaxVarsPerChannel": fake_quantised, "NonMaxSuppression": suppressed,
+    "NonMaxSuppressionV2": suppressed, "NonMaxSuppressionV3": suppressed, "NonMaxSuppressionV4": suppressed, "NonMaxSuppressionV5": suppressed,
+}  # fmt: skip

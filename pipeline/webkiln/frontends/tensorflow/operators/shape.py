@@ -1,0 +1,239 @@
+"""Raw operators that move elements. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+from webkiln.frontends.keras.operations import shapes
+from webkiln.frontends.keras.operations.indexing import get_item
+from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import is_symbolic
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import element, filled, iota, part, sized
+
+
+def reshape(call: NodeCall) -> Tensor:
+    return shapes.reshape(call.builder, call.tensor(0), call.sizes(1))
+
+
+def expand_dims(call: NodeCall) -> Tensor:
+    return shapes.expand_dims(call.builder, call.tensor(0), call.sizes(1))
+
+
+def squeeze(call: NodeCall) -> Tensor:
+    return shapes.squeeze(call.builder, call.tensor(0), call.attr("squeeze_dims") or None)
+
+
+def transpose(call: NodeCall) -> Tensor:
+    return shapes.transpose(call.builder, call.tensor(0), call.sizes(1))
+
+
+def concat(call: NodeCall) -> Tensor:
+    """`ConcatV2` has the axis behind the operands, `Concat` before them."""
+    last = call.spec.op == "ConcatV2"
+    positions = range(len(call) - 1) if last else range(1, len(call))
+    (axis,) = call.sizes(len(call) - 1 if last else 0)
+    tensors = [call.tensor(position) for position in positions]
+    return tensors[0] if len(tensors) == 1 else call.op("Concat", tensors, {"axis": call.axis(axis, tensors[0].type.rank)})
+
+
+def pack(call: NodeCall) -> Tensor:
+    return shapes.stack(call.builder, call.tensors(), call.axis(call.attr("axis", 0), call.type(0).rank + 1))
+
+
+def unpack(call: NodeCall) -> list[Tensor]:
+    return shapes.unstack(call.builder, call.tensor(0), call.axis(call.attr("axis", 0), call.type(0).rank))
+
+
+def split(call: NodeCall) -> list[Tensor]:
+    (axis,) = call.sizes(0)
+    x = call.tensor(1)
+    return shapes.split(call.builder, x, call.attr("num_split"), call.axis(axis, x.type.rank))
+
+
+def split_v(call: NodeCall) -> list[Tensor]:
+    x, (axis,) = call.tensor(0), call.sizes(2)
+    axis = call.axis(axis, x.type.rank)
+    given = call.sizes(1)
+    known = sum(size for size in given if size != -1)
+    sizes = [x.shape[axis] - known if not is_symbolic(size) and size == -1 else size for size in given]
+    starts = [0, *accumulate(sizes)]
+    return [part(call.builder, x, axis, start, size) for start, size in zip(starts, sizes, strict=False)]
+
+
+def slice_(call: NodeCall) -> Tensor:
+    x, sizes = call.tensor(0), call.sizes(2)
+    if call.operand(1).value is None:
+        if any(not is_symbolic(size) and size == -1 for size in sizes):
+            raise call.open(1)
+        return slice_at(call.builder, x, call.tensor(1), sizes)
+    starts = call.sizes(1)
+    wanted = [x.shape[axis] - starts[axis] if not is_symbolic(size) and size == -1 else size for axis, size in enumerate(sizes)]
+    return call.op("Slice", [x], {"starts": tuple(starts), "sizes": tuple(wanted), "steps": (1,) * x.type.rank})
+
+
+def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
+    """What a StridedSlice takes, as Python writes it."""
+    begin, end, strides = (call.sizes(number) for number in range(position, position + 3))
+    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+
+    def is_set(name: str, number: int) -> bool:
+        return bool(masks[name] >> number & 1)
+
+    key: list[object] = []
+    for number, (start, stop, step) in enumerate(zip(begin, end, strides, strict=True)):
+        if is_set("ellipsis", number):
+            key.append(Ellipsis)
+        elif is_set("new_axis", number):
+            key.append(None)
+        elif is_set("shrink_axis", number):
+            key.append(start)
+        else:
+            key.append(slice(None if is_set("begin", number) else start, None if is_set("end", number) else stop, step))
+    return tuple(key)
+
+
+def strided_slice(call: NodeCall) -> Tensor:
+    if call.operand(1).value is None:
+        return _element(call)
+    return get_item(call.builder, call.tensor(0), key_of(call))
+
+
+def _element(call: NodeCall) -> Tensor:
+    """x[i], x[:, i] and the like, for places that only the run knows; those below 0 count from the end."""
+    b, x, begin = call.builder, call.tensor(0), call.tensor(1)
+    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    axis = 0
+    for number in range(begin.shape[0]):
+        if masks["ellipsis"] >> number & 1:
+            axis = x.type.rank - (begin.shape[0] - number - 1)
+        elif masks["shrink_axis"] >> number & 1:
+            place = element(b, begin, 0, number)
+            size = sized(b, x.shape[axis], place.dtype)
+            place = b.op("Where", [b.binary("Less", place, 0), place + size, place])
+            x = b.op("Gather", [x, place], {"axis": axis})
+        elif masks["new_axis"] >> number & 1 or not (masks["begin"] & masks["end"]) >> number & 1:
+            raise call.open(1)
+        else:
+            axis += 1
+    return x
+
+
+def pad(call: NodeCall) -> Tensor:
+    x, pairs = call.tensor(0), call.value(1).tolist()
+    value = call.scalar(2, 0)
+    attrs = {"low": tuple(low for low, _ in pairs), "high": tuple(high for _, high in pairs), "value": value}
+    return call.op("Pad", [x], attrs)
+
+
+def mirror_pad(call: NodeCall) -> Tensor:
+    pairs = call.value(1).tolist()
+    mode = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}[call.attr("mode")]
+    return shapes.pad(call.builder, call.tensor(0), pairs, mode)
+
+
+def tile(call: NodeCall) -> Tensor:
+    return shapes.tile(call.builder, call.tensor(0), call.sizes(1))
+
+
+def broadcast_to(call: NodeCall) -> Tensor:
+    return shapes.broadcast_to(call.builder, call.tensor(0), call.sizes(1))
+
+
+def fill(call: NodeCall) -> Tensor:
+    value = call.tensor(1)
+    return call.op("Broadcast", [value], {"shape": tuple(call.sizes(0))})
+
+
+def range_(call: NodeCall) -> Tensor:
+    """Where its bounds are sizes, or floats that are known."""
+    start, limit, delta = (call.value(position).item() for position in range(3))
+    dtype = call.type(0).dtype
+    whole = (limit - start + delta - 1) // delta if isinstance(delta, int) and delta > 0 else None
+    if whole is None:
+        if any(map(is_symbolic, (start, limit, delta))):
+            raise call.error("its step is not a known positive number")
+        whole = max(0, int(-(-(limit - start) // delta)))
+    counted = iota(call.builder, whole, dtype)
+    begin = sized(call.builder, start, dtype) if is_symbolic(start) else call.constant(start, dtype)
+    return counted * call.constant(delta, dtype) + begin
+
+
+def lin_space(call: NodeCall) -> Tensor:
+    start, stop = call.tensor(0), call.tensor(1)
+    (count,) = call.sizes(2)
+    if count == 1:
+        return call.op("Reshape", [start], {"shape": (1,)})
+    step = (stop - start) / call.like(float(count - 1), start)
+    return start + iota(call.builder, count, start.dtype) * step
+
+
+def reverse(call: NodeCall) -> Tensor:
+    """`ReverseV2` has axes, `Reverse` a truth value for each."""
+    x = call.tensor(0)
+    axes = call.sizes(1) if call.spec.op == "ReverseV2" else [axis for axis, is_turned in enumerate(call.numbers(1).tolist()) if is_turned]
+    return shapes.flip(call.builder, x, [call.axis(axis, x.type.rank) for axis in axes]) if len(axes) else x
+
+
+def roll(call: NodeCall) -> Tensor:
+    return shapes.roll(call.builder, call.tensor(0), call.sizes(1), call.sizes(2))
+
+
+def shape_n(call: NodeCall) -> list[Tensor]:
+    return [_shape(call, x.shape) for x in call.tensors()]
+
+
+def _shape(call: NodeCall, shape: Sequence[int]) -> Tensor:
+    return call.op("Sizes", [], {"sizes": tuple(shape), "dtype": call.attr("out_type", "int32")})
+
+
+def space_to_batch(call: NodeCall) -> Tensor:
+    """[N, *spatial, ...] padded, then each block of the spatial axes moved into the batch. `block` and `paddings` are operands."""
+    x, block, pairs = call.tensor(0), call.sizes(1), call.value(2).tolist()
+    rest, count = x.type.rank - 1 - len(block), len(block)
+    around = [(0, 0), *map(tuple, pairs), *[(0, 0)] * rest]
+    if any(low or high for low, high in around):
+        x = call.op("Pad", [x], {"low": tuple(low for low, _ in around), "high": tuple(high for _, high in around), "value": 0})
+    batch, *sizes = x.shape
+    spatial, others = sizes[:count], sizes[count:]
+    apart = [size for pair in zip((n // b for n, b in zip(spatial, block, strict=True)), block, strict=True) for size in pair]
+    x = call.op("Reshape", [x], {"shape": (batch, *apart, *others)})
+    inner, outer = [2 + 2 * axis for axis in range(count)], [1 + 2 * axis for axis in range(count)]
+    x = call.op("Transpose", [x], {"perm": (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + rest))})
+    whole = batch
+    for size in block:
+        whole = whole * size
+    return call.op("Reshape", [x], {"shape": (whole, *(n // b for n, b in zip(spatial, block, strict=True)), *others)})
+
+
+def batch_to_space(call: NodeCall) -> Tensor:
+    """The inverse of `space_to_batch`, with crops."""
+    x, block, crops = call.tensor(0), call.sizes(1), call.value(2).tolist()
+    count = len(block)
+    whole = 1
+    for size in block:
+        whole *= size
+    batch, *sizes = x.shape
+    spatial, others = sizes[:count], sizes[count:]
+    x = call.op("Reshape", [x], {"shape": (*block, batch // whole, *spatial, *others)})
+    order = [axis for pair in ((count + 1 + number, number) for number in range(count)) for axis in pair]
+    x = call.op("Transpose", [x], {"perm": (count, *order, *range(2 * count + 1, 2 * count + 1 + len(others)))})
+    grown = [n * b for n, b in zip(spatial, block, strict=True)]
+    x = call.op("Reshape", [x], {"shape": (batch // whole, *grown, *others)})
+    for axis, (low, high) in enumerate(crops):
+        if low or high:
+            x = part(call.builder, x, axis + 1, low, grown[axis] - low - high)
+    return x
+
+
+def zeros(call: NodeCall) -> Tensor:
+    return filled(call.builder, 0, call.attr("dtype", "float32"), call.sizes(0))
+
+
+SHAPE: Mapping[str, NodeHandler] = {
+    "Reshape": reshape, "ExpandDims": expand_dims, "Squeeze": squeeze, "Transpose": transpose, "ConcatV2": concat, "Concat": concat, "Pack": pack,
+    "ParallelConcat": lambda call: call.op("Concat", call.tensors(), {"axis": 0}), "Unpack": unpack, "Split": split, "SplitV": split_v, "Slice": slice_,
+    "StridedSlice": strided_slice, "Pad": pad, "PadV2": pad, "MirrorPad": mirror_pad, "Tile": tile, "BroadcastTo": broadcast_to, "Fill": fill,
+    "Range": range_, "LinSpace": lin_space, "ReverseV2": reverse, "Reverse": reverse, "Roll": roll, "ShapeN": shape_n, "SpaceToBatchND": space_to_batch,
+    "BatchToSpaceND": batch_to_space, "Empty": zeros,
+}  # fmt: skip

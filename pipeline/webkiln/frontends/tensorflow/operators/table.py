@@ -1,0 +1,26 @@
+"""Every raw operator of TensorFlow that webkiln converts. Absent means unsupported."""
+
+from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.tensorflow.operators.control import CONTROL
+from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
+from webkiln.frontends.tensorflow.operators.images import IMAGES
+from webkiln.frontends.tensorflow.operators.indexing import INDEXING
+from webkiln.frontends.tensorflow.operators.linear import LINEAR
+from webkiln.frontends.tensorflow.operators.lists import LISTS
+from webkiln.frontends.tensorflow.operators.loops import LOOPS
+from webkiln.frontends.tensorflow.operators.reduce import REDUCE
+from webkiln.frontends.tensorflow.operators.shape import SHAPE
+from webkiln.frontends.tensorflow.operators.windows import WINDOWS
+
+OPERATORS: dict[str, NodeHandler] = {
+    **ELEMENTWISE,
+    **SHAPE,
+    **REDUCE,
+    **WINDOWS,
+    **LINEAR,
+    **INDEXING,
+    **CONTROL,
+    **LOOPS,
+    **LISTS,
+    **IMAGES,
+}

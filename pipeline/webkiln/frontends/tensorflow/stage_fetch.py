@@ -1,0 +1,13 @@
+"""A frozen graph that an export script writes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.exported import export
+from webkiln.plugins import isolated_plugins
+
+
+def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -> None:
+    with isolated_plugins():
+        export(inputs["script.py"], params, target)

@@ -1,0 +1,14 @@
+"""A graph of TensorFlow -> spec and weights. `external/` holds the variables of a SavedModel, or the shards of a model of TensorFlow.js."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.nodes.spec import to_json
+from webkiln.frontends.tensorflow.load import read_model
+
+
+def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
+    model, blobs = read_model(inputs["source"], inputs.get("external/"), params.get("signature", ""))
+    return to_json(model), blobs

@@ -1,0 +1,393 @@
+"""A graph -> the spec: functions are inlined, variables become weights, what decides nothing is left out."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from webkiln.errors import Item, SourceError, UnsupportedError
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
+from webkiln.frontends.tensorflow.beginnings import Beginnings
+from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow, LoopFrame
+from webkiln.frontends.tensorflow.messages import DTYPES, dtype_name
+from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
+from webkiln.frontends.tensorflow.source import PARTS, Body, GraphSource, data_inputs, split_reference
+from webkiln.ir.graph import INLINE_ELEMENTS
+from webkiln.ir.types import Array
+
+MOST_TENSORS = 1_000_000
+"""Functions that call others several times multiply."""
+UNSAID = frozenset({"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"})
+"""Operators that have nothing to give in inference."""
+BRANCHES = {
+    "If": ("then_branch", "else_branch"),
+    "StatelessIf": ("then_branch", "else_branch"),
+    "While": ("cond", "body"),
+    "StatelessWhile": ("cond", "body"),
+}
+"""Operators that call functions on conditions, and their attributes."""
+FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | {"If", "StatelessIf", "Case", "StatelessCase"}, 1)}
+"""Of operators that the walk itself looks at the inputs of."""
+CASES = frozenset({"Case", "StatelessCase"})
+
+
+class SpecWriter:
+    """Writes the spec of a program. Within `GraphSpec`s of branches and loops the tensors of the graphs around them may be read."""
+
+    def __init__(self, program: GraphSource) -> None:
+        self.program = program
+        self.weights = StoredWeights()
+        self.labels = DistinctNames()
+        self.unsupported: list[Item] = []
+        self.tensors: dict[str, Weight | Literal] = {}
+        self.nodes: list[NodeSpec] = []
+        self.count = 0
+        self.beginnings = Beginnings(program)
+        self.variables: dict[str, str] = {}
+        self.flows: dict[int, ControlFlow] = {}
+
+    def model(self) -> NodeModel:
+        program = self.program
+        given = {item.tensor: self._fresh() for item in program.inputs}
+        scope = Scope(program.main, {})
+        for item in program.inputs:
+            node, _, number = split_reference(item.tensor)
+            scope.made[node] = [*scope.made.get(node, ()), given[item.tensor]] if number else [given[item.tensor]]
+        self._run(scope, [item.tensor for item in program.outputs])
+        read = self._read_names(outputs := self._outputs(scope))
+        kept = [item for item in program.inputs if program.is_signature or given[item.tensor] in read]
+        inputs = tuple(Declared(item.name, given[item.tensor], item.dtype, item.shape) for item in kept)
+        if self.unsupported:
+            raise UnsupportedError(program.name, list(dict.fromkeys(self.unsupported)))
+        return NodeModel(program.name, {"": 1}, only_what_is_read(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes))))
+
+    def _outputs(self, scope: Scope) -> tuple[Declared, ...]:
+        found = []
+        for item in self.program.outputs:
+            tensor = self._value(scope, item.tensor)
+            if isinstance(tensor, Handle):
+                self.unsupported.append((item.name, f"is an output that is a {tensor.kind}", "Only dense tensors can go in and out"))
+                continue
+            found.append(Declared(item.name, tensor, item.dtype, item.shape))
+        return tuple(found)
+
+    def _read_names(self, outputs: Sequence[Declared]) -> set[str]:
+        return read_by(self.nodes) | {item.tensor for item in outputs}
+
+    def _fresh(self) -> str:
+        self.count += 1
+        if self.count > MOST_TENSORS:
+            raise SourceError(f"{self.program.name}: its functions amount to more than {MOST_TENSORS} tensors; refused")
+        return f"t{self.count - 1}"
+
+    def _run(self, scope: Scope, wanted: Sequence[str]) -> None:
+        for name in _ordered(scope, wanted, self.program, self._flow(scope)):
+            if name not in scope.made:
+                scope.made[name] = self._node(scope, scope.body.nodes[name])
+
+    def _flow(self, scope: Scope) -> ControlFlow:
+        key = id(scope.body)
+        if key not in self.flows:
+            self.flows[key] = ControlFlow(scope.body, self.program.name)
+        return self.flows[key]
+
+    def _value(self, scope: Scope, reference: str) -> TensorRef:
+        node, part, number = split_reference(reference)
+        if node in scope.arguments:
+            return scope.arguments[node]
+        made = scope.made.get(node)
+        if made is None:
+            raise SourceError(f"{self.program.name}: {reference} is made by no node")
+        place = self._place(scope.body.nodes[node], part, number, len(made)) if part else number
+        if place >= len(made):
+            raise SourceError(f"{self.program.name}: {node} has {len(made)} outputs, and {reference} is read")
+        return made[place]
+
+    def _place(self, node: Any, part: str, number: int, count: int) -> int:
+        """The number of an output that is part of a named one, which may be a list."""
+        listed = self.program.parts.get(node.op)
+        names = [name for name, _ in listed] if listed is not None else list(PARTS.get(node.op, (part,)))
+        if part not in names:
+            raise SourceError(f"{self.program.name}: {node.name} ({node.op}) has no output {part!r}")
+        before = names.index(part)
+        longer = count - len(names)
+        is_after_list = listed is not None and any(is_list for _, is_list in listed[:before])
+        return before + number + (longer if is_after_list else 0)
+
+    def _node(self, scope: Scope, node: Any) -> Sequence[TensorRef]:
+        op = node.op
+        if op in UNSAID:
+            return []
+        if op in VARIABLES:
+            return [self._variable(node)]
+        if op in TABLES:
+            return [Handle("table", node.name)]
+        if op == "Const":
+            return [self._constant(node)]
+        if op == "Placeholder":
+            raise SourceError(f"{self.program.name}: the outputs need the placeholder {node.name}, which is no input of the signature")
+        if op in EXITS:
+            return [self._left(scope, node.name)]
+        if op in MERGES:
+            return [self._merged(scope, node.name)]
+        inputs = [self._value(scope, item) for item in data_inputs(node)]
+        fewest = FEWEST_INPUTS.get(op, 0)
+        if len(inputs) < fewest:
+            raise SourceError(
+                f"{self.program.name}: {node.name} ({op}) has {len(inputs)} inputs, expected at least {fewest}; the graph is damaged"
+            )
+        if op in SWITCHES:
+            return [inputs[0]] * max(2, int(node.attr["num_outs"].i))
+        if op in PASSED:
+            return [self._read(item) for item in inputs[:1]] if op == "ReadVariableOp" else inputs
+        attrs = {key: attribute(item) for key, item in node.attr.items() if not key.startswith("_")}
+        called = node.attr["f"].func.name if op in CALLS else op if op in self.program.functions else ""
+        if called:
+            return self._call(scope, node, called, inputs)
+        if op in BRANCHES:
+            return self._branch(scope, node, inputs)
+        if op in CASES:
+            return self._case(scope, node, inputs)
+        tensors = self._operands(node, inputs, attrs)
+        outputs = tuple(self._fresh() for _ in range(self._output_count(node, attrs)))
+        self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, "", tensors, outputs, attrs))
+        return outputs
+
+    def _operands(self, node: Any, inputs: Sequence[TensorRef], attrs: dict[str, Any]) -> tuple[str, ...]:
+        """The operands that are tensors; what a table holds becomes attributes."""
+        found = []
+        for item in inputs:
+            if isinstance(item, str) or item.kind == "variable":
+                found.append(item if isinstance(item, str) else self._read(item))
+            elif item.kind == "table" and item.name in self.beginnings.tables:
+                attrs["keys"], attrs["values"] = self.beginnings.tables[item.name]
+            else:
+                self.unsupported.append(
+                    (f"{node.name} ({node.op})", f"reads a {item.kind} whose contents are not known", "Build the table into the model")
+                )
+                found.append("")
+        return tuple(found)
+
+    def _output_count(self, node: Any, attrs: Mapping[str, Any]) -> int:
+        for name in ("num_split", "num", "N_out"):
+            if name in attrs and node.op in ("Split", "SplitV", "Unpack"):
+                return int(attrs[name])
+        listed = self.program.parts.get(node.op)
+        if listed is not None and not any(is_list for _, is_list in listed):
+            return len(listed)
+        return max(len(PARTS.get(node.op, ())), 1)
+
+    def _call(self, scope: Scope, node: Any, function: str, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+        body = self._function(node, function)
+        if scope.depth >= DEEPEST:
+            raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
+        inner = Scope(body, {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)}, depth=scope.depth + 1)
+        self._run(inner, body.results)
+        return [self._value(inner, item) for item in body.results]
+
+    def _branch(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+        first, second = BRANCHES[node.op]
+        given = inputs[1:] if first == "then_branch" else inputs
+        graphs = {}
+        for name in (first, second):
+            graphs[name] = self._graph(scope, self._function(node, node.attr[name].func.name), given)
+        if first == "cond":
+            return self._while(node.name, given, graphs)
+        operands = (str(inputs[0]), *(item for item in given if isinstance(item, str)))
+        outputs = [self._fresh() for _ in graphs[second].outputs]
+        self.nodes.append(NodeSpec(self.labels.distinct(node.name), "If", "", operands, tuple(outputs), graphs))
+        return outputs
+
+    def _left(self, scope: Scope, name: str) -> TensorRef:
+        """What a variable of a loop is at its end; the loop is written where its first end is read."""
+        frame, number = self._flow(scope).loop_of(name)
+        if frame.name not in scope.left:
+            scope.left[frame.name] = self._looped(scope, frame)
+        return scope.left[frame.name][number]
+
+    def _looped(self, scope: Scope, frame: LoopFrame) -> Sequence[TensorRef]:
+        given = [self._value(scope, item.begin) for item in frame.variables]
+        constants = {name: self._value(scope, reference) for name, reference in frame.constants.items()}
+
+        def graph(places: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
+            names = [self._fresh() if isinstance(item, str) else item for item in given]
+            arguments = {place: name for name, own in zip(names, places, strict=True) for place in own}
+            inputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(names) if isinstance(item, str))
+            return self._inside(Scope(scope.body, {**scope.arguments, **constants, **arguments}, depth=scope.depth + 1), inputs, results)
+
+        merges = [(item.merge,) for item in frame.variables]
+        graphs = {
+            "cond": graph(merges, [frame.condition]),
+            "body": graph([(item.merge, *item.switches) for item in frame.variables], [item.following for item in frame.variables]),
+        }
+        return self._while(frame.name, given, graphs)
+
+    def _while(self, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]) -> list[TensorRef]:
+        """A handle among the operands of a loop stays what it is; the loop gives it again."""
+        tensors = tuple(item for item in given if isinstance(item, str))
+        outputs = [self._fresh() for _ in tensors]
+        self.nodes.append(NodeSpec(self.labels.distinct(label), "While", "", tensors, tuple(outputs), graphs))
+        fresh = iter(outputs)
+        return [next(fresh) if isinstance(item, str) else item for item in given]
+
+    def _merged(self, scope: Scope, name: str) -> TensorRef:
+        """One of what both sides of a condition give: all of them are computed."""
+        choice = self._flow(scope).choices[name]
+        predicate = str(self._value(scope, choice.predicate))
+        (_, first), *others = sorted(choice.inputs.items())
+        made = self._value(scope, first)
+        for port, reference in others:
+            value, chosen = self._value(scope, reference), predicate
+            if isinstance(made, Handle) or isinstance(value, Handle):
+                self.unsupported.append((f"{name} (Merge)", "chooses between variables or tables", "Read them before the condition"))
+                return ""
+            if choice.is_index:
+                number, chosen = self._fresh(), self._fresh()
+                self.tensors[number] = Literal("int32", (), (port,))
+                self.nodes.append(NodeSpec(self.labels.distinct(f"{name}/is"), "Equal", "", (predicate, number), (chosen,), {}))
+            joined = self._fresh()
+            self.nodes.append(NodeSpec(self.labels.distinct(name), "SelectV2", "", (chosen, value, made), (joined,), {}))
+            made = joined
+        return made
+
+    def _case(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+        graphs: dict[str, Any] = {}
+        for number, item in enumerate(node.attr["branches"].list.func):
+            graphs[f"branch_{number}"] = self._graph(scope, self._function(node, item.name), inputs[1:])
+        if not graphs:
+            raise SourceError(f"{self.program.name}: {node.name} has no branches")
+        outputs = [self._fresh() for _ in graphs["branch_0"].outputs]
+        operands = tuple(item for item in inputs if isinstance(item, str))
+        self.nodes.append(NodeSpec(self.labels.distinct(node.name), "Case", "", operands, tuple(outputs), {**graphs, "count": len(graphs)}))
+        return outputs
+
+    def _function(self, node: Any, name: str) -> Body:
+        body = self.program.functions.get(name)
+        if body is None:
+            raise SourceError(f"{self.program.name}: {node.name} calls the function {name!r}, which is not in the file")
+        return body
+
+    def _graph(self, scope: Scope, body: Body, given: Sequence[TensorRef]) -> GraphSpec:
+        """A function as a graph inside a node; what it is given besides tensors it knows as it is."""
+        if len(body.arguments) != len(given):
+            raise SourceError(
+                f"{self.program.name}: a function takes {len(body.arguments)} arguments, and is given {len(given)}; the graph is damaged"
+            )
+        arguments: dict[str, TensorRef] = {}
+        inputs = []
+        for (name, code), item in zip(body.arguments, given, strict=True):
+            arguments[name] = self._fresh() if isinstance(item, str) else item
+            if isinstance(item, str):
+                inputs.append(Declared(name, str(arguments[name]), dtype_name(code), None))
+        return self._inside(Scope(body, arguments, depth=scope.depth + 1), inputs, body.results)
+
+    def _inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
+        if inner.depth > DEEPEST:
+            raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
+        outer_nodes, outer_tensors, outer_variables = self.nodes, self.tensors, dict(self.variables)
+        self.nodes, self.tensors = [], {}
+        self._run(inner, wanted)
+        results = [self._value(inner, item) for item in wanted]
+        outputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(results) if isinstance(item, str))
+        graph = GraphSpec(tuple(inputs), outputs, self.tensors, tuple(self.nodes))
+        self.nodes, self.tensors, self.variables = outer_nodes, outer_tensors, outer_variables
+        return graph
+
+    def _variable(self, node: Any) -> TensorRef:
+        handle = Handle("variable", node.name)
+        return handle if node.op == "VarHandleOp" else self._read(handle)
+
+    def _read(self, handle: TensorRef) -> str:
+        """The tensor of a variable."""
+        if isinstance(handle, str):
+            return handle
+        if handle.kind != "variable":
+            raise SourceError(f"{self.program.name}: a {handle.kind} is read as a variable")
+        if handle.name not in self.variables:
+            if self.program.read is None:
+                raise SourceError(
+                    f"{self.program.name}: has the variable {handle.name}, and no checkpoint; give the SavedModel, or a frozen graph"
+                )
+            array = self.program.read(self.beginnings.keys.get(handle.name, handle.name))
+            self.variables[handle.name] = self._fresh()
+            self.tensors[self.variables[handle.name]] = self.weights.store(handle.name, array)
+        return self.variables[handle.name]
+
+    def _constant(self, node: Any) -> TensorRef:
+        item = node.attr["value"].tensor if node.attr["value"].HasField("tensor") else None
+        if item is not None and item.dtype not in DTYPES:
+            return Handle(f"constant of {dtype_name(item.dtype)}", node.name)
+        where = f"{self.program.name}: constant {node.name}"
+        if item is None and self.program.read is None:
+            raise SourceError(f"{where}: has no value")
+        array = read_tensor(item, where) if item is not None else self.program.read(node.name)  # type: ignore[misc]
+        name = self._fresh()
+        self.tensors[name] = literal(array) if _is_structure(array) else self.weights.store(node.name, array)
+        return name
+
+
+def only_what_is_read(graph: GraphSpec) -> GraphSpec:
+    """The graph with outputs that nobody reads unnamed: what they are for, in training for instance, need not be computed."""
+    read = read_by(graph.nodes) | {item.tensor for item in graph.outputs}
+
+    def changed(part: GraphSpec) -> GraphSpec:
+        nodes = []
+        for node in part.nodes:
+            attrs = {key: changed(value) if isinstance(value, GraphSpec) else value for key, value in node.attrs.items()}
+            nodes.append(replace(node, outputs=tuple(name if name in read else "" for name in node.outputs), attrs=attrs))
+        return replace(part, nodes=tuple(nodes))
+
+    return changed(graph)
+
+
+def read_by(nodes: Sequence[NodeSpec]) -> set[str]:
+    """The tensors that nodes read, those in graphs inside them too."""
+    read: set[str] = set()
+    for node in nodes:
+        read.update(node.inputs)
+        for value in node.attrs.values():
+            if isinstance(value, GraphSpec):
+                read |= read_by(value.nodes) | {item.tensor for item in value.outputs}
+    return read
+
+
+def _is_structure(array: Array) -> bool:
+    """Whether a constant is part of the structure: a small one that is a single number, a truth value, or integers."""
+    if array.size > INLINE_ELEMENTS:
+        return False
+    return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
+
+
+def _ordered(scope: Scope, wanted: Sequence[str], program: GraphSource, flow: ControlFlow) -> Iterator[str]:
+    """The nodes that some references need, each after what it needs."""
+    state: dict[str, bool] = {}
+    stack = [(split_reference(item)[0], False) for item in reversed(wanted)]
+    while stack:
+        name, is_left = stack.pop()
+        if is_left:
+            state[name] = True
+            yield name
+            continue
+        if state.get(name) or name in scope.arguments or name in scope.made:
+            continue
+        if name in state:
+            raise SourceError(f"{program.name}: {name} needs its own output")
+        node = scope.body.nodes.get(name)
+        if node is None:
+            raise SourceError(f"{program.name}: {name} is read, and no node is called so")
+        state[name] = False
+        stack.append((name, True))
+        needed = (split_reference(item)[0] for item in _needs(node, flow))
+        stack += [(item, False) for item in needed if not state.get(item)]
+
+
+def _needs(node: Any, flow: ControlFlow) -> Sequence[str]:
+    """What has to be there before a node: the beginnings of a loop before its end, the condition before what it chooses."""
+    if node.op in UNSAID:
+        return ()
+    if node.op in EXITS:
+        return flow.loop_of(node.name)[0].begins
+    choice = flow.choices.get(node.name)
+    return [*data_inputs(node), *([choice.predicate] if choice is not None else [])]

@@ -1,0 +1,78 @@
+"""Graphs over raw operators, as SavedModels and as frozen graphs, against what TensorFlow gave, on every backend."""
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.frontends.corpus import Sample, interpreted, objections
+from webkiln.frontends.tensorflow.converter import TensorFlowConverter
+from webkiln.frontends.tensorflow.load import read_model
+from webkiln.ir.graph import Graph
+from webkiln.recipe import BACKENDS
+
+FOLDER = Path(__file__).parent / "corpus"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
+NOT_THERE: dict[tuple[str, str], str] = {}
+"""What a backend cannot compute, and why."""
+
+
+def arrays(name: str) -> dict[str, np.ndarray]:
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as archive:
+        return {key: archive[key] for key in archive.files}
+
+
+def converted(path: Path, folder: Path | None = None, **options: object) -> Graph:
+    spec, blobs = read_model(path, folder)
+    return TensorFlowConverter(**options).convert(spec, blobs)  # type: ignore[arg-type]
+
+
+def saved(name: str, folder: Path) -> Path:
+    with zipfile.ZipFile(FOLDER / f"{name}.zip") as archive:
+        archive.extractall(folder)
+    return folder / "saved_model.pb"
+
+
+def sample(name: str, graph: Graph, *, frozen: bool = False) -> Sample:
+    """Of a frozen graph, the outputs are called after nodes, in the order of their names in the signature."""
+    given = arrays(name)
+    inputs, outputs = ({key.partition("/")[2]: value for key, value in given.items() if key.startswith(role)} for role in ("in/", "out/"))
+    return Sample(
+        name, graph, inputs, dict(zip(graph.outputs, (outputs[key] for key in sorted(outputs)), strict=True)) if frozen else outputs
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_model(name: str, tmp_path: Path) -> None:
+    path = saved(name, tmp_path)
+    shapes = {key.partition("/")[2]: value.shape for key, value in arrays(name).items() if key.startswith("in/")}
+    assert interpreted(sample(name, converted(path, input_shapes=shapes))) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_model_with_open_sizes(name: str, tmp_path: Path) -> None:
+    """The bundle for all sizes, at those of the sample."""
+    graph = converted(saved(name, tmp_path))
+    assert interpreted(sample(name, graph)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_frozen_graph(name: str) -> None:
+    assert interpreted(sample(name, converted(FOLDER / f"{name}.pb"), frozen=True)) is None
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.v1.pb")), ids=lambda path: path.name)
+def test_control_flow_of_tensorflow_1(path: Path) -> None:
+    name = path.name.removesuffix(".v1.pb")
+    assert interpreted(sample(name, converted(path), frozen=True)) is None
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_graph_on_a_backend(backend: str, tmp_path: Path) -> None:
+    samples = []
+    for name in NAMES:
+        shapes = {key.partition("/")[2]: value.shape for key, value in arrays(name).items() if key.startswith("in/")}
+        samples.append(sample(name, converted(saved(name, tmp_path / name), input_shapes=shapes)))
+    wrong = objections(samples, backend, tmp_path / "programs")
+    assert {name: text for name, text in wrong.items() if (name, backend) not in NOT_THERE} == {}

@@ -1,0 +1,268 @@
+"""Files of every kind that hold one graph give one and the same model."""
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from google.protobuf.json_format import MessageToDict
+
+from tests.frontends.corpus import Sample, objection
+from tests.frontends.tensorflow.test_corpus import FOLDER, arrays, converted, sample, saved
+from webkiln.errors import RecipeError, SourceError, UnsupportedError
+from webkiln.frontends.tensorflow.load import read_model
+from webkiln.ops.evaluate import run_graph
+
+
+class Scored(tf.Module):
+    """A variable, a table of numbers, and two signatures."""
+
+    def __init__(self) -> None:
+        self.weight = tf.Variable(np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32), name="weight")
+        keys, values = tf.constant([2, 0, 1], tf.int64), tf.constant([7, 9, -4], tf.int64)
+        self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(keys, values), 5)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def score(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        y = tf.matmul(x, self.weight)
+        return {"score": y, "label": self.table.lookup(tf.argmax(y, 1)), "other": self.table.lookup(tf.constant([[3], [0]], tf.int64))}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def doubled(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"twice": x * 2.0}
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scored")
+    module = Scored()
+    tf.saved_model.save(module, str(folder), signatures={"serving_default": module.score, "double": module.doubled})
+    return folder / "saved_model.pb"
+
+
+X = np.random.default_rng(2).normal(size=(5, 4)).astype(np.float32)
+
+
+def outputs_of(path: Path, signature: str = "serving_default") -> dict[str, np.ndarray]:
+    found = tf.saved_model.load(str(path.parent)).signatures[signature](x=tf.constant(X))
+    return {name: value.numpy() for name, value in found.items()}
+
+
+def test_variables_and_tables(scored: Path) -> None:
+    graph = converted(scored)
+    got, _ = run_graph(graph, {"x": X})
+    assert objection(Sample("scored", graph, {}, outputs_of(scored)), got) is None
+    assert list(graph.slots) == ["weight"]
+
+
+def test_signatures(scored: Path) -> None:
+    spec, blobs = read_model(scored, None, "double")
+    assert [item.name for item in spec.graph.outputs] == ["twice"]
+    assert not blobs
+    with pytest.raises(RecipeError, match=r"there is no signature 'doble'; did you mean double\?; there are double, serving_default"):
+        read_model(scored, None, "doble")
+
+
+def test_without_its_variables(scored: Path, tmp_path: Path) -> None:
+    (tmp_path / "saved_model.pb").write_bytes(scored.read_bytes())
+    with pytest.raises(SourceError, match=r"variables\.index: is not beside the model, which has variables"):
+        read_model(tmp_path / "saved_model.pb", None)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:30] + b"\xff" * 30 + data[60:], lambda data: b""])
+def test_a_damaged_index(damage, scored: Path, tmp_path: Path) -> None:
+    (tmp_path / "variables").mkdir()
+    for path in (scored.parent / "variables").iterdir():
+        (tmp_path / "variables" / path.name).write_bytes(path.read_bytes())
+    index = tmp_path / "variables" / "variables.index"
+    index.write_bytes(damage(index.read_bytes()))
+    with pytest.raises(SourceError, match=r"variables\.index"):
+        read_model(scored, tmp_path)
+
+
+def test_keras_saves_models_so(tmp_path: Path) -> None:
+    keras.utils.set_random_seed(1)
+    layers = keras.layers
+    model = keras.Sequential(
+        [
+            keras.Input((12, 10, 3)),
+            layers.Conv2D(4, 3, activation="relu"),
+            layers.BatchNormalization(),
+            layers.MaxPooling2D(),
+            layers.Flatten(),
+            layers.Dense(5),
+        ]
+    )
+    model.export(tmp_path, verbose=False)
+    x = np.random.default_rng(0).normal(size=(2, 12, 10, 3)).astype(np.float32)
+    graph = converted(tmp_path / "saved_model.pb")
+    got, _ = run_graph(graph, {next(iter(graph.inputs)): x})
+    (y,) = got.values()
+    assert np.abs(y - model(x).numpy()).max() < 1e-5
+
+
+def graph_model(frozen: Path, folder: Path, *, named: bool) -> Path:
+    """A graph model as the converter of TensorFlow.js writes them: the graph as JSON, the constants in two shards."""
+    graph = tf.compat.v1.GraphDef.FromString(frozen.read_bytes())
+    weights, data = [], b""
+    for node in graph.node:
+        if node.op == "Const" and node.attr["dtype"].type in (tf.float32.as_datatype_enum, tf.int32.as_datatype_enum):
+            array = tf.make_ndarray(node.attr["value"].tensor)
+            weights.append({"name": node.name, "shape": list(array.shape), "dtype": array.dtype.name})
+            data += array.tobytes()
+            node.attr["value"].ClearField("value")
+    names = [node.name for node in graph.node if node.name == "Identity" or node.name.startswith("Identity_")]
+    table = {"format": "graph-model", "generatedBy": "2.20.0", "modelTopology": MessageToDict(graph)}
+    if named:
+        inputs = {"picture:0": {"name": "x0:0", "dtype": "DT_FLOAT", "tensorShape": {"dim": [{"size": str(n)} for n in (-1, 9, 8, 4)]}}}
+        table["signature"] = {
+            "inputs": {"picture": inputs["picture:0"]},
+            "outputs": {name: {"name": f"{name}:0", "dtype": "DT_FLOAT"} for name in names},
+        }
+    table["weightsManifest"] = [{"paths": ["group1-shard1of2.bin", "group1-shard2of2.bin"], "weights": weights}]
+    folder.mkdir()
+    (folder / "model.json").write_text(json.dumps(table))
+    (folder / "group1-shard1of2.bin").write_bytes(data[: len(data) // 2])
+    (folder / "group1-shard2of2.bin").write_bytes(data[len(data) // 2 :])
+    return folder / "model.json"
+
+
+@pytest.mark.parametrize("name", ["convolutions", "lookups", "shapes", "nested"])
+def test_a_graph_model_of_tensorflow_js(name: str, tmp_path: Path) -> None:
+    graph = converted(graph_model(FOLDER / f"{name}.pb", tmp_path / "js", named=False))
+    wanted = sample(name, graph, frozen=True)
+    got, _ = run_graph(graph, wanted.inputs)
+    assert objection(wanted, got) is None
+
+
+def test_what_a_graph_model_calls_its_inputs(tmp_path: Path) -> None:
+    graph = converted(graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=True))
+    assert {name: str(graph.type(name)) for name in graph.inputs} == {"picture": "float32[picture_0,9,8,4]"}
+
+
+def test_a_graph_model_without_a_shard(tmp_path: Path) -> None:
+    path = graph_model(FOLDER / "convolutions.pb", tmp_path / "js", named=False)
+    (path.parent / "group1-shard2of2.bin").unlink()
+    with pytest.raises(SourceError, match=r"its weights are in 'group1-shard2of2.bin', which is not beside it"):
+        read_model(path)
+
+
+def test_everything_unsupported_is_named_at_once(tmp_path: Path) -> None:
+    @tf.function(input_signature=[tf.TensorSpec([4], tf.float32)])
+    def odd(x: tf.Tensor) -> tf.Tensor:
+        return tf.math.lgamma(x) + tf.math.digamma(x)
+
+    path = tmp_path / "odd.pb"
+    path.write_bytes(odd.get_concrete_function().graph.as_graph_def().SerializeToString())
+    with pytest.raises(UnsupportedError, match=r"(?s)2 unsupported parts.*Digamma \(Digamma\).*Lgamma \(Lgamma\)"):
+        converted(path)
+
+
+def test_a_saved_model_and_a_frozen_graph_have_the_same_operators(tmp_path: Path) -> None:
+    one, other = converted(saved("pools", tmp_path)), converted(FOLDER / "pools.pb")
+    assert sorted(node.op for node in one.nodes) == sorted(node.op for node in other.nodes)
+    assert arrays("pools")
+
+
+def recurrent(folder: Path, layers: list[keras.Layer]) -> tuple[keras.Model, Path]:
+    keras.utils.set_random_seed(2)
+    model = keras.Sequential([keras.Input((None, 4)), *layers])
+    model.export(folder, verbose=False)
+    return model, folder / "saved_model.pb"
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "SimpleRNN", "Bidirectional"])
+@pytest.mark.parametrize("sequences", [False, True])
+def test_recurrent_layers_are_recurrences_of_any_length(name: str, sequences: bool, tmp_path: Path) -> None:
+    layers = keras.layers
+    made = (
+        layers.Bidirectional(layers.LSTM(3, return_sequences=sequences))
+        if name == "Bidirectional"
+        else getattr(layers, name)(3, return_sequences=sequences)
+    )
+    model, path = recurrent(tmp_path, [made])
+    graph = converted(path)
+    assert "Scan" in {node.op for node in graph.nodes}
+    assert "Loop" not in {node.op for node in graph.nodes}
+    for batch, steps in ((1, 1), (2, 7), (3, 20)):
+        x = np.random.default_rng(steps).normal(size=(batch, steps, 4)).astype(np.float32)
+        (y,) = run_graph(graph, {next(iter(graph.inputs)): x})[0].values()
+        assert np.abs(y - model(x).numpy()).max() < 1e-5
+
+
+@pytest.fixture
+def old_control_flow():
+    tf.compat.v1.disable_control_flow_v2()
+    yield
+    tf.compat.v1.enable_control_flow_v2()
+
+
+def test_a_recurrence_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
+    """A loop of Enter, Switch and NextIteration around TensorArrays, with a condition inside."""
+    v1 = tf.compat.v1
+    rng = np.random.default_rng(5)
+    kernel = rng.normal(0, 0.5, (7, 3)).astype(np.float32)
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(tf.float32, (None, None, 4), name="x")
+        steps = tf.shape(x)[1]
+        sequence = tf.TensorArray(tf.float32, steps).unstack(tf.transpose(x, (1, 0, 2)))
+        results = tf.TensorArray(tf.float32, steps)
+
+        def step(number, state, written):
+            mixed = tf.matmul(tf.concat([sequence.read(number), state], 1), kernel)
+            state = tf.cond(tf.reduce_sum(mixed) > 0, lambda: tf.tanh(mixed), lambda: mixed * 0.5)
+            return number + 1, state, written.write(number, state)
+
+        _, last, results = v1.while_loop(lambda number, *_: number < steps, step, (0, tf.zeros((tf.shape(x)[0], 3)), results))
+        tf.identity(last, name="last")
+        tf.identity(results.stack(), name="all")
+        operators = {node.op for node in graph.as_graph_def().node}
+        path = tmp_path / "old.pb"
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+        values = {steps: rng.normal(size=(2, steps, 4)).astype(np.float32) for steps in (1, 6)}
+        wanted = {steps: session.run({"last": "last:0", "all": "all:0"}, {"x:0": value}) for steps, value in values.items()}
+    assert {"TensorArrayV3", "Enter", "NextIteration", "Merge", "Switch", "Exit"} <= operators
+    made = converted(path)
+    for steps, value in values.items():
+        got, _ = run_graph(made, {"x": value})
+        assert objection(Sample("old", made, {}, wanted[steps]), got) is None
+
+
+def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -> None:
+    """Variables are nodes of the graph itself, and are restored by assignments."""
+    v1 = tf.compat.v1
+    x = np.random.default_rng(4).normal(size=(3, 5)).astype(np.float32)
+    with tf.Graph().as_default(), v1.Session() as session:
+        given = v1.placeholder(tf.float32, (None, 5), name="given")
+        plain = v1.get_variable("scope/plain", (5, 4), initializer=v1.random_normal_initializer(seed=1), use_resource=False)
+        held = v1.get_variable("scope/held", (4,), initializer=v1.random_normal_initializer(seed=2), use_resource=True)
+        result = tf.nn.softmax(tf.matmul(given, plain) + held)
+        session.run(v1.global_variables_initializer())
+        v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"x": given}, {"y": result})
+        wanted = session.run(result, {given: x})
+    graph = converted(tmp_path / "saved" / "saved_model.pb")
+    got, _ = run_graph(graph, {"x": x})
+    assert objection(Sample("old", graph, {}, {"y": wanted}), got) is None
+    assert sorted(graph.slots) == ["scope/held", "scope/plain"]
+
+
+def test_functions_that_multiply_are_refused(tmp_path: Path) -> None:
+    """Each function calls the next one four times: thirty of them would be as many nodes as nothing holds."""
+    graph = tf.compat.v1.GraphDef()
+    for number in range(30):
+        function = graph.library.function.add()
+        function.signature.name = f"f{number}"
+        function.signature.input_arg.add(name="x", type=1)
+        function.signature.output_arg.add(name="y", type=1)
+        for place in range(4):
+            node = function.node_def.add(name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu")
+            node.input.append("x" if place == 0 else f"n{place - 1}:y:0" if number < 29 else f"n{place - 1}:activations:0")
+        function.ret["y"] = "n3:y:0" if number < 29 else "n3:activations:0"
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    graph.node.add(name="y", op="f0", input=["x"])
+    path = tmp_path / "bomb.pb"
+    path.write_bytes(graph.SerializeToString())
+    with pytest.raises(SourceError, match="its functions amount to more than 1000000 tensors; refused"):
+        read_model(path)
