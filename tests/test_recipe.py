@@ -57,7 +57,10 @@ def test_an_export_script_and_its_parameters() -> None:
     [
         ({}, "unknown key '.nothing.'; valid: source, source_format, signature, input_shapes"),
         ({"batch_size": 1}, "the key source is missing"),
-        ({"source": "m", "batchsize": 1}, "unknown key 'batchsize'; valid: source, source_format, signature, input_shapes, sample_sizes, batch_size"),
+        (
+            {"source": "m", "batchsize": 1},
+            "unknown key 'batchsize'; valid: source, source_format, signature, input_shapes, sample_sizes, batch_size",
+        ),
         ({"source": "m", "batch_size": 0}, "batch_size is 0, expected a positive integer"),
         ({"source": "m", "batch_size": True}, "expected a positive integer"),
         ({"source": "m", "backends": ["wasn"]}, "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
