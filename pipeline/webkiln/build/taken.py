@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webkiln.build.action import Folder, Input, Modules
+from webkiln.build.action import Folder, Input, Local, Modules
 from webkiln.recipe import ModuleSource, PathSource, Recipe
 
 COMPANION = "weights.h5"
@@ -50,6 +50,12 @@ def _modules(recipe: Recipe) -> Taken:
     return Taken({"modules/": Modules(source.root, source.module)}, params)
 
 
+def _module_weights(recipe: Recipe) -> Taken:
+    """The file of weights for the model that a function returns."""
+    source = recipe.source
+    return Taken({"weights": Local(source.weights)} if isinstance(source, ModuleSource) and source.weights is not None else {})
+
+
 def _companion(recipe: Recipe) -> Taken:
     """The file of an architecture's weights, by its name among the files beside."""
     source = recipe.source
@@ -68,6 +74,7 @@ def _input_shapes(recipe: Recipe) -> Taken:
 TAKEN: Mapping[str, Callable[[Recipe], Taken]] = {
     "plugins": _plugins,
     "modules": _modules,
+    "module_weights": _module_weights,
     "trust": lambda recipe: Taken(params={"trust_source": recipe.trust_source}),
     "companion": _companion,
     "cut": _cut,

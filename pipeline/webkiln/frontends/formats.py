@@ -7,8 +7,9 @@ from webkiln.frontends.foreign import FOREIGN, ForeignFormat
 from webkiln.frontends.keras.format import KERAS
 from webkiln.frontends.model_format import Glimpse, ModelFormat
 from webkiln.frontends.onnx.format import ONNX
+from webkiln.frontends.torch.format import TORCH
 
-FORMATS = (KERAS, ONNX)
+FORMATS = (KERAS, ONNX, TORCH)
 KNOWN: tuple[ModelFormat | ForeignFormat, ...] = (*FORMATS, *FOREIGN)
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
 

@@ -51,9 +51,9 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
     return program.run_decompositions(table)
 
 
-def read_program(program: torch.export.ExportedProgram, name: str) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a program, which messages call `name`."""
-    reader = _Reader(name, decomposed(program))
+def read_program(program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = ()) -> tuple[NodeModel, Blobs]:
+    """The spec and weight blobs of a program, which messages call `name`; its inputs may be called otherwise than it says."""
+    reader = _Reader(name, decomposed(program), inputs)
     graph = reader.model()
     if reader.read.unsupported:
         raise UnsupportedError(name, reader.read.unsupported)
@@ -90,8 +90,8 @@ def opname(node: Node) -> str:
 
 
 class _Reader:
-    def __init__(self, name: str, program: torch.export.ExportedProgram) -> None:
-        self.read, self.program = Reading(name), program
+    def __init__(self, name: str, program: torch.export.ExportedProgram, inputs: Sequence[str]) -> None:
+        self.read, self.program, self.called = Reading(name), program, iter(inputs)
         self.nodes: list[NodeSpec] = []
         self.tensors: dict[str, Weight | Literal] = {}
         self.names: dict[Node, str] = {}
@@ -146,12 +146,12 @@ class _Reader:
 
     def declared(self, node: Node) -> Declared:
         self.names[node] = self.read.fresh()
-        value = node.meta["val"]
+        value, name = node.meta["val"], next(self.called, node.name)
         if not isinstance(value, torch.Tensor):
-            self.read.unsupported.append((node.name, f"is an input of {type(value).__name__}", "Only tensors can go in; make it a constant of the model"))
-            return Declared(node.name, self.names[node], "float32", ())
-        shape = tuple(self.size(size, f"{node.name}_{axis}") for axis, size in enumerate(value.shape))
-        return Declared(node.name, self.names[node], dtype_name(value.dtype), shape)
+            self.read.unsupported.append((name, f"is an input of {type(value).__name__}", "Only tensors can go in; make it a constant of the model"))
+            return Declared(name, self.names[node], "float32", ())
+        shape = tuple(self.size(size, f"{name}_{axis}") for axis, size in enumerate(value.shape))
+        return Declared(name, self.names[node], dtype_name(value.dtype), shape)
 
     def size(self, size: Any, place: str) -> int | str | None:
         """An open size is called after where it is met first; one that is computed of others by its own place."""
