@@ -263,7 +263,9 @@ def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str)
         return PathSource(folder / value["path"], folder / value["weights"])
     if set(value) == {"script", "function"}:
         return ExportSource(folder / value["script"], value["function"], parameters)
-    raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, path and weights, module and weights, or script and function")
+    raise RecipeError(
+        f"{where}: source has the keys {', '.join(value)}; expected url and sha256, path and weights, module and weights, or script and function"
+    )
 
 
 def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource:

@@ -150,19 +150,24 @@ FORMAT_TABLE = {
     f"{KERAS}/eras/shards",
     "frontends/onnx/format",
     "frontends/onnx/external",
+    "frontends/torch/format",
 }
 """What tells formats apart."""
 NODES = "frontends/nodes"
+TORCH = "frontends/torch"
 REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
     "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
+    "fetch torch": {TORCH, NODES, PROBE, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load": {"ir", *FORMAT_TABLE},
     "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
+    "load torch": {TORCH, NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
     "convert keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/converted", *OPERATORS},
     "convert onnx": {"frontends/onnx", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
+    "convert torch": {TORCH, f"{TORCH}/operators", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -173,6 +178,7 @@ REACH: dict[str, set[str]] = {
     "reference": {"npz", *GRAPHS},
     "reference keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", "npz", *GRAPHS},
     "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
+    "reference torch": {TORCH, NODES, PROBE, "npz", *FORMAT_TABLE, *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }

@@ -181,7 +181,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     file = recipe_file(options.source)
     if options.weights is not None and (file is not None or not (options.source.is_file() or MODULE.fullmatch(str(options.source)))):
-        raise RecipeError(f"{options.source}: --weights are those of an architecture in JSON or YAML or of a function's model, which this is not")
+        raise RecipeError(
+            f"{options.source}: --weights are those of an architecture in JSON or YAML or of a function's model, which this is not"
+        )
     known = with_parameters(read_recipe(file) if file is not None else _plain(options), parameters_of(options))
     changed = replace(
         known,

@@ -276,7 +276,12 @@ def pooled(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def padded(x: Tensor) -> tuple[Tensor, ...]:
-    return (*(F.pad(x, (1, 2, 2, 1), mode) for mode in ("constant", "reflect", "replicate", "circular")), F.pad(x, (-1, 2), value=3.0), F.pad(x[0, 0], (0, 1)), F.pad(x[:, 0], (1, 1), "reflect"))
+    return (
+        *(F.pad(x, (1, 2, 2, 1), mode) for mode in ("constant", "reflect", "replicate", "circular")),
+        F.pad(x, (-1, 2), value=3.0),
+        F.pad(x[0, 0], (0, 1)),
+        F.pad(x[:, 0], (1, 1), "reflect"),
+    )
 
 
 def resized(mode: str, dimensions: int, *, corners: bool | None = None) -> Callable[[Tensor], tuple[Tensor, ...]]:
@@ -293,7 +298,10 @@ def resized(mode: str, dimensions: int, *, corners: bool | None = None) -> Calla
 
 def sampled(x: Tensor, grid: Tensor) -> tuple[Tensor, ...]:
     return tuple(
-        F.grid_sample(x, grid, mode, padding, corners) for mode in ("bilinear", "nearest", "bicubic") for padding in ("zeros", "border", "reflection") for corners in (False, True)
+        F.grid_sample(x, grid, mode, padding, corners)
+        for mode in ("bilinear", "nearest", "bicubic")
+        for padding in ("zeros", "border", "reflection")
+        for corners in (False, True)
     )
 
 
@@ -327,7 +335,13 @@ def masked(x: Tensor, m: Tensor) -> Tensor:
 
 def folded(x: Tensor) -> tuple[Tensor, ...]:
     y = F.unfold(x, (2, 3), dilation=(1, 1), padding=1, stride=(2, 1))
-    return (y, F.fold(y, x.shape[-2:], (2, 3), padding=1, stride=(2, 1)), F.pixel_shuffle(x.repeat(1, 4, 1, 1), 2), F.pixel_unshuffle(x[..., :4, :4], 2), F.channel_shuffle(x.repeat(1, 2, 1, 1), 2))
+    return (
+        y,
+        F.fold(y, x.shape[-2:], (2, 3), padding=1, stride=(2, 1)),
+        F.pixel_shuffle(x.repeat(1, 4, 1, 1), 2),
+        F.pixel_unshuffle(x[..., :4, :4], 2),
+        F.channel_shuffle(x.repeat(1, 2, 1, 1), 2),
+    )
 
 
 def opened(x: Tensor) -> tuple[Tensor, ...]:
@@ -336,7 +350,25 @@ def opened(x: Tensor) -> tuple[Tensor, ...]:
     places = torch.arange(t, device=x.device)
     mask = places[None, :] <= places[:, None]
     scores = (x @ x.mT / math.sqrt(c)).masked_fill(~mask, -torch.inf)
-    return (torch.softmax(scores, -1) @ x, x.reshape(n * t, c).sum(0) / (n * t), torch.cat([x, x.new_zeros(n, 1, c)], 1)[:, 1:], x[:, : t // 2].mean(1), x.view(n, t, 2, c // 2).transpose(1, 2), F.pad(x, (0, 0, 1, t - 1)))
+    return (
+        torch.softmax(scores, -1) @ x,
+        x.reshape(n * t, c).sum(0) / (n * t),
+        torch.cat([x, x.new_zeros(n, 1, c)], 1)[:, 1:],
+        x[:, : t // 2].mean(1),
+        x.view(n, t, 2, c // 2).transpose(1, 2),
+        F.pad(x, (0, 0, 1, t - 1)),
+    )
+
+
+def direct(x: Tensor) -> tuple[Tensor, ...]:
+    """Core operators that modules reach by way of others."""
+    a, y = torch.ops.aten, x[0]
+    return (
+        a._log_softmax(y, 1, False), a._softmax(y, 0, False), a._native_batch_norm_legit.no_stats(y, None, None, True, 0.1, 1e-5)[0], a.alias(y), a.avg_pool1d(y, [2]), a.constant_pad_nd(y, [1, -1], 2.0),
+        a.fill(y, 3), a.mm(y[0], y[1].T), a.native_dropout(y, 0.5, False)[0], a.reflection_pad1d(y, [1, 2]), a.reflection_pad2d(x, [1, 1, 2, 0]), a.reflection_pad3d(x, [1, 1, 2, 0, 1, 0]), a.replication_pad2d(x, [1, 1, 2, 0]),
+        a.replication_pad3d(x, [1, 1, 2, 0, 1, 0]), a.select_scatter(y, y[:, 0] * 2, 1, 1), y.reshape(y.numel() // 4, 4), a.copy(y, y[0]), a.squeeze.dims(y[:1], [0]),
+        a.sum.dim_IntList(y, [0]), a.pow.Scalar(2.0, y), a.bitwise_and.Scalar(y > 0, True), a.fmod.Scalar(y * 5, 2), a.var.correction(y, [1], correction=0, keepdim=True),
+    )  # fmt: skip
 
 
 def sequential(*layers: nn.Module) -> Callable[[], nn.Module]:
@@ -354,6 +386,7 @@ LATE = "the number of results is data, which only wasm and js count"
 MODULES: dict[str, ModuleCase] = {
     "linear": ModuleCase(lambda: nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2, bias=False)), (floats(2, 4),), BATCH),
     "mixed dtypes": ModuleCase(of(mixed), (floats(2, 3), whole(2, 3, low=-4, high=5), truth(2, 3))),
+    "core operators": ModuleCase(of(direct), (floats(2, 2, 4, 4),), {0: {0: 3}}),
     "activations": ModuleCase(of(activations), (floats(2, 3, 4),)),
     "functions": ModuleCase(of(functions), PAIR),
     "comparisons": ModuleCase(of(compared), PAIR),
@@ -364,20 +397,62 @@ MODULES: dict[str, ModuleCase] = {
     "orders": ModuleCase(of(ordered), (floats(4, 6),)),
     "products": ModuleCase(of(products), (floats(2, 3, 4), floats(2, 4, 3, seed=1))),
     "pools": ModuleCase(of(pooled), IMAGE),
-    "pools of sequences": ModuleCase(of(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3, 1, 1), F.adaptive_avg_pool1d(x, 3), F.adaptive_max_pool1d(x, 2))), (floats(2, 3, 8),)),
-    "pools of volumes": ModuleCase(of(lambda x: (F.max_pool3d(x, 2), F.avg_pool3d(x, 2, 1), F.adaptive_avg_pool3d(x, 2))), (floats(1, 2, 4, 5, 6),)),
+    "pools of sequences": ModuleCase(
+        of(lambda x: (F.max_pool1d(x, 2), F.avg_pool1d(x, 3, 1, 1), F.adaptive_avg_pool1d(x, 3), F.adaptive_max_pool1d(x, 2))),
+        (floats(2, 3, 8),),
+    ),
+    "pools of volumes": ModuleCase(
+        of(lambda x: (F.max_pool3d(x, 2), F.avg_pool3d(x, 2, 1), F.adaptive_avg_pool3d(x, 2))), (floats(1, 2, 4, 5, 6),)
+    ),
     "open adaptive pool": ModuleCase(of(lambda x: F.adaptive_avg_pool2d(x, (2, 3))), IMAGE, {0: {2: 9, 3: 8}}),
     "paddings": ModuleCase(of(padded), IMAGE),
-    "conv1d": ModuleCase(lambda: nn.Sequential(nn.Conv1d(2, 4, 3, padding=2, dilation=2), nn.ReLU(), nn.ConvTranspose1d(4, 2, 3, stride=2, output_padding=1)), (floats(2, 2, 8),), {0: {0: 1, 2: 11}}),
-    "conv2d": ModuleCase(lambda: nn.Sequential(nn.Conv2d(2, 4, 3, stride=2, padding=1), nn.Conv2d(4, 4, (3, 1), groups=4, padding="same"), nn.Conv2d(4, 6, 1, groups=2)), IMAGE, {0: {2: 9}}),
-    "conv3d": ModuleCase(lambda: nn.Sequential(nn.Conv3d(2, 3, 2), nn.ConvTranspose3d(3, 2, 2, stride=2, groups=1)), (floats(1, 2, 3, 4, 5),)),
-    "transposed conv": ModuleCase(lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2, dilation=1), (floats(1, 4, 3, 4),)),
+    "conv1d": ModuleCase(
+        lambda: nn.Sequential(
+            nn.Conv1d(2, 4, 3, padding=2, dilation=2), nn.ReLU(), nn.ConvTranspose1d(4, 2, 3, stride=2, output_padding=1)
+        ),
+        (floats(2, 2, 8),),
+        {0: {0: 1, 2: 11}},
+    ),
+    "conv2d": ModuleCase(
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 3, stride=2, padding=1), nn.Conv2d(4, 4, (3, 1), groups=4, padding="same"), nn.Conv2d(4, 6, 1, groups=2)
+        ),
+        IMAGE,
+        {0: {2: 9}},
+    ),
+    "conv3d": ModuleCase(
+        lambda: nn.Sequential(nn.Conv3d(2, 3, 2), nn.ConvTranspose3d(3, 2, 2, stride=2, groups=1)), (floats(1, 2, 3, 4, 5),)
+    ),
+    "transposed conv": ModuleCase(
+        lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2, dilation=1), (floats(1, 4, 3, 4),)
+    ),
     "conv without batch": ModuleCase(lambda: nn.Sequential(nn.Conv2d(2, 3, 3), nn.MaxPool2d(2)), (floats(2, 6, 7),)),
-    "conv paddings": ModuleCase(lambda: nn.Sequential(nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), nn.Conv2d(3, 2, 3, padding=1, padding_mode="circular"), nn.ZeroPad2d(1)), IMAGE),
+    "conv paddings": ModuleCase(
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 3, 3, padding=1, padding_mode="reflect"), nn.Conv2d(3, 2, 3, padding=1, padding_mode="circular"), nn.ZeroPad2d(1)
+        ),
+        IMAGE,
+    ),
     "residual": ModuleCase(Residual, (floats(2, 3, 5, 5),), BATCH),
     "batch norms": ModuleCase(sequential(nn.Conv1d(4, 3, 2), nn.BatchNorm1d(3)), (floats(2, 4, 5),)),
-    "norms": ModuleCase(of(lambda x: (F.layer_norm(x, (5,)), F.group_norm(x, 2), F.instance_norm(x), F.normalize(x, dim=1), F.rms_norm(x, (5,)), F.batch_norm(x, torch.zeros(4), torch.ones(4)))), (floats(2, 4, 5),)),
-    "norm layers": ModuleCase(lambda: nn.Sequential(nn.LayerNorm(6), nn.GroupNorm(2, 4), nn.InstanceNorm1d(4, affine=True), nn.RMSNorm(6)), (floats(2, 4, 6),), BATCH),
+    "norms": ModuleCase(
+        of(
+            lambda x: (
+                F.layer_norm(x, (5,)),
+                F.group_norm(x, 2),
+                F.instance_norm(x),
+                F.normalize(x, dim=1),
+                F.rms_norm(x, (5,)),
+                F.batch_norm(x, torch.zeros(4), torch.ones(4)),
+            )
+        ),
+        (floats(2, 4, 5),),
+    ),
+    "norm layers": ModuleCase(
+        lambda: nn.Sequential(nn.LayerNorm(6), nn.GroupNorm(2, 4), nn.InstanceNorm1d(4, affine=True), nn.RMSNorm(6)),
+        (floats(2, 4, 6),),
+        BATCH,
+    ),
     "lstm": ModuleCase(lambda: Recurrent(nn.LSTM(4, 5, batch_first=True)), STEPS, BATCH),
     "deep lstm": ModuleCase(lambda: Recurrent(nn.LSTM(4, 5, num_layers=2, bidirectional=True)), (floats(5, 2, 4),)),
     "projected lstm": ModuleCase(lambda: Recurrent(nn.LSTM(4, 6, num_layers=2, proj_size=3, bias=False)), (floats(5, 2, 4),)),
@@ -387,8 +462,16 @@ MODULES: dict[str, ModuleCase] = {
     "cells": ModuleCase(Cells, (floats(3, 2, 4),)),
     "attention": ModuleCase(Attention, (floats(2, 5, 8), floats(2, 6, 8, seed=1))),
     "products of attention": ModuleCase(of(attended), (floats(1, 2, 5, 4), floats(1, 2, 6, 4, seed=1), truth(5, 6))),
-    "encoder": ModuleCase(lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu"), 2, enable_nested_tensor=False), (floats(2, 5, 8),), {0: {0: 3}}),
-    "decoder": ModuleCase(lambda: nn.TransformerDecoderLayer(8, 2, 16, batch_first=True, norm_first=True), (floats(2, 5, 8), floats(2, 6, 8, seed=1))),
+    "encoder": ModuleCase(
+        lambda: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu"), 2, enable_nested_tensor=False
+        ),
+        (floats(2, 5, 8),),
+        {0: {0: 3}},
+    ),
+    "decoder": ModuleCase(
+        lambda: nn.TransformerDecoderLayer(8, 2, 16, batch_first=True, norm_first=True), (floats(2, 5, 8), floats(2, 6, 8, seed=1))
+    ),
     "embeddings": ModuleCase(Tables, (whole(3, 4, high=7),), BATCH),
     "sums of bags": ModuleCase(lambda: Bags("sum"), (whole(6, high=7), torch.tensor([0, 2, 2, 5]))),
     "largest of bags": ModuleCase(lambda: Bags("max"), (whole(6, high=7), torch.tensor([0, 2, 5]))),
@@ -405,7 +488,15 @@ MODULES: dict[str, ModuleCase] = {
     "bicubic corners": ModuleCase(of(resized("bicubic", 2, corners=True)), IMAGE),
     "linear resize": ModuleCase(of(resized("linear", 1, corners=False)), IMAGE),
     "trilinear": ModuleCase(of(resized("trilinear", 3, corners=False)), IMAGE),
-    "antialias": ModuleCase(of(lambda x: (F.interpolate(x, size=(3, 4), mode="bilinear", antialias=True), F.interpolate(x, size=(3, 9), mode="bicubic", antialias=True))), IMAGE),
+    "antialias": ModuleCase(
+        of(
+            lambda x: (
+                F.interpolate(x, size=(3, 4), mode="bilinear", antialias=True),
+                F.interpolate(x, size=(3, 9), mode="bicubic", antialias=True),
+            )
+        ),
+        IMAGE,
+    ),
     "open resize": ModuleCase(of(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear")), IMAGE, {0: {2: 5, 3: 9}}),
     "grid sample": ModuleCase(of(sampled), (*IMAGE, floats(1, 4, 5, 2, seed=2, low=-1.3, high=1.3))),
     "affine grid": ModuleCase(of(lambda t: F.affine_grid(t, [2, 1, 3, 4], align_corners=False)), (floats(2, 2, 3),)),

@@ -23,7 +23,7 @@ def made(case: ModuleCase) -> torch.nn.Module:
 
 def exported(case: ModuleCase) -> torch.export.ExportedProgram:
     """The module as a program; sizes that are open in several inputs are each one's own."""
-    shapes = tuple({axis: torch.export.Dim.DYNAMIC for axis in case.sizes.get(position, {})} for position in range(len(case.inputs)))
+    shapes = tuple(dict.fromkeys(case.sizes.get(position, {}), torch.export.Dim.DYNAMIC) for position in range(len(case.inputs)))
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         module = made(case)
@@ -39,7 +39,11 @@ def at_other_sizes(case: ModuleCase) -> tuple[torch.Tensor, ...]:
     found = []
     for position, x in enumerate(case.inputs):
         sizes = [case.sizes.get(position, {}).get(axis, size) for axis, size in enumerate(x.shape)]
-        found.append(torch.resize_as_(x.new_empty(0), x.new_empty(sizes)).copy_(torch.rand(sizes)) if x.is_floating_point() else torch.ones(sizes, dtype=x.dtype))
+        found.append(
+            torch.resize_as_(x.new_empty(0), x.new_empty(sizes)).copy_(torch.rand(sizes))
+            if x.is_floating_point()
+            else torch.ones(sizes, dtype=x.dtype)
+        )
     return tuple(found)
 
 

@@ -33,7 +33,17 @@ def check_archive(path: Path) -> None:
             _check_members(infos, path)
             if any(PurePosixPath(info.filename).name == "archive_format" for info in infos):
                 _check_program(archive, infos, name)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, ValueError, RecursionError, NotImplementedError, RuntimeError, EOFError, KeyError) as error:
+    except (
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        OSError,
+        ValueError,
+        RecursionError,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        KeyError,
+    ) as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(f"{name}: the archive is damaged ({error}); save the model again") from None
@@ -83,10 +93,14 @@ def _check_json(data: Any, where: str, member: str) -> None:
             raise SourceError(f"{where}: {member} is nested more than {DEEPEST} deep; the file is damaged")
         if isinstance(item, dict):
             if item.get("use_pickle") is True:
-                raise SourceError(f"{where}: {member} names a pickle ({item.get('path_name')!r}), which is a program and not run; give the model plain weights, then save it again")
+                raise SourceError(
+                    f"{where}: {member} names a pickle ({item.get('path_name')!r}), which is a program and not run; give the model plain weights, then save it again"
+                )
             expression = item.get("expr_str")
             if expression is not None and not _is_size(expression):
-                raise SourceError(f"{where}: {member} has the size {str(expression)[:80]!r}, which torch does not write; the file is damaged")
+                raise SourceError(
+                    f"{where}: {member} has the size {str(expression)[:80]!r}, which torch does not write; the file is damaged"
+                )
             todo += [(value, depth + 1) for value in item.values()]
         elif isinstance(item, list):
             todo += [(value, depth + 1) for value in item]

@@ -21,7 +21,9 @@ DTYPES = {
 LARGEST_HEADER = 100 << 20
 
 
-def made_program(made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None) -> torch.export.ExportedProgram:
+def made_program(
+    made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
+) -> torch.export.ExportedProgram:
     """What `function` of `module` returns as a program: a module, or a module and example inputs; those may also come from the recipe's input shapes."""
     where = f"{made['module']}:{made['function']}"
     module, inputs = _called(made, where)
@@ -46,7 +48,9 @@ def _called(made: Mapping[str, Any], where: str) -> tuple[torch.nn.Module, tuple
     except Exception as error:
         raise SourceError(f"{where}: {first_line(error)}") from error
     if not callable(make):
-        raise RecipeError(f"{where}: the module has no function {made['function']!r}; it returns a torch.nn.Module, or one and its example inputs")
+        raise RecipeError(
+            f"{where}: the module has no function {made['function']!r}; it returns a torch.nn.Module, or one and its example inputs"
+        )
     check_parameters(where, make, **made["parameters"])
     torch.manual_seed(0)
     try:
@@ -67,7 +71,9 @@ def _names(module: torch.nn.Module) -> list[str]:
     import inspect
 
     return [
-        name for name, parameter in inspect.signature(module.forward).parameters.items() if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        name
+        for name, parameter in inspect.signature(module.forward).parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
 
 
@@ -81,7 +87,9 @@ def read_state(path: Path) -> dict[str, torch.Tensor]:
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise SourceError(f"{path.name}: holds more than weights, or is damaged ({first_line(error)}); save model.state_dict() alone") from None
+        raise SourceError(
+            f"{path.name}: holds more than weights, or is damaged ({first_line(error)}); save model.state_dict() alone"
+        ) from None
     for key in ("state_dict", "model_state_dict", "model"):
         if isinstance(found, dict) and isinstance(found.get(key), dict):
             found = found[key]
@@ -108,7 +116,9 @@ def read_safetensors(path: Path) -> dict[str, torch.Tensor]:
             dtype = np.dtype(DTYPES[item["dtype"]])
             count = int(np.prod(item["shape"], dtype=object))
             if not 0 <= first <= last <= len(body) or last - first != count * dtype.itemsize:
-                raise SourceError(f"{path.name}: {name} lies at {first} to {last} of {len(body)} bytes, expected {count * dtype.itemsize}; the file is damaged")
+                raise SourceError(
+                    f"{path.name}: {name} lies at {first} to {last} of {len(body)} bytes, expected {count * dtype.itemsize}; the file is damaged"
+                )
             found[name] = torch.from_numpy(np.frombuffer(body[first:last], dtype).reshape(item["shape"]).copy())
             taken += last - first
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

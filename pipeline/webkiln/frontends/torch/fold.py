@@ -100,7 +100,9 @@ def entry(call: NodeCall) -> GraphValue | None:
 def of_tensor(call: NodeCall) -> GraphValue | None:
     """The only element of a tensor that is known."""
     value = call.value(0)
-    return known(value.reshape(()), call.type(0).dtype if call.type(0).dtype == "bool" else "float64" if value.dtype.kind == "f" else "int64")
+    return known(
+        value.reshape(()), call.type(0).dtype if call.type(0).dtype == "bool" else "float64" if value.dtype.kind == "f" else "int64"
+    )
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -110,9 +110,13 @@ class _Reader:
                     continue
                 inputs.append(self.declared(node))
             elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-                self.held(node, str(spec.target), trained=spec.kind == InputKind.PARAMETER or spec.target in changed, state=spec.target in changed)
+                self.held(
+                    node, str(spec.target), trained=spec.kind == InputKind.PARAMETER or spec.target in changed, state=spec.target in changed
+                )
             else:
-                self.read.unsupported.append((str(spec.target or node.name), f"is a {spec.kind.name.lower()}", "Only tensors can be held by a model"))
+                self.read.unsupported.append(
+                    (str(spec.target or node.name), f"is a {spec.kind.name.lower()}", "Only tensors can be held by a model")
+                )
         results = self.body(graph)
         outputs: list[Declared] = []
         names = iter(output_names(self.program))
@@ -122,7 +126,9 @@ class _Reader:
             elif spec.kind == OutputKind.BUFFER_MUTATION:
                 buffer = self.buffer(str(spec.target))
                 attrs = {"self": f"{TENSOR}0", "name": spec.target, "dtype": dtype_name(buffer.dtype)}
-                self.nodes.append(NodeSpec(self.read.labels.distinct(f"{spec.target}.next"), "next", "state", (self.names[item],), (), attrs))
+                self.nodes.append(
+                    NodeSpec(self.read.labels.distinct(f"{spec.target}.next"), "next", "state", (self.names[item],), (), attrs)
+                )
         if not outputs:
             raise SourceError(f"{self.read.name}: gives no tensor; return one")
         return GraphSpec(tuple(inputs), tuple(outputs), self.tensors, tuple(self.nodes))
@@ -148,7 +154,9 @@ class _Reader:
         self.names[node] = self.read.fresh()
         value, name = node.meta["val"], next(self.called, node.name)
         if not isinstance(value, torch.Tensor):
-            self.read.unsupported.append((name, f"is an input of {type(value).__name__}", "Only tensors can go in; make it a constant of the model"))
+            self.read.unsupported.append(
+                (name, f"is an input of {type(value).__name__}", "Only tensors can go in; make it a constant of the model")
+            )
             return Declared(name, self.names[node], "float32", ())
         shape = tuple(self.size(size, f"{name}_{axis}") for axis, size in enumerate(value.shape))
         return Declared(name, self.names[node], dtype_name(value.dtype), shape)
@@ -208,8 +216,10 @@ class _Reader:
         where = label(self.read, node)
         attrs = {key: self.encoded(value, operands, where) for key, value in given.items()}
         attrs = {key: value for key, value in attrs.items() if value is not None}
-        complex_ = any(isinstance(item.meta.get("val"), torch.Tensor) and item.meta["val"].is_complex() for item in node.all_input_nodes)
-        domain = "complex" if complex_ else "" if domain == "aten" else domain
+        imaginary = tuple(key for key, value in given.items() if is_complex(value))
+        if imaginary:
+            domain, attrs["complex"] = "complex", imaginary
+        domain = "" if domain == "aten" else domain
         self.nodes.append(NodeSpec(where, op, domain, tuple(operands), self.results(node), attrs | {"overload": overload}))
 
     def results(self, node: Node) -> tuple[str, ...]:
@@ -289,6 +299,14 @@ class _Reader:
         return [self.names[item] for item in self.body(graph)]
 
 
+def is_complex(value: Any) -> bool:
+    """Whether an argument is a tensor of complex numbers, or has one among its items."""
+    if isinstance(value, list | tuple):
+        return any(map(is_complex, value))
+    found = value.meta.get("val") if isinstance(value, Node) else None
+    return isinstance(found, torch.Tensor) and found.is_complex()
+
+
 HINT = f"Supported are {', '.join(DTYPES)}"
 
 
@@ -314,8 +332,11 @@ def layer_values(program: torch.export.ExportedProgram, name: str) -> Mapping[No
         if spec.target in changed:
             read.labels.distinct(str(spec.target))
     for node in program.graph_module.graph.nodes:
-        if node.op == "call_function" and node.target is not operator.getitem and not isinstance(node.target, torch._ops.HigherOrderOperator) and opname(node) not in IGNORED:
+        if (
+            node.op == "call_function"
+            and node.target is not operator.getitem
+            and not isinstance(node.target, torch._ops.HigherOrderOperator)
+            and opname(node) not in IGNORED
+        ):
             found[node] = label(read, node)
     return found
-
-

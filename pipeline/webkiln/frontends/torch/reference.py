@@ -51,7 +51,11 @@ class _Runner:
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         recorder = _Recorder(self.program.graph_module, self.labels)
         results = recorder.run(*self._arguments({**values, **self.fixed}), enable_io_processing=False)
-        kept = [item for item, spec in zip(results, self.program.graph_signature.output_specs, strict=True) if spec.kind == OutputKind.USER_OUTPUT]
+        kept = [
+            item
+            for item, spec in zip(results, self.program.graph_signature.output_specs, strict=True)
+            if spec.kind == OutputKind.USER_OUTPUT
+        ]
         outputs = {name: _array(item) for name, item in zip(self.outputs, kept, strict=True) if item is not None}
         return outputs, recorder.found
 

@@ -56,7 +56,7 @@ OF_PRIM: Mapping[str, Callable[..., Any]] = {
     "prim::unchecked_unwrap_optional": lambda x: x, "aten::_unwrap_optional": lambda x: x, "prim::dtype": lambda x: x.dtype, "prim::device": lambda x: x.device, "prim::layout": lambda x: x.layout,
     "prim::is_cuda": lambda x: False, "prim::requires_grad": lambda x: False, "prim::min": lambda *items: min(*items), "prim::max": lambda *items: max(*items), "prim::abs": abs,
     "prim::is_nested": lambda x: False, "prim::shape": lambda x: list(x.shape), "prim::Print": lambda *items: None, "prim::data": lambda x: x, "prim::grad": lambda x: None,
-    "prim::isinstance": lambda *items: True, "prim::is_quantized": lambda x: False, "prim::is_mkldnn": lambda x: False, "prim::is_sparse": lambda x: False, 
+    "prim::isinstance": lambda *items: True, "prim::is_quantized": lambda x: False, "prim::is_mkldnn": lambda x: False, "prim::is_sparse": lambda x: False,
     "prim::TupleUnpack": lambda items: items, "prim::ListUnpack": lambda items: items, "prim::Uninitialized": lambda: None, "prim::annotate": lambda x: x, "aten::dim": lambda x: x.dim(),
     "prim::rangelist": lambda n: list(range(n)), "prim::ceil": math.ceil, "prim::itemsize": lambda x: x.itemsize, "prim::StringIndex": operator.getitem, "prim::index": lambda x: x.index,
 }  # fmt: skip
@@ -70,7 +70,10 @@ DTYPES = (
 NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-WORDS = {"memory_format": (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d), "layout": (torch.strided,)}
+WORDS = {
+    "memory_format": (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d),
+    "layout": (torch.strided,),
+}
 
 
 def _dtype_of(x: Any) -> torch.dtype:
@@ -185,7 +188,7 @@ class _Run:
         if not node.hasAttribute("value"):
             return None
         value = next(iter(node.outputs())).toIValue()
-        if isinstance(value, Tensor) and value.dim() == 0 and value.dtype in (torch.float64, torch.int64, torch.bool):
+        if isinstance(value, Tensor) and value.dim() == 0 and value.dtype in (torch.float32, torch.float64, torch.int64, torch.bool):
             return value.item()  # traces keep Python's numbers so, and promote them as such
         return value
 
@@ -212,7 +215,9 @@ class _Run:
         if isinstance(value, Tensor) and dotted in self.program.held.values():
             buffer = self.program.get_buffer(dotted)
             if buffer.shape != value.shape or buffer.dtype != value.dtype:
-                raise SourceError(f"{dotted} is {buffer.dtype}{list(buffer.shape)} at first and {value.dtype}{list(value.shape)} after a run; a state keeps its type")
+                raise SourceError(
+                    f"{dotted} is {buffer.dtype}{list(buffer.shape)} at first and {value.dtype}{list(value.shape)} after a run; a state keeps its type"
+                )
             buffer.copy_(value)
         self.attributes[dotted] = value
 
@@ -241,7 +246,9 @@ class _Run:
         step = 0
         while going and step < limit:
             if step >= MOST_STEPS:
-                raise SourceError(f"a loop takes more than {MOST_STEPS} steps, which are written out one after another; make its number of steps depend on data or a size")
+                raise SourceError(
+                    f"a loop takes more than {MOST_STEPS} steps, which are written out one after another; make its number of steps depend on data or a size"
+                )
             results = self.block(block, {**values, number: step, **dict(zip(names, states, strict=True))})
             going, *states = results
             step += 1
@@ -276,7 +283,10 @@ class _Run:
         if kind in OF_PRIM and not (kind == "aten::dim" and not isinstance(given[0], Tensor)):
             return OF_PRIM[kind](*given)
         space, _, name = kind.partition("::")
-        numbers = not any(isinstance(item, Tensor) or (isinstance(item, list | tuple) and any(isinstance(part, Tensor) for part in item)) for item in given)
+        numbers = not any(
+            isinstance(item, Tensor) or (isinstance(item, list | tuple) and any(isinstance(part, Tensor) for part in item))
+            for item in given
+        )
         if space == "aten" and name in OF_PYTHON and (numbers or name in ("append", "__getitem__", "_set_item", "len", "list", "__is__", "__isnot__", "insert", "extend")) and not (
             name in ("len", "__getitem__") and isinstance(given[0], Tensor)
         ):  # fmt: skip
@@ -312,7 +322,6 @@ class _Run:
                 named[argument.name] = value
             else:
                 args.append(value)
-        if "upsample" in name: print(name, overload, args, named)
         return overload(*args, **named)
 
 

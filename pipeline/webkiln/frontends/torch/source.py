@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from webkiln.errors import SourceError
+from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
 from webkiln.frontends.torch.script import Raised, ScriptProgram
 from webkiln.inputs import SAMPLE_SIZE
 
-Shapes = Mapping[str, Sequence[int | str]]
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
 """Operators that take whole numbers, and where."""
 SAVE = "save it with torch.export.save(torch.export.export(model.eval(), example_inputs), 'model.pt2')"
@@ -48,7 +48,9 @@ def read_exported(path: Path) -> torch.export.ExportedProgram:
     try:
         return torch.export.load(io.BytesIO(path.read_bytes()))
     except Exception as error:
-        raise SourceError(f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)}); {SAVE} with this version") from None
+        raise SourceError(
+            f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)}); {SAVE} with this version"
+        ) from None
 
 
 def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
@@ -79,14 +81,18 @@ def _dtype(value: Any) -> torch.dtype:
     return torch.float32
 
 
-def examples(names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
+def examples(
+    names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str
+) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
     """Inputs to trace with, and which of their axes are open. Open sizes of one name are one size, and others differ."""
     sizes: dict[str, int] = {}
     inputs, dynamic = [], []
     for name, dtype in zip(names, dtypes, strict=True):
         shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
         if shape is None:
-            raise SourceError(f"{where}: its file does not say the shape of the input {name}; give it with --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)")
+            raise SourceError(
+                f"{where}: its file does not say the shape of the input {name}; give it with --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
+            )
         whole = [size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes)) for size in shape]
         inputs.append(torch.rand(whole) if dtype.is_floating_point else torch.zeros(whole, dtype=dtype))
         dynamic.append({axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(shape) if isinstance(size, str)})
@@ -107,7 +113,9 @@ def exported(module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, whe
 
 def _opens(dynamic: Any) -> bool:
     items = dynamic.values() if isinstance(dynamic, Mapping) else dynamic if isinstance(dynamic, list | tuple) else ()
-    return any(_opens(item) for item in items) or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple)) if items else bool(dynamic)
+    return (
+        any(_opens(item) for item in items) or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple)) if items else bool(dynamic)
+    )
 
 
 def first_line(error: BaseException) -> str:

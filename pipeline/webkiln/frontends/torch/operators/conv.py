@@ -23,7 +23,7 @@ def with_batch(c: AtenCall, x: Tensor, count: int) -> tuple[Tensor, bool]:
     return (reshaped(c.b, x, (1, *x.shape)) if alone else x), alone
 
 
-def without_batch(c: AtenCall, x: Tensor, alone: bool) -> Tensor:  # noqa: FBT001 - what with_batch found
+def without_batch(c: AtenCall, x: Tensor, alone: bool) -> Tensor:
     return reshaped(c.b, x, x.shape[1:]) if alone else x
 
 
@@ -32,7 +32,12 @@ def convolved(c: AtenCall, *, turned: bool, padding: Sequence[int], more: Sequen
     count = w.type.rank - 2
     x, alone = with_batch(c, c.tensor("input"), count)
     pads = spread(padding, count)
-    attrs = {"strides": spread(c.sizes("stride"), count), "dilations": spread(c.sizes("dilation"), count), "pads": (*pads, *pads), "group": c.get("groups", 1)}
+    attrs = {
+        "strides": spread(c.sizes("stride"), count),
+        "dilations": spread(c.sizes("dilation"), count),
+        "pads": (*pads, *pads),
+        "group": c.get("groups", 1),
+    }
     if turned:
         y = conv_transpose_of_nodes(renamed(c, [x, w, bias], attrs | {"output_padding": spread(more, count)}))
     else:
@@ -158,7 +163,9 @@ def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
         x, alone = with_batch(c, c.tensor(), count)
         asked = spread(tuple(size for size in c["output_size"]), count)
         if not mean and c.call.wants(1):
-            raise c.call.unsupported("gives the places of the largest elements", "Only the elements are given; use max_pool with return_indices")
+            raise c.call.unsupported(
+                "gives the places of the largest elements", "Only the elements are given; use max_pool with return_indices"
+            )
         for axis, out in enumerate(asked, 2):
             x = x if out is None else adaptive(c, x, axis, out, mean=mean)
         y = without_batch(c, x, alone)

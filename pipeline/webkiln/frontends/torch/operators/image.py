@@ -21,9 +21,17 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor("input" if c.has("input") else "self")
         sizes, factors = c["output_size"], scale_factors(c, count)
-        attrs: dict[str, Any] = {"mode": mode, "antialias": int(antialias), "exclude_outside": int(antialias), "cubic_coeff_a": -0.5 if antialias else -0.75}
+        attrs: dict[str, Any] = {
+            "mode": mode,
+            "antialias": int(antialias),
+            "exclude_outside": int(antialias),
+            "cubic_coeff_a": -0.5 if antialias else -0.75,
+        }
         if mode == "nearest":
-            attrs |= {"nearest_mode": "round_prefer_ceil" if exact else "floor", "coordinate_transformation_mode": "half_pixel" if exact else "asymmetric"}
+            attrs |= {
+                "nearest_mode": "round_prefer_ceil" if exact else "floor",
+                "coordinate_transformation_mode": "half_pixel" if exact else "asymmetric",
+            }
         else:
             attrs["coordinate_transformation_mode"] = "align_corners" if c.get("align_corners", False) else "half_pixel"
         call = renamed(c, [x], attrs)
@@ -87,7 +95,14 @@ def nms(c: AtenCall) -> Tensor:
     """Boxes [N, 4] and scores [N]: the places of those that are kept, the best first."""
     boxes, scores = c.tensor("dets"), c.tensor("scores")
     count = boxes.shape[0]
-    limits = [reshaped(c.b, item, (1,)) for item in (c.scalar(count, "int64"), c.b.constant(float(c.number("iou_threshold")), "float32"), c.b.constant(float("-inf"), "float32"))]
+    limits = [
+        reshaped(c.b, item, (1,))
+        for item in (
+            c.scalar(count, "int64"),
+            c.b.constant(float(c.number("iou_threshold")), "float32"),
+            c.b.constant(float("-inf"), "float32"),
+        )
+    ]
     rows = c.b.op(
         "NonMaxSuppression", [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits], {"count": c.b.late()},
     )  # fmt: skip
@@ -120,6 +135,12 @@ RESIZING = {
     "upsample_linear1d": upsample("linear", 1), "upsample_bilinear2d": upsample("linear", 2), "upsample_trilinear3d": upsample("linear", 3),
     "upsample_bicubic2d": upsample("cubic", 2), "_upsample_bilinear2d_aa": upsample("linear", 2, antialias=True), "_upsample_bicubic2d_aa": upsample("cubic", 2, antialias=True),
 }  # fmt: skip
-IMAGE: dict[str, AtenHandler] = {**RESIZING, "grid_sampler_2d": grid_sample, "grid_sampler_3d": grid_sample, "grid_sampler": grid_sample, "affine_grid_generator": affine_grid}
+IMAGE: dict[str, AtenHandler] = {
+    **RESIZING,
+    "grid_sampler_2d": grid_sample,
+    "grid_sampler_3d": grid_sample,
+    "grid_sampler": grid_sample,
+    "affine_grid_generator": affine_grid,
+}
 VISION: dict[str, AtenHandler] = {"nms": nms, "roi_align": roi_align, "deform_conv2d": deform_conv}
 """Of the library torchvision."""

@@ -29,7 +29,10 @@ def take_along(c: AtenCall) -> Tensor:
     if not c.has("dim"):
         return c.op("Gather", reshaped(c.b, x, (x.type.size,)), reshaped(c.b, places, (places.type.size,)), axis=0)
     axis = c.axis(c.number("dim"), x.type.rank)
-    wide = [max(a, b, key=lambda size: (is_symbolic(size), size if not is_symbolic(size) else 0)) for a, b in zip(x.shape, places.shape, strict=True)]
+    wide = [
+        max(a, b, key=lambda size: (is_symbolic(size), size if not is_symbolic(size) else 0))
+        for a, b in zip(x.shape, places.shape, strict=True)
+    ]
     wide[axis] = places.shape[axis]
     source = widened(c.b, x, [x.shape[axis] if d == axis else size for d, size in enumerate(wide)])
     return c.op("GatherElements", source, widened(c.b, places, wide), axis=axis)

@@ -7,7 +7,7 @@ from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import element, part, stacked, transposed
 
-Step = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
+CellStep = Callable[[GraphBuilder, Tensor, list[Tensor]], list[Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def gates(b: GraphBuilder, x: Tensor, count: int) -> list[Tensor]:
     return [part(b, x, x.type.rank - 1, number * width, width) for number in range(count)]
 
 
-def lstm_step(w: CellWeights) -> Step:
+def lstm_step(w: CellWeights) -> CellStep:
     """Gates i, f, g, o."""
 
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
@@ -45,7 +45,7 @@ def lstm_step(w: CellWeights) -> Step:
     return step
 
 
-def gru_step(w: CellWeights) -> Step:
+def gru_step(w: CellWeights) -> CellStep:
     """Gates r, z, n; r is applied behind the product of the state and its bias."""
 
     def step(b: GraphBuilder, x: Tensor, states: list[Tensor]) -> list[Tensor]:
@@ -58,11 +58,11 @@ def gru_step(w: CellWeights) -> Step:
     return step
 
 
-def plain_step(activation: str) -> Callable[[CellWeights], Step]:
+def plain_step(activation: str) -> Callable[[CellWeights], CellStep]:
     return lambda w: lambda b, x, states: [b.op(activation, [b.op("Add", [x, affine(b, states[0], w.recurrent, w.recurrent_bias)])])]
 
 
-def layers(c: AtenCall, params: Sequence[Tensor], directions: int, projected: bool) -> list[list[CellWeights]]:  # noqa: FBT001 - a fact of the call
+def layers(c: AtenCall, params: Sequence[Tensor], directions: int, projected: bool) -> list[list[CellWeights]]:
     """The weights by layer and direction."""
     biased = bool(c["has_biases"])
     each = 2 + 2 * biased + projected
@@ -74,7 +74,7 @@ def layers(c: AtenCall, params: Sequence[Tensor], directions: int, projected: bo
     return [cells[start : start + directions] for start in range(0, len(cells), directions)]
 
 
-def run(c: AtenCall, make: Callable[[CellWeights], Step], firsts: Sequence[Tensor], *, projected: bool = False) -> list[Tensor]:
+def run(c: AtenCall, make: Callable[[CellWeights], CellStep], firsts: Sequence[Tensor], *, projected: bool = False) -> list[Tensor]:
     """All outputs, and the last states [layers * directions, N, H]."""
     if c["batch_sizes"] is not None:
         raise c.call.unsupported("takes a packed sequence", "Pass a padded one, with all rows of one length")
@@ -99,7 +99,7 @@ def run(c: AtenCall, make: Callable[[CellWeights], Step], firsts: Sequence[Tenso
     return [transposed(c.b, x, (1, 0, 2)) if first else x, *(stacked(c.b, pile, 0) for pile in lasts)]
 
 
-def scanned(c: AtenCall, step: Step, starts: list[Tensor], given: Tensor, *, reverse: bool) -> tuple[list[Tensor], Tensor]:
+def scanned(c: AtenCall, step: CellStep, starts: list[Tensor], given: Tensor, *, reverse: bool) -> tuple[list[Tensor], Tensor]:
     def body(b: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
         following = step(b, slices[0], states)
         return following, [following[0]]
@@ -113,11 +113,11 @@ def lstm(c: AtenCall) -> list[Tensor]:
     return run(c, lstm_step, states, projected=states[0].shape[-1] != states[1].shape[-1])
 
 
-def simple(make: Callable[[CellWeights], Step]) -> AtenHandler:
+def simple(make: Callable[[CellWeights], CellStep]) -> AtenHandler:
     return lambda c: run(c, make, [c.tensor("hx")])
 
 
-def cell(make: Callable[[CellWeights], Step]) -> AtenHandler:
+def cell(make: Callable[[CellWeights], CellStep]) -> AtenHandler:
     """One step, for a row of states."""
 
     def handler(c: AtenCall) -> Tensor | list[Tensor]:

@@ -158,7 +158,9 @@ def cumulative(op: str) -> AtenHandler:
     def handler(c: AtenCall) -> Tensor:
         x = c.tensor()
         x = c.cast(x, c.dtype(x.dtype if is_float(x.dtype) else "int64"))
-        return c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), exclusive=False, reverse=False) if x.type.rank else c.op("Identity", x)
+        return (
+            c.op(op, x, axis=c.axis(c.number("dim"), x.type.rank), exclusive=False, reverse=False) if x.type.rank else c.op("Identity", x)
+        )
 
     return handler
 
@@ -168,7 +170,9 @@ def sort(c: AtenCall) -> list[Tensor]:
     if not x.type.rank:
         return [c.op("Identity", x), c.b.constant(0, "int64")]
     numbers = c.cast(x, "uint8") if x.dtype == "bool" else x
-    values, places = c.b.ops("Sort", [numbers], {"axis": c.axis(c.get("dim", -1), x.type.rank), "descending": bool(c.get("descending", False))})
+    values, places = c.b.ops(
+        "Sort", [numbers], {"axis": c.axis(c.get("dim", -1), x.type.rank), "descending": bool(c.get("descending", False))}
+    )
     return [c.cast(values, x.dtype), places]
 
 
@@ -191,7 +195,9 @@ def kth_value(c: AtenCall) -> list[Tensor]:
 
 def chosen(c: AtenCall, x: Tensor, axis: int, place: int) -> list[Tensor]:
     """The element at a place of the order along an axis, and where it stood."""
-    shape = [1 if d == axis else size for d, size in enumerate(x.shape)] if keeps(c) else [size for d, size in enumerate(x.shape) if d != axis]
+    shape = (
+        [1 if d == axis else size for d, size in enumerate(x.shape)] if keeps(c) else [size for d, size in enumerate(x.shape) if d != axis]
+    )
     return [reshaped(c.b, part(c.b, item, axis, place, 1), shape) for item in c.b.ops("Sort", [x], {"axis": axis, "descending": False})]
 
 

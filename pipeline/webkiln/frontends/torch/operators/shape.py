@@ -120,7 +120,9 @@ def repeat(c: AtenCall) -> Tensor:
     x, counts = c.tensor(), c.sizes("repeats" if c.has("repeats") else "dims")
     counts = (*[1] * (x.type.rank - len(counts)), *counts)
     own = (*[1] * (len(counts) - x.type.rank), *x.shape)
-    wide = widened(c.b, reshaped(c.b, x, [size for item in own for size in (1, item)]), [s for pair in zip(counts, own, strict=True) for s in pair])
+    wide = widened(
+        c.b, reshaped(c.b, x, [size for item in own for size in (1, item)]), [s for pair in zip(counts, own, strict=True) for s in pair]
+    )
     return reshaped(c.b, wide, [count * size for count, size in zip(counts, own, strict=True)])
 
 
@@ -513,7 +515,8 @@ def meshgrid(c: AtenCall) -> list[Tensor]:
         order[0], order[1] = 1, 0
     sizes = [xs[place].shape[0] for place in order]
     return [
-        widened(c.b, reshaped(c.b, x, [size if order[d] == number else 1 for d, size in enumerate(sizes)]), sizes) for number, x in enumerate(xs)
+        widened(c.b, reshaped(c.b, x, [size if order[d] == number else 1 for d, size in enumerate(sizes)]), sizes)
+        for number, x in enumerate(xs)
     ]
 
 

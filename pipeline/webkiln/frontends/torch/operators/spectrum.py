@@ -33,7 +33,9 @@ def at_end(c: AtenCall, x: Tensor, axis: int) -> tuple[Tensor, list[int]]:
     return transposed(c.b, x, perm), [perm.index(d) for d in range(x.type.rank)]
 
 
-def along(c: AtenCall, real: Tensor, imaginary: Tensor | None, axis: int, length: int, *, inverse: bool, onesided: bool) -> tuple[Tensor, Tensor | None]:
+def along(
+    c: AtenCall, real: Tensor, imaginary: Tensor | None, axis: int, length: int, *, inverse: bool, onesided: bool
+) -> tuple[Tensor, Tensor | None]:
     moved, back = at_end(c, real, axis)
     other = None if imaginary is None else at_end(c, imaginary, axis)[0]
     a, b = transformed(c.b, (moved, other), length, inverse=inverse, onesided=onesided)
@@ -87,18 +89,36 @@ def angle(c: AtenCall) -> Tensor:
 
 def both(c: AtenCall, name: str) -> tuple[Tensor, Tensor]:
     """An argument as its parts; a real one has no imaginary part."""
-    x = c[name]
-    if not isinstance(x, Tensor):
-        raise c.call.unsupported("computes with a complex number of Python's", "Write it as two real ones")
-    return parts(c, x)
+    if name in c.call.attr("complex"):
+        return parts(c, c.tensor(name))
+    x, dtype = c[name], c.tensor(c.call.attr("complex")[0]).dtype
+    real = c.cast(x, dtype) if isinstance(x, Tensor) else c.scalar(x, dtype)
+    return real, filled(c.b, 0, dtype, real.shape)
 
 
 def product(c: AtenCall) -> Tensor:
-    (a, b), other = parts(c, c.tensor()), c["other"]
-    if not isinstance(other, Tensor):
-        return c.tensor() * float(other)
-    x, y = both(c, "other")
+    (a, b), (x, y) = both(c, "self"), both(c, "other")
+    if len(c.call.attr("complex")) == 1:
+        real = a if c.call.attr("complex") == ("other",) else x
+        return joined(c, *(c.op("Mul", item, real) for item in ((x, y) if real is a else (a, b))))
     return joined(c, c.op("Mul", a, x) - c.op("Mul", b, y), c.op("Mul", a, y) + c.op("Mul", b, x))
+
+
+def quotient(c: AtenCall) -> Tensor:
+    """By real numbers."""
+    if c.call.attr("complex") != ("self",):
+        raise c.call.unsupported("divides by complex numbers", "Multiply by the conjugate, and divide by the square of the magnitude")
+    (a, b), (x, _) = both(c, "self"), both(c, "other")
+    return joined(c, c.op("Div", a, x), c.op("Div", b, x))
+
+
+def termwise(op: str) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        (a, b), (x, y) = both(c, "self"), both(c, "other")
+        real, imaginary = c.op(op, a, x), c.op(op, b, y)
+        return joined(c, real, imaginary)
+
+    return handler
 
 
 def conjugate(c: AtenCall) -> Tensor:
@@ -154,7 +174,7 @@ FOURIER: dict[str, AtenHandler] = {"_fft_r2c": from_real, "complex": complex_, "
 COMPLEX: dict[str, AtenHandler] = {
     "_fft_c2r": to_real, "_fft_c2c": to_complex, "abs": magnitude, "angle": angle, "mul": product, "conj": conjugate, "_conj": conjugate, "conj_physical": conjugate,
     "_conj_physical": conjugate, "real": lambda c: parts(c, c.tensor())[0], "imag": lambda c: parts(c, c.tensor())[1], "view": moved, "reshape": moved,
-    "add": lambda c: c.op("Add", *(joined(c, *both(c, name)) for name in ("self", "other"))), "sub": lambda c: c.op("Sub", *(joined(c, *both(c, name)) for name in ("self", "other"))),
+    "add": termwise("Add"), "sub": termwise("Sub"), "div": quotient,
     "unsqueeze": unsqueezed, "squeeze": squeezed, "permute": turned, "transpose": turned,
     **dict.fromkeys(("view_as_real", "view_as_real_copy", "clone", "alias", "resolve_conj", "detach", "contiguous"), lambda c: c.op("Identity", c.tensor())),
 }  # fmt: skip
