@@ -26,6 +26,14 @@ FAMILIES = {
         ("model", "inputs", "parameters", "wasm", "js"),
     ),
 }
+FAMILIES["torchvision"] = (
+    (
+        "Networks of `torchvision.models` with seeded weights, at a small image, exported with an open batch; of detectors the network in front of their postprocessing. "
+        "`python -m tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left out: its correlation pyramid looks up places that are data at every step, "
+        "in 12 steps that `torch.export` writes out, which makes a program of tens of thousands of operators."
+    ),
+    ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
+)
 EXPLAINED = {
     "KerasHub": "Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by one, with the cache as states of the bundle, "
     "equal those of Keras's `generate` on both backends ([text-generation.md](text-generation.md)).",
