@@ -21,7 +21,7 @@ SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
     "collecting": (scripts.Collecting, floats(2, 4)), "remembering": (scripts.Remembering, floats(2, 4)), "reading": (scripts.WordReading, whole(2, 3, high=9)),
 }  # fmt: skip
 STATES = {"recurring": ["seen"], "remembering": ["state"]}
-UNTRACED = {"cond", "while", "named outputs"}
+UNTRACED = {"cond", "while", "named outputs", "core operators"}
 """What torch.jit.trace itself refuses."""
 
 

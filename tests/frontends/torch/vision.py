@@ -79,5 +79,6 @@ def torchvision() -> Any:
         library.impl("nms", nms, "CPU")
         library.impl("roi_align", lambda x, rois, *more: align(x, rois, *more), "CPU")
         library.impl("deform_conv2d", deform_conv, "CPU")
+        torch.library.register_fake("torchvision::deform_conv2d", deform_conv, lib=library)
         KEPT.append(library)
     return found
