@@ -91,5 +91,3 @@ def test_what_is_refused(shapes: dict[str, list[int]], trust: bool, message: str
     torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
     with quiet(), pytest.raises(SourceError, match=message):
         program_of(tmp_path / "net.pt", shapes, trust_source=trust)
-
-

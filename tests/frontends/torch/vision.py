@@ -14,18 +14,30 @@ SCHEMAS = (
     "roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
     "ps_roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio) -> (Tensor, Tensor)",
     "ps_roi_pool(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width) -> (Tensor, Tensor)",
-    "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
-    "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor",
-    "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, "
-    "SymInt width, int sampling_ratio, bool aligned) -> Tensor",
-    "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, "
-    "SymInt height, SymInt width) -> Tensor",
-    "_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, "
-    "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor",
-    "_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, "
-    "SymInt channels, SymInt height, SymInt width) -> Tensor",
-    "_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, "
-    "SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    (
+        "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
+        "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
+    ),
+    (
+        "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, "
+        "SymInt width, int sampling_ratio, bool aligned) -> Tensor"
+    ),
+    (
+        "_roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, "
+        "SymInt height, SymInt width) -> Tensor"
+    ),
+    (
+        "_ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, "
+        "SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"
+    ),
+    (
+        "_ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, "
+        "SymInt channels, SymInt height, SymInt width) -> Tensor"
+    ),
+    (
+        "_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, "
+        "SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)"
+    ),
 )
 KEPT: list[Any] = []
 
@@ -42,7 +54,22 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     return torch.tensor(kept, dtype=torch.int64)
 
 
-def deform_conv(x: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, sh: int, sw: int, ph: int, pw: int, dh: int, dw: int, groups: int, shifted: int, use_mask: bool) -> Tensor:  # noqa: FBT001, E501 - the schema's order
+def deform_conv(
+    x: Tensor,
+    weight: Tensor,
+    offset: Tensor,
+    mask: Tensor,
+    bias: Tensor,
+    sh: int,
+    sw: int,
+    ph: int,
+    pw: int,
+    dh: int,
+    dw: int,
+    groups: int,
+    shifted: int,
+    use_mask: bool,
+) -> Tensor:
     """Tap by tap: the places, read between elements, times the weights."""
     n, channels, h, w = x.shape
     rows, columns = offset.shape[2:]
@@ -77,7 +104,7 @@ def torchvision() -> Any:
         import_module("torchvision.extension")._has_ops = lambda: True
         align = import_module("torchvision.ops.roi_align")._roi_align
         library.impl("nms", nms, "CPU")
-        library.impl("roi_align", lambda x, rois, *more: align(x, rois, *more), "CPU")
+        library.impl("roi_align", align, "CPU")
         library.impl("deform_conv2d", deform_conv, "CPU")
         torch.library.register_fake("torchvision::deform_conv2d", deform_conv, lib=library)
         KEPT.append(library)

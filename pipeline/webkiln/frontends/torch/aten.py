@@ -164,7 +164,7 @@ def _combined(higher: str | None, lower: str | None) -> str | None:
 
 def wider(a: str, b: str) -> str:
     """torch.promote_types."""
-    if a == b or b == "bool":
+    if b in (a, "bool"):
         return a
     if a == "bool":
         return b

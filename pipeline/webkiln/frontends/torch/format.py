@@ -17,9 +17,9 @@ TORCH = ModelFormat(
     fits=_fits,
     takes={
         "fetch": ("modules", "module_weights", "input_shapes"),
-        "load": ("trust", "input_shapes", "plugins"),
+        "load": ("trust", "input_shapes"),
         "convert": ("plugins", "dims", "input_shapes", "values"),
-        "reference": ("trust", "dims", "input_shapes", "values", "samples", "plugins"),
+        "reference": ("trust", "dims", "input_shapes", "values", "samples"),
     },
     names_sizes=True,
 )

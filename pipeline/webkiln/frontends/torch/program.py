@@ -85,7 +85,7 @@ def label(read: Reading, node: Node) -> str:
 def opname(node: Node) -> str:
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
-        return target._schema.name.rpartition("::")[2]
+        return str(target._schema.name.rpartition("::")[2])
     return f"sym_{SYMBOLS.get(target, getattr(target, '__name__', str(target)))}"
 
 
@@ -258,12 +258,12 @@ class _Reader:
         where = self.read.labels.distinct(kind)
         if kind == "cond":
             condition, *branches, operands = node.args
-            then, otherwise = (self.inside(attribute(graph, item), operands) for item in branches)  # type: ignore[arg-type]
+            then, otherwise = (self.inside(attribute(graph, item), operands) for item in branches)
             attrs: dict[str, Any] = {"then_branch": then, "else_branch": otherwise}
-            self.nodes.append(NodeSpec(where, "If", "", (self.names[condition],), self.results(node), attrs))  # type: ignore[index]
+            self.nodes.append(NodeSpec(where, "If", "", (self.names[condition],), self.results(node), attrs))
         elif kind == "while_loop":
             test, body, carried, more = node.args
-            self.loop(attribute(graph, test), attribute(graph, body), [*carried], [*more], where, node)  # type: ignore[arg-type, misc]
+            self.loop(attribute(graph, test), attribute(graph, body), [*carried], [*more], where, node)
         else:
             self.read.unsupported.append((where, f"is torch's {kind}", "Write it with torch.cond or torch.while_loop, or without"))
 

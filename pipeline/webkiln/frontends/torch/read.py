@@ -36,7 +36,7 @@ class Reading:
         if value.is_quantized or value.layout != torch.strided or dtype_name(value.dtype) not in DTYPES:
             self.unsupported.append((where, f"holds elements of {value.dtype} ({value.layout})", HALF))
             return np.zeros((), np.float32)
-        return value.resolve_conj().resolve_neg().cpu().contiguous().numpy()
+        return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())
 
     def tensor(self, value: torch.Tensor, path: str, *, trained: bool) -> Weight | Literal:
         """A literal of the structure where it is small and holds no trained values; else a weight."""

@@ -24,7 +24,7 @@ def compute_reference(
     return reference_arrays(sets, run)
 
 
-class _Recorder(Interpreter):
+class _Recorder(Interpreter):  # type: ignore[misc]
     """Runs a graph and keeps what its nodes give."""
 
     def __init__(self, module: torch.fx.GraphModule, names: Mapping[Node, str]) -> None:

@@ -42,7 +42,7 @@ OF_PYTHON: Mapping[str, Callable[..., Any]] = {
     "__and__": operator.and_, "__or__": operator.or_, "__not__": operator.not_, "__is__": operator.is_, "__isnot__": operator.is_not, "__contains__": lambda items, item: item in items,
     "__getitem__": operator.getitem, "_set_item": _set, "append": _append, "len": len, "list": list, "format": lambda text, *items: text, "str": str, "join": lambda text, items: text.join(items),
     "ceil": lambda x: x if isinstance(x, torch.SymInt) else math.ceil(x), "floor": lambda x: x if isinstance(x, torch.SymInt) else math.floor(x), "sqrt": lambda x: x**0.5,
-    "Int": lambda x: torch.sym_int(x), "Float": lambda x: torch.sym_float(x), "Bool": lambda x: x if isinstance(x, torch.SymBool) else bool(x), "abs": abs, "slice": _slice, "log": math.log,
+    "Int": torch.sym_int, "Float": torch.sym_float, "Bool": lambda x: x if isinstance(x, torch.SymBool) else bool(x), "abs": abs, "slice": _slice, "log": math.log,
     "round": round, "keys": lambda table: list(table.keys()), "values": lambda table: list(table.values()), "items": lambda table: list(table.items()), "copy": lambda items: items.copy(),
     "extend": lambda items, more: items.extend(more), "insert": lambda items, place, item: items.insert(place, item), "pop": lambda items, place=-1: items.pop(place), "warn": lambda *args: None,
     "index": lambda items, item: items.index(item), "reverse": lambda items: items.reverse(), "exp": math.exp, "upper": str.upper, "lower": str.lower, "startswith": str.startswith,
@@ -54,7 +54,7 @@ OF_PRIM: Mapping[str, Callable[..., Any]] = {
     "prim::NumToTensor": lambda x: x, "prim::ListConstruct": lambda *items: list(items), "prim::TupleConstruct": lambda *items: tuple(items),
     "prim::DictConstruct": lambda *items: dict(zip(items[::2], items[1::2], strict=True)), "prim::TupleIndex": operator.getitem, "prim::unchecked_cast": lambda x: x,
     "prim::unchecked_unwrap_optional": lambda x: x, "aten::_unwrap_optional": lambda x: x, "prim::dtype": lambda x: x.dtype, "prim::device": lambda x: x.device, "prim::layout": lambda x: x.layout,
-    "prim::is_cuda": lambda x: False, "prim::requires_grad": lambda x: False, "prim::min": lambda *items: min(*items), "prim::max": lambda *items: max(*items), "prim::abs": abs,
+    "prim::is_cuda": lambda x: False, "prim::requires_grad": lambda x: False, "prim::min": min, "prim::max": max, "prim::abs": abs,
     "prim::is_nested": lambda x: False, "prim::shape": lambda x: list(x.shape), "prim::Print": lambda *items: None, "prim::data": lambda x: x, "prim::grad": lambda x: None,
     "prim::isinstance": lambda *items: True, "prim::is_quantized": lambda x: False, "prim::is_mkldnn": lambda x: False, "prim::is_sparse": lambda x: False,
     "prim::TupleUnpack": lambda items: items, "prim::ListUnpack": lambda items: items, "prim::Uninitialized": lambda: None, "prim::annotate": lambda x: x, "aten::dim": lambda x: x.dim(),
@@ -80,11 +80,13 @@ def _dtype_of(x: Any) -> torch.dtype:
     return torch.bool if isinstance(x, bool | torch.SymBool) else torch.float32 if isinstance(x, float | torch.SymFloat) else torch.int64
 
 
-class Path(tuple[str, ...]):
+class AttributePath(tuple[str, ...]):
     """Where an attribute of the program lies; a submodule as a value."""
 
+    __slots__ = ()
 
-class ScriptProgram(torch.nn.Module):
+
+class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
     """A loaded TorchScript module, whose parameters and buffers are those of this one."""
 
     def __init__(self, script: torch.jit.ScriptModule) -> None:
@@ -93,7 +95,7 @@ class ScriptProgram(torch.nn.Module):
         for name, value in [*script.named_parameters(), *script.named_buffers()]:
             self._hold(name, value)
         self._script = (script,)
-        graph = script.forward.graph  # type: ignore[attr-defined]
+        graph = script.forward.graph
         torch._C._jit_pass_inline(graph)
         self._graph = (graph,)
         for name in sorted(_written(graph)):
@@ -122,7 +124,7 @@ class ScriptProgram(torch.nn.Module):
     def forward(self, *args: Any) -> Any:
         graph = self._graph[0]
         first, *rest = graph.inputs()
-        values: dict[str, Any] = {first.debugName(): Path()}
+        values: dict[str, Any] = {first.debugName(): AttributePath()}
         defaults = _defaults(self._script[0])
         for position, value in enumerate(rest):
             values[value.debugName()] = args[position] if position < len(args) else defaults[position]
@@ -131,7 +133,7 @@ class ScriptProgram(torch.nn.Module):
 
 
 def _defaults(script: torch.jit.ScriptModule) -> list[Any]:
-    return [argument.default_value for argument in script.forward.schema.arguments[1:]]  # type: ignore[attr-defined]
+    return [argument.default_value for argument in script.forward.schema.arguments[1:]]
 
 
 def _written(graph: Any) -> set[str]:
@@ -193,7 +195,7 @@ class _Run:
         return value
 
     def attribute(self, owner: Any, name: str) -> Any:
-        path = Path((*owner, name))
+        path = AttributePath((*owner, name))
         dotted = ".".join(path)
         if dotted in self.attributes:
             return self.attributes[dotted]
@@ -202,7 +204,7 @@ class _Run:
             value = getattr(value, part)
         return self.held(value, dotted, path)
 
-    def held(self, value: Any, dotted: str, path: Path) -> Any:
+    def held(self, value: Any, dotted: str, path: AttributePath) -> Any:
         if isinstance(value, Tensor):
             name = dotted if dotted in self.program.held.values() else self.program.held.get(value.data_ptr() or id(value))
             return value.detach() if name is None else self.program.get_buffer(name)

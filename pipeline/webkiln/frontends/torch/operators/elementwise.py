@@ -462,7 +462,7 @@ def dropout(c: AtenCall) -> list[Tensor]:
     if c["train"]:
         raise c.call.unsupported("drops elements at random", "Call model.eval() before it is exported")
     x = c.tensor("input")
-    return [c.op("Identity", x), c.op("Broadcast", c.b.constant(True, "bool"), shape=x.shape)]
+    return [c.op("Identity", x), c.op("Broadcast", c.b.constant(1, "bool"), shape=x.shape)]
 
 
 def dropped(c: AtenCall) -> Tensor:
@@ -475,6 +475,13 @@ def common(b: GraphBuilder, xs: list[Tensor]) -> list[Tensor]:
     for x in xs[1:]:
         dtype = wider(dtype, x.dtype)
     return [cast(b, x, dtype) for x in xs]
+
+
+def sinc(c: AtenCall) -> Tensor:
+    x = c.floating() * pi
+    zero = c.b.binary("Equal", x, 0.0)
+    safe = c.op("Where", zero, c.like(1, x), x)
+    return c.op("Where", zero, c.like(1, x), c.op("Sin", safe) / safe)
 
 
 ELEMENTWISE: dict[str, AtenHandler] = {
@@ -504,16 +511,9 @@ ELEMENTWISE: dict[str, AtenHandler] = {
     "hardshrink": hard_shrink, "softshrink": soft_shrink, "prelu": prelu, "_prelu_kernel": prelu, "glu": glu, "log2": log_base(2), "log10": log_base(10), "exp2": exp2,
     "special_exp2": exp2, "logit": logit, "atan2": atan2, "hypot": hypot, "xlogy": xlogy, "special_xlogy": xlogy, "lerp": lerp, "addcmul": addcmul, "addcdiv": addcdiv,
     "where": where, "masked_fill": masked_fill, "isfinite": is_finite, "nan_to_num": nan_to_num, "deg2rad": lambda c: c.floating() * (pi / 180),
-    "rad2deg": lambda c: c.floating() * (180 / pi), "sinc": lambda c: _sinc(c), "special_sinc": lambda c: _sinc(c),
+    "rad2deg": lambda c: c.floating() * (180 / pi), "sinc": sinc, "special_sinc": sinc,
     **dict.fromkeys(("alias", "clone", "contiguous", "detach", "lift_fresh_copy", "lift", "lift_fresh", "view_as_real_copy", "positive", "conj_physical", "real",
                      "resolve_conj", "resolve_neg", "_conj", "cpu", "feature_dropout", "alpha_dropout", "data", "requires_grad_"), identity),
     "_to_copy": to_copy, "to": to_other, "type_as": to_other, "float": to_named("float32"), "double": to_named("float64"), "half": to_named("float16"),
     "long": to_named("int64"), "int": to_named("int32"), "bool": to_named("bool"), "native_dropout": dropout, "dropout": dropped,
 }  # fmt: skip
-
-
-def _sinc(c: AtenCall) -> Tensor:
-    x = c.floating() * pi
-    zero = c.b.binary("Equal", x, 0.0)
-    safe = c.op("Where", zero, c.like(1, x), x)
-    return c.op("Where", zero, c.like(1, x), c.op("Sin", safe) / safe)

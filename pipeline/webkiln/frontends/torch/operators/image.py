@@ -37,7 +37,8 @@ def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = Fa
         call = renamed(c, [x], attrs)
         for d in range(count):
             axis = 2 + d
-            scale = None if factors[d] is None else fraction(factors[d])
+            factor = factors[d]
+            scale = None if factor is None else fraction(factor)
             out = sizes[d] if sizes is not None else x.shape[axis] * scale.numerator // scale.denominator  # type: ignore[union-attr]
             used = None if c.get("align_corners", False) else scale
             if out != x.shape[axis] or used not in (None, 1):

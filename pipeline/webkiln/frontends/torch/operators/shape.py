@@ -486,10 +486,8 @@ def arange(c: AtenCall) -> Tensor:
     if any(isinstance(item, Tensor) for item in (start, end, step)):
         raise c.call.unsupported("counts up to a number that is data", "Set the size with --dim, or mask a range of known length")
     dtype = c.dtype("float32" if any(isinstance(item, float) for item in (start, end, step)) else "int64")
-    if any(map(is_symbolic, (start, end, step))):
-        count = greatest([-(-(end - start) // step), 0])
-    else:
-        count = max(ceil((end - start) / step), 0)
+    is_open = any(map(is_symbolic, (start, end, step)))
+    count = greatest([-(-(end - start) // step), 0]) if is_open else max(ceil((end - start) / step), 0)
     steps = iota(c.b, count, dtype)
     steps = steps if not is_symbolic(step) and step == 1 else c.op("Mul", steps, c.scalar(step, dtype))
     return steps if not is_symbolic(start) and start == 0 else c.op("Add", steps, c.scalar(start, dtype))
