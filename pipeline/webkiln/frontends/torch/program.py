@@ -10,7 +10,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from webkiln.errors import SourceError, UnsupportedError
+from webkiln.errors import SourceError, UnsupportedError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
@@ -53,8 +53,14 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
 
 def read_program(program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = ()) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a program, which messages call `name`; its inputs may be called otherwise than it says."""
-    reader = _Reader(name, decomposed(program), inputs)
-    graph = reader.model()
+    try:
+        reader = _Reader(name, decomposed(program), inputs)
+        graph = reader.model()
+    except WebkilnError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise SourceError(f"{name}: the program does not hold together ({type(error).__name__}: {said}); export it again") from None
     if reader.read.unsupported:
         raise UnsupportedError(name, reader.read.unsupported)
     return NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph), reader.read.weights.blobs
