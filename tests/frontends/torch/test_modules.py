@@ -36,7 +36,7 @@ def test_a_module(name: str) -> None:
 def test_one_bundle_is_for_all_sizes(name: str) -> None:
     with quiet():
         other = sample(name, MODULES[name], program(name), at_other_sizes(MODULES[name]))
-    assert other.graph == as_given(name).graph
+    assert repr(other.graph) == repr(as_given(name).graph)
     assert interpreted(other) is None
 
 
