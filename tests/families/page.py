@@ -29,8 +29,7 @@ FAMILIES = {
 FAMILIES["torchvision"] = (
     (
         "Networks of `torchvision.models` with seeded weights, at a small image, exported with an open batch; of detectors the network in front of their postprocessing. "
-        "`python -m tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left out: its correlation pyramid looks up places that are data at every step, "
-        "in 12 steps that `torch.export` writes out, which makes a program of tens of thousands of operators."
+        "`python -m tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left out: its correlation looks up places that are data in each of its steps, which are written out."
     ),
     ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
 )

@@ -26,7 +26,7 @@ from webkiln.errors import UserError
 from webkiln.recipe import PathSource, Recipe
 
 SMALL = 64
-SIZES = {"alexnet": 64, "inception_v3": 80, "swin_t": 64, "swin_v2_t": 64, "vit_b_16": 64, "maxvit_t": 64}
+SIZES = {"ssd300_vgg16": 300, "alexnet": 64, "inception_v3": 80, "swin_t": 64, "swin_v2_t": 64, "vit_b_16": 64, "maxvit_t": 64}
 CLASSIFYING = (
     "alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "efficientnet_v2_s", "googlenet", "inception_v3", "mnasnet0_5", "mobilenet_v2", "mobilenet_v3_small", "regnet_x_400mf", "regnet_y_400mf",
     "resnet18", "resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "squeezenet1_1", "swin_t", "swin_v2_t", "vgg11", "vit_b_16",
