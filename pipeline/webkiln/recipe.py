@@ -43,12 +43,13 @@ class ExportSource:
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
-    """A Python module below the folder `root`, whose `function(**parameters)` returns the model."""
+    """A Python module below the folder `root`, whose `function(**parameters)` returns the model; with `weights` from a file, where it does not have them."""
 
     root: Path
     module: str
     function: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    weights: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +250,11 @@ def with_parameters(recipe: Recipe, given: Mapping[str, Any]) -> Recipe:
 def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str) -> Source:
     if isinstance(value, str) and MODULE.fullmatch(value):
         return replace(find_module(value, (folder, *folder.parents[:2]), where), parameters=parameters)
+    if isinstance(value, dict) and set(value) == {"module", "weights"}:
+        if not MODULE.fullmatch(value["module"]):
+            raise RecipeError(f"{where}: source.module is {value['module']!r}, expected module:function")
+        made = find_module(value["module"], (folder, *folder.parents[:2]), where)
+        return replace(made, parameters=parameters, weights=folder / value["weights"])
     if parameters and not (isinstance(value, dict) and "script" in value):
         raise RecipeError(f"{where}: parameters are for a function that makes the model, and source names none")
     if isinstance(value, str):
@@ -259,7 +265,9 @@ def _source(value: Any, parameters: Mapping[str, Any], folder: Path, where: str)
         return PathSource(folder / value["path"], folder / value["weights"])
     if set(value) == {"script", "function"}:
         return ExportSource(folder / value["script"], value["function"], parameters)
-    raise RecipeError(f"{where}: source has the keys {', '.join(value)}; expected url and sha256, path and weights, or script and function")
+    raise RecipeError(
+        f"{where}: source has the keys {', '.join(value)}; expected url and sha256, path and weights, module and weights, or script and function"
+    )
 
 
 def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource:

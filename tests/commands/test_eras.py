@@ -93,7 +93,11 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
     cases = {
         (weights,): "holds weights but no model; give the architecture and these weights beside it",
         (path, "--weights", "cut.h5"): "weights.h5: not a readable Keras model",
-        ("digits", "--weights", weights): "digits: --weights are those of an architecture in JSON or YAML, which this is not",
+        (
+            "digits",
+            "--weights",
+            weights,
+        ): "digits: --weights are those of an architecture in JSON or YAML or of a function's model, which this is not",
         (js,): "hold 5 bytes, weight",
         (graph / "model.json",): "is a TensorFlow.js graph model, not a Keras file",
         (saved,): "is a SavedModel of TensorFlow, not a Keras file; load it in the Keras that wrote it, and save it as one file",

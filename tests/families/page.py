@@ -26,6 +26,13 @@ FAMILIES = {
         ("model", "inputs", "parameters", "wasm", "js"),
     ),
 }
+FAMILIES["torchvision"] = (
+    (
+        "Networks of `torchvision.models` with seeded weights, at a small image, exported with an open batch; of detectors the network in front of their postprocessing. "
+        "`python -m tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left out: its correlation looks up places that are data in each of its steps, which are written out."
+    ),
+    ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
+)
 EXPLAINED = {
     "KerasHub": "Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by one, with the cache as states of the bundle, "
     "equal those of Keras's `generate` on both backends ([text-generation.md](text-generation.md)).",

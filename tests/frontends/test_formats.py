@@ -17,7 +17,7 @@ from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.foreign import FOREIGN, TORCH_MAGIC
 from webkiln.frontends.formats import FORMATS, check_format, format_of_file, recognise
-from webkiln.recipe import ExportSource, PathSource, Recipe, UrlSource
+from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
 
 def small() -> keras.Model:
@@ -77,8 +77,10 @@ MADE = {
     "a metadata file of a SavedModel that Keras wrote": [
         lambda path: path.write_bytes(b'\x0a\xff\x05\x08\x00\x12\x04root"\x0f_tf_keras_model*\x00')
     ],
-    "a PyTorch file": [lambda path: archive(path, "net/data.pkl", "net/data/0"), lambda path: path.write_bytes(TORCH_MAGIC + b"...")],
-    "a TorchScript file": [lambda path: archive(path, "net/data.pkl", "net/code/net.py", "net/constants.pkl")],
+    "a PyTorch file of weights": [
+        lambda path: archive(path, "net/data.pkl", "net/data/0"),
+        lambda path: path.write_bytes(TORCH_MAGIC + b"..."),
+    ],
     "a pickle": [lambda path, protocol=protocol: path.write_bytes(pickle.dumps({"w": [1.0]}, protocol)) for protocol in (2, 4, 5)],
     "a safetensors file, which holds weights without a model": [safetensors],
     "a folder of Hugging Face": [hugging_face],
@@ -138,6 +140,11 @@ OURS = {
         lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
     ],
     "tflite": [lite],
+    "torch": [
+        lambda path: archive(path, "net/data.pkl", "net/code/net.py", "net/constants.pkl"),
+        lambda path: archive(path, "net/archive_format", "net/archive_version", "net/models/model.json"),
+        lambda path: archive(path, "serialized_exported_program.json", "version"),
+    ],
 }
 
 
@@ -180,6 +187,10 @@ SHA = "0" * 64
         (UrlSource("https://example.com/net", SHA), "onnx", "onnx"),
         (ExportSource(Path("export.py"), "export"), "", "keras"),
         (ExportSource(Path("export.py"), "export"), "onnx", "onnx"),
+        (PathSource(Path("missing.pt2")), "", "torch"),
+        (ModuleSource(Path(), "net", "make"), "", "keras"),
+        (ModuleSource(Path(), "net", "make"), "torch", "torch"),
+        (ModuleSource(Path(), "net", "make", weights=Path("net.pth")), "", "torch"),
     ],
 )
 def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_recipe_says(source: Any, given: str, name: str) -> None:
@@ -188,7 +199,7 @@ def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_
 
 def test_a_format_that_is_none() -> None:
     with pytest.raises(
-        RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, tensorflow, tflite, caffe; did you mean onnx\?"
+        RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, torch, tensorflow, tflite, caffe; did you mean onnx\?"
     ):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 
@@ -199,7 +210,7 @@ def test_a_format_that_is_none() -> None:
         (
             "net.keras",
             {"dims": {"N": 1}},
-            "net: its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model",
+            "net: its source is a Keras model, and sizes have no names there; use input_shapes; dims is for an ONNX model, a PyTorch model",
         ),
         ("net.keras", {"values": {"x": 1}}, "inputs cannot be fixed there; .* values is for an ONNX model"),
         (

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.fuzz import caffe_files, files, keras_files, onnx_files, tensorflow_files, tflite_files
+from tests.fuzz import caffe_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files
 from webkiln.errors import InternalError, SourceError
 
 
@@ -12,6 +12,13 @@ from webkiln.errors import InternalError, SourceError
 def test_mutated_files(form):
     form.originals()
     found = list(files.outcomes(form.FORMAT, range(100)))
+    assert not [item for item in found if item.is_finding]
+    assert {item.kind for item in found} == {"accepted", "refused"}
+
+
+def test_mutated_programs_of_pytorch():
+    torch_files.originals()
+    found = list(files.outcomes(torch_files.FORMAT, range(30)))
     assert not [item for item in found if item.is_finding]
     assert {item.kind for item in found} == {"accepted", "refused"}
 

@@ -165,9 +165,10 @@ FORMAT_TABLE = {
     "frontends/caffe/beside",
     "frontends/caffe/start",
     "frontends/tflite/format",
+    "frontends/torch/format",
 }
 """What tells formats apart."""
-NODES, TENSORFLOW = "frontends/nodes", "frontends/tensorflow"
+NODES, TENSORFLOW, TORCH = "frontends/nodes", "frontends/tensorflow", "frontends/torch"
 PROTOBUF = {"frontends/messages", "frontends/manifest_weights"}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
@@ -176,6 +177,7 @@ REACH: dict[str, set[str]] = {
     "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
     "fetch tensorflow": {"frontends/tensorflow/stage_fetch", "frontends/exported", "plugins"},
     "fetch tflite": {"frontends/tflite/stage_fetch", "frontends/exported", "plugins"},
+    "fetch torch": {TORCH, NODES, PROBE, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load": {"ir", *FORMAT_TABLE},
     "load tensorflow": {TENSORFLOW, NODES, *FORMAT_TABLE, *PROTOBUF, *GRAPHS},
     "convert tensorflow": {TENSORFLOW, f"{TENSORFLOW}/operators", NODES, f"{KERAS}", *HANDLERS, "frontends/converted", *OPERATORS},
@@ -184,6 +186,7 @@ REACH: dict[str, set[str]] = {
     "load caffe": {"frontends/caffe", NODES, "frontends/messages", *FORMAT_TABLE, *GRAPHS},
     "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
     "load tflite": {"frontends/tflite", NODES, *FORMAT_TABLE, *GRAPHS},
+    "load torch": {TORCH, NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
     "convert keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/converted", *OPERATORS},
     "convert caffe": {"frontends/caffe", "frontends/caffe/operators", NODES, "frontends/messages", "frontends/converted", *OPERATORS},
@@ -197,6 +200,7 @@ REACH: dict[str, set[str]] = {
         "frontends/onnx/operators",
         *OPERATORS,
     },
+    "convert torch": {TORCH, f"{TORCH}/operators", "frontends/onnx/operators", NODES, "frontends/converted", *OPERATORS},
     "optimize": OPERATORS,
     "lower": OPERATORS | {"lower", "plan", "weights", "backends", "program"},
     "generate": {"ir", "nest", "plan", "codegen"},
@@ -209,6 +213,7 @@ REACH: dict[str, set[str]] = {
     "reference caffe": {"frontends/caffe", NODES, "frontends/messages", "npz", *GRAPHS},
     "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
     "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
+    "reference torch": {TORCH, NODES, PROBE, "npz", *FORMAT_TABLE, *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
     "report": set(),
 }

@@ -5,7 +5,8 @@ from webkiln.frontends.foreign import ForeignFormat
 from webkiln.frontends.formats import BY_NAME, FORMATS, format_of_file, format_of_name, recognise
 from webkiln.frontends.keras.format import KERAS
 from webkiln.frontends.model_format import ModelFormat
-from webkiln.recipe import PathSource, Recipe, UrlSource, choose
+from webkiln.frontends.torch.format import TORCH
+from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource, choose
 
 
 def format_of(recipe: Recipe) -> ModelFormat:
@@ -17,12 +18,17 @@ def format_of(recipe: Recipe) -> ModelFormat:
         ("cut", bool(recipe.from_layers or recipe.to_layers), "a part of it cannot be built (from_layers, to_layers)"),
         ("signature", bool(recipe.signature), "it has no signatures to choose from"),
         ("weights", isinstance(recipe.source, PathSource) and recipe.source.weights is not None, "its weights are in it"),
+        ("module_weights", _module_weights(recipe), "the function that makes the model also gives it its weights"),
         ("batch_size", recipe.batch_size != 1, "no axis is left out there; set sizes by dims or input_shapes"),
     ):
         if given and not found.takes_anywhere(option):
             others = ", ".join(row.title for row in FORMATS if row.takes_anywhere(option))
             raise RecipeError(f"{recipe.name}: its source is {found.title}, and {advice}; {option} is for {others}")
     return found
+
+
+def _module_weights(recipe: Recipe) -> bool:
+    return isinstance(recipe.source, ModuleSource) and recipe.source.weights is not None
 
 
 def _format(recipe: Recipe) -> ModelFormat:
@@ -35,4 +41,4 @@ def _format(recipe: Recipe) -> ModelFormat:
             return format_of_file(path)
         case UrlSource(url):
             return format_of_name(url.partition("?")[0])
-    return KERAS
+    return TORCH if _module_weights(recipe) else KERAS

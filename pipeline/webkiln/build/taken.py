@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from webkiln.build.action import Folder, Input, Modules
+from webkiln.build.action import Folder, Input, Local, Modules
 from webkiln.recipe import ModuleSource, PathSource, Recipe
 
 
@@ -52,6 +52,12 @@ def _modules(recipe: Recipe) -> Taken:
     return Taken({"modules/": Modules(source.root, source.module)}, params)
 
 
+def _module_weights(recipe: Recipe) -> Taken:
+    """The file of weights for the model that a function returns."""
+    source = recipe.source
+    return Taken({"weights": Local(source.weights)} if isinstance(source, ModuleSource) and source.weights is not None else {})
+
+
 def _weights(recipe: Recipe) -> Taken:
     """The file of a model's weights, by its name among the files beside."""
     source = recipe.source
@@ -70,6 +76,7 @@ def _input_shapes(recipe: Recipe) -> Taken:
 TAKEN: Mapping[str, Callable[[Recipe], Taken]] = {
     "plugins": _plugins,
     "modules": _modules,
+    "module_weights": _module_weights,
     "trust": lambda recipe: Taken(params={"trust_source": recipe.trust_source}),
     "weights": _weights,
     "cut": _cut,

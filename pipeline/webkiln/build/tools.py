@@ -108,7 +108,7 @@ class Toolchain:
         found = {name: self._version(name) for name in names}
         for name, version in found.items():
             locked = self._locks.get(name, UNLOCKED)
-            if version in locked.split("|"):
+            if version.partition("+")[0] in locked.split("|"):  # builds of one version, as of PyTorch with and without CUDA
                 found[name] = locked
             elif name not in self._warned and version != ABSENT:
                 self._warned.add(name)

@@ -183,9 +183,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     if options.batch_size is not None and options.batch_size < 1:
         raise RecipeError(f"--batch-size is {options.batch_size}, expected a positive integer")
     file = recipe_file(options.source)
-    if options.weights is not None and (file is not None or not options.source.is_file()):
+    if options.weights is not None and (file is not None or not (options.source.is_file() or MODULE.fullmatch(str(options.source)))):
         raise RecipeError(
-            f"{options.source}: --weights are those of an architecture in JSON or YAML or of a definition of Caffe, which this is not"
+            f"{options.source}: --weights are those of an architecture in JSON or YAML, of a definition of Caffe or of a function's model, which this is not"
         )
     known = with_parameters(read_recipe(file) if file is not None else _plain(options), parameters_of(options))
     changed = replace(
@@ -212,7 +212,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 def _plain(options: argparse.Namespace) -> Recipe:
     """The recipe of a model without one: its source, and a name for it."""
     if not options.source.is_file() and MODULE.fullmatch(str(options.source)):
-        source: Source = find_module(str(options.source), (Path.cwd(),), str(options.source))
+        made = find_module(str(options.source), (Path.cwd(),), str(options.source))
+        source: Source = made if options.weights is None else replace(made, weights=options.weights.absolute())
         stem = str(options.source).rpartition(":")[2]
     elif not options.source.exists():
         names = ", ".join(shipped())

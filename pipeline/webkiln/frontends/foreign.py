@@ -10,7 +10,10 @@ TORCH_MAGIC = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """The number 0x1950a86a20f9469cfc6c, pickled, with which files of PyTorch before 1.6 begin."""
 
 EXPORT = "export the model to ONNX in the program that made it"
-TORCH = "load it in PyTorch and export it: torch.onnx.export(model, example_inputs, 'model.onnx')"
+FACTORY = (
+    "give a function that makes the model, and this file as its weights: webkiln build package.module:function --weights NAME "
+    '(in a recipe: source = {module = "package.module:function", weights = "NAME"}, source_format = "torch")'
+)
 WEIGHTS = "give its weights, too: --weights FILE.h5, of model.save_weights()"
 
 
@@ -54,18 +57,13 @@ FOREIGN: tuple[ForeignFormat, ...] = (
         "export it: optimum-cli export onnx --model FOLDER OUTPUT (pip install optimum)",
         lambda seen: seen.holds("config.json") and seen.holds("*.safetensors", "pytorch_model*.bin"),
     ),
-    ForeignFormat(
-        "a TorchScript file",
-        f"export the module that it was made from; {TORCH}",
-        lambda seen: {"data.pkl", "constants.pkl"} <= seen.members,
-    ),
-    ForeignFormat("a PyTorch file", TORCH, lambda seen: "data.pkl" in seen.members or seen.start.startswith(TORCH_MAGIC)),
+    ForeignFormat("a PyTorch file of weights", FACTORY, lambda seen: "data.pkl" in seen.members or seen.start.startswith(TORCH_MAGIC)),
     ForeignFormat("a pickle", f"a pickle is a program, which is not run; {EXPORT}", _begins(rb"\x80[\x02-\x05][\x80-\xff}\](]")),
     ForeignFormat("an ORT file of onnxruntime", "give the .onnx file that it was made from", lambda seen: seen.start[4:8] == b"ORTM"),
     ForeignFormat("a GGUF file", EXPORT, lambda seen: seen.start.startswith(b"GGUF")),
     ForeignFormat(
         "a safetensors file, which holds weights without a model",
-        f"load it in the program that knows the model, and {EXPORT}",
+        FACTORY,
         _is_safetensors,
     ),
     ForeignFormat("an OpenVINO model", "give the model that it was made from", _begins(rb"\s*(<\?xml[^>]*>\s*)?<net ")),

@@ -10,8 +10,9 @@ from webkiln.frontends.model_format import Glimpse, ModelFormat
 from webkiln.frontends.onnx.format import ONNX
 from webkiln.frontends.tensorflow.format import TENSORFLOW
 from webkiln.frontends.tflite.format import TFLITE
+from webkiln.frontends.torch.format import TORCH
 
-FORMATS = (KERAS, ONNX, TENSORFLOW, TFLITE, CAFFE)
+FORMATS = (KERAS, ONNX, TORCH, TENSORFLOW, TFLITE, CAFFE)
 KNOWN: tuple[ModelFormat | ForeignFormat, ...] = (*FORMATS, *FOREIGN)
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
 

@@ -1,0 +1,195 @@
+"""What a handler of an ATen operator sees: its arguments by the names of the schema, promoted as ATen promotes them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult
+from webkiln.ir.dim import is_symbolic
+from webkiln.ir.types import is_float, is_integer, itemsize
+from webkiln.ops.builder import GraphBuilder, Scalar, Tensor
+from webkiln.ops.pieces import cast, sized
+
+TENSOR, NUMBER, LIST = "%", "#", "@"
+"""How attributes begin that stand for an operand, by its position: a tensor, a number of Python's, or a list of numbers."""
+DTYPES = {
+    0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64", 11: "bool", 27: "uint16", 28: "uint32",
+    29: "uint64",
+}  # fmt: skip
+"""By the numbers that TorchScript has for them."""
+
+
+class AtenCall:
+    """A node with its arguments. `b` is the graph under construction."""
+
+    def __init__(self, call: NodeCall) -> None:
+        self.call, self.b = call, call.builder
+
+    @property
+    def overload(self) -> str:
+        return str(self.call.attr("overload", ""))
+
+    def has(self, name: str) -> bool:
+        return self.call.attr(name) is not None
+
+    def __getitem__(self, name: str) -> Any:
+        """An argument: a tensor, a number or a size, a text, None, or a tuple of these."""
+        return self._resolved(self.call.attr(name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        found = self[name]
+        return default if found is None else found
+
+    def _resolved(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(self._resolved, value))
+        position = place(value)
+        if position is None:
+            return value
+        known = self.call.operand(position).value
+        if value[0] == LIST:
+            return tuple(self.call.value(position).reshape(-1).tolist())
+        return self.call.tensor(position) if value[0] == TENSOR or known is None else known.reshape(()).item()
+
+    def operand(self, name: str) -> GraphValue:
+        """A tensor argument, as what it is known to be."""
+        return self.call.operand(int(self.call.attr(name)[1:]))
+
+    def tensor(self, name: str = "self") -> Tensor:
+        found = self[name]
+        if isinstance(found, Tensor):
+            return found
+        if found is None or isinstance(found, str | tuple):
+            raise self.call.error(f"its argument {name} is {found!r}, expected a tensor")
+        return self.scalar(found, number_dtype(found))
+
+    def optional(self, name: str) -> Tensor | None:
+        return self.tensor(name) if self.has(name) else None
+
+    def number(self, name: str) -> Any:
+        """A number that has to be known before the program runs, or a size."""
+        found = self[name]
+        if isinstance(found, Tensor):
+            raise self.call.open(int(self.call.attr(name)[1:]))
+        return found
+
+    def sizes(self, name: str) -> tuple[int, ...]:
+        found = self[name]
+        found = found if isinstance(found, tuple) else (found,)
+        if any(isinstance(item, Tensor) for item in found):
+            raise self.call.error(f"its argument {name} is only known when the model runs, but decides what is computed")
+        return tuple(item if is_symbolic(item) else int(item) for item in found)
+
+    def scalar(self, value: Any, dtype: str) -> Tensor:
+        """A number of Python's, or a size, as a tensor."""
+        return sized(self.b, value, dtype) if is_symbolic(value) else self.b.constant(plain(value, dtype), dtype)
+
+    def axis(self, value: int, rank: int) -> int:
+        return self.call.axis(int(value), rank)
+
+    def axes(self, name: str, rank: int) -> tuple[int, ...]:
+        """Axes from the front; all of them where none is said."""
+        found = self[name]
+        found = () if found is None else found if isinstance(found, tuple) else (found,)
+        return tuple(sorted({self.axis(axis, rank) for axis in found})) if found else tuple(range(rank))
+
+    def dtype(self, default: str, name: str = "dtype") -> str:
+        found = self.call.attr(name)
+        if found is None:
+            return default
+        known = DTYPES.get(found) if isinstance(found, int) else str(found)
+        if known not in DTYPES.values():
+            raise self.call.unsupported(f"makes elements of {found}", f"Supported are {', '.join(DTYPES.values())}")
+        return str(known)
+
+    def op(self, op: str, *inputs: Tensor, **attrs: Any) -> Tensor:
+        return self.b.op(op, inputs, attrs)
+
+    def cast(self, x: Tensor, dtype: str) -> Tensor:
+        return cast(self.b, x, dtype)
+
+    def like(self, value: Scalar, x: Tensor) -> Tensor:
+        return self.b.constant(plain(value, x.dtype), x.dtype)
+
+    def promoted(self, *names: str) -> list[Tensor]:
+        """Arguments in the dtype that ATen computes in."""
+        items = [self[name] for name in names]
+        dtype = result_dtype(items)
+        return [self.cast(item, dtype) if isinstance(item, Tensor) else self.scalar(item, dtype) for item in items]
+
+    def floating(self, name: str = "self") -> Tensor:
+        """An argument; of whole numbers and truth values as float32."""
+        return floating(self.b, self.tensor(name))
+
+
+def place(value: Any) -> int | None:
+    """The position of the operand that an attribute stands for."""
+    return int(value[1:]) if isinstance(value, str) and value[:1] in (TENSOR, NUMBER, LIST) and value[1:].isdigit() else None
+
+
+def plain(value: Any, dtype: str) -> Scalar:
+    """A number as one of a dtype."""
+    return bool(value) if dtype == "bool" else float(value) if is_float(dtype) else int(value)
+
+
+def floating(b: GraphBuilder, x: Tensor) -> Tensor:
+    return x if is_float(x.dtype) else cast(b, x, "float32")
+
+
+def number_dtype(value: Any) -> str:
+    """What torch.tensor makes of a number of Python's."""
+    return "bool" if isinstance(value, bool) else "float32" if isinstance(value, float) else "int64"
+
+
+def result_dtype(items: list[Any]) -> str:
+    """torch.result_type: tensors with axes before those without, these before numbers, whatever is of a higher kind before all."""
+    levels: list[str | None] = [None, None, None]
+    for item in items:
+        level = 2 if not isinstance(item, Tensor) else 1 if item.type.rank == 0 else 0
+        dtype = item.dtype if isinstance(item, Tensor) else number_dtype(item)
+        known = levels[level]
+        levels[level] = dtype if known is None else wider(known, dtype)
+    found = _combined(levels[0], _combined(levels[1], levels[2]))
+    assert found is not None
+    return found
+
+
+def _combined(higher: str | None, lower: str | None) -> str | None:
+    if higher is None or lower is None:
+        return higher or lower
+    if not is_float(higher) and (higher == "bool" or is_float(lower)):
+        return wider(higher, lower)
+    return higher
+
+
+def wider(a: str, b: str) -> str:
+    """torch.promote_types."""
+    if b in (a, "bool"):
+        return a
+    if a == "bool":
+        return b
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    if is_integer(a) and a.startswith("uint") != b.startswith("uint"):
+        signed, unsigned = (b, a) if a.startswith("uint") else (a, b)
+        return signed if itemsize(signed) > itemsize(unsigned) else f"int{min(16 * itemsize(unsigned), 64)}"
+    return a if itemsize(a) >= itemsize(b) else b
+
+
+AtenHandler = Callable[[AtenCall], NodeResult]
+
+
+def handled(table: Mapping[str, AtenHandler]) -> dict[str, NodeHandler]:
+    """Handlers of the arguments of a schema, as handlers of nodes."""
+
+    def of_node(handler: AtenHandler) -> NodeHandler:
+        return lambda call: handler(AtenCall(call))
+
+    return {name: of_node(handler) for name, handler in table.items()}
+
+
+def renamed(call: AtenCall, operands: Sequence[Tensor | GraphValue | None], attrs: Mapping[str, Any], version: int = 19) -> NodeCall:
+    """A call with tensors in the places, and attributes of the names, that a handler of another format's operator reads."""
+    given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in operands]
+    spec = replace(call.call.spec, inputs=tuple(f"operand{position}" for position in range(len(given))), attrs=dict(attrs))
+    return NodeCall(spec, version, call.b, given, call.call.subgraph, call.call.foreseen)

@@ -1,0 +1,25 @@
+"""Programs of torch.export (.pt2), TorchScript files, and functions that return a module."""
+
+from webkiln.frontends.model_format import Glimpse, ModelFormat
+
+SCRIPT = frozenset({"data.pkl", "constants.pkl"})
+ARCHIVE = frozenset({"archive_format", "archive_version"})
+
+
+def _fits(seen: Glimpse) -> bool:
+    return seen.members >= SCRIPT or seen.members >= ARCHIVE or "serialized_exported_program.json" in seen.members
+
+
+TORCH = ModelFormat(
+    name="torch",
+    title="a PyTorch model",
+    suffixes=(".pt2", ".pt", ".pth", ".ts"),
+    fits=_fits,
+    takes={
+        "fetch": ("modules", "module_weights", "input_shapes"),
+        "load": ("trust", "input_shapes"),
+        "convert": ("plugins", "dims", "input_shapes", "values"),
+        "reference": ("trust", "dims", "input_shapes", "values", "samples"),
+    },
+    names_sizes=True,
+)

@@ -1,0 +1,184 @@
+"""Convolutions and pooling: channels first, with or without a batch."""
+
+from collections.abc import Sequence
+from math import prod
+
+from webkiln.frontends.onnx.operators.conv import conv as conv_of_nodes
+from webkiln.frontends.onnx.operators.conv import conv_transpose as conv_transpose_of_nodes
+from webkiln.frontends.onnx.operators.pool import average_pool_of, max_pool
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
+from webkiln.frontends.torch.operators.shape import padded
+from webkiln.ir.dim import greatest, is_symbolic
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import iota, reshaped, sized
+
+
+def spread(values: Sequence[int], count: int) -> tuple[int, ...]:
+    """One for each axis; a single one is for all of them, none at all stays so."""
+    return tuple(values) * count if len(values) == 1 else tuple(values)
+
+
+def with_batch(c: AtenCall, x: Tensor, count: int) -> tuple[Tensor, bool]:
+    alone = x.type.rank == count + 1
+    return (reshaped(c.b, x, (1, *x.shape)) if alone else x), alone
+
+
+def without_batch(c: AtenCall, x: Tensor, alone: bool) -> Tensor:
+    return reshaped(c.b, x, x.shape[1:]) if alone else x
+
+
+def convolved(c: AtenCall, *, turned: bool, padding: Sequence[int], more: Sequence[int] = (0,)) -> Tensor:
+    w, bias = c.tensor("weight"), c.optional("bias")
+    count = w.type.rank - 2
+    x, alone = with_batch(c, c.tensor("input"), count)
+    pads = spread(padding, count)
+    attrs = {
+        "strides": spread(c.sizes("stride"), count),
+        "dilations": spread(c.sizes("dilation"), count),
+        "pads": (*pads, *pads),
+        "group": c.get("groups", 1),
+    }
+    if turned:
+        y = conv_transpose_of_nodes(renamed(c, [x, w, bias], attrs | {"output_padding": spread(more, count)}))
+    else:
+        y = conv_of_nodes(renamed(c, [x, w, bias], attrs))
+    return without_batch(c, y, alone)
+
+
+def convolution(c: AtenCall) -> Tensor:
+    return convolved(c, turned=bool(c.get("transposed", False)), padding=c.sizes("padding"), more=c.sizes("output_padding"))
+
+
+def conv(c: AtenCall) -> Tensor:
+    """The padding may be a word."""
+    word = c["padding"]
+    if not isinstance(word, str):
+        return convolved(c, turned=False, padding=c.sizes("padding"))
+    if word == "valid":
+        return convolved(c, turned=False, padding=(0,))
+    w = c.tensor("weight")
+    count = w.type.rank - 2
+    totals = [gap * (width - 1) for gap, width in zip(spread(c.sizes("dilation"), count), w.shape[2:], strict=True)]
+    x, alone = with_batch(c, c.tensor("input"), count)
+    pads = (*(total // 2 for total in totals), *(total - total // 2 for total in totals))
+    attrs = {"strides": (1,) * count, "dilations": spread(c.sizes("dilation"), count), "pads": pads, "group": c.get("groups", 1)}
+    return without_batch(c, conv_of_nodes(renamed(c, [x, w, c.optional("bias")], attrs)), alone)
+
+
+def conv_transpose(c: AtenCall) -> Tensor:
+    return convolved(c, turned=True, padding=c.sizes("padding"), more=c.sizes("output_padding"))
+
+
+def pooled(c: AtenCall, count: int) -> tuple[Tensor, bool, dict[str, object]]:
+    x, alone = with_batch(c, c.tensor(), count)
+    window, pads = spread(c.sizes("kernel_size"), count), spread(c.sizes("padding"), count)
+    attrs = {
+        "kernel_shape": window, "strides": spread(c.sizes("stride") if c["stride"] else window, count), "pads": (*pads, *pads),
+        "dilations": spread(c.sizes("dilation"), count) if c.has("dilation") else (1,) * count, "ceil_mode": int(c.get("ceil_mode", False)),
+    }  # fmt: skip
+    return x, alone, attrs
+
+
+def average_pool(count: int) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        x, alone, attrs = pooled(c, count)
+        divisor = c["divisor_override"]
+        if divisor is None:
+            attrs["count_include_pad"] = int(c.get("count_include_pad", True))
+            return without_batch(c, average_pool_of(renamed(c, [x], attrs), x), alone)
+        pads: tuple[int, ...] = attrs["pads"]  # type: ignore[assignment]
+        wide = padded(c, x, [0, 0, *pads[:count]], [0, 0, *pads[:count]])
+        window: tuple[int, ...] = attrs["kernel_shape"]  # type: ignore[assignment]
+        if attrs["ceil_mode"]:
+            raise c.call.unsupported("has both divisor_override and ceil_mode", "Leave one of them out")
+        mean = average_pool_of(renamed(c, [wide], attrs | {"pads": (0,) * 2 * count}), wide)
+        return without_batch(c, mean * (prod(window) / divisor), alone)
+
+    return handler
+
+
+def largest_pool(count: int, *, indices: bool) -> AtenHandler:
+    """The place of each element is one in its own channel."""
+
+    def handler(c: AtenCall) -> Tensor | list[Tensor]:
+        x, alone, attrs = pooled(c, count)
+        y, *places = max_pool(renamed(c, [x], attrs))
+        if not (indices and places):
+            return [without_batch(c, y, alone)]
+        plane = c.op("Mod", places[0], c.scalar(prod(x.shape[2:]), "int64"))
+        return [without_batch(c, item, alone) for item in (y, plane)]
+
+    return handler
+
+
+def unpool(count: int) -> AtenHandler:
+    """Places in each channel become places in the whole tensor."""
+
+    def handler(c: AtenCall) -> Tensor:
+        x, alone = with_batch(c, c.tensor(), count)
+        places, _ = with_batch(c, c.tensor("indices"), count)
+        sizes = c.sizes("output_size")
+        n, channels = x.shape[:2]
+        base = reshaped(c.b, iota(c.b, n * channels, "int64") * 1, (n, channels, *[1] * count))
+        whole = c.op("Add", places, c.op("Mul", base, c.scalar(prod(sizes), "int64")))
+        flat = c.op("Broadcast", c.like(0, x), shape=(prod((n, channels, *sizes)),))
+        filled = c.op("ScatterElements", flat, reshaped(c.b, whole, (x.type.size,)), reshaped(c.b, x, (x.type.size,)), axis=0)
+        return without_batch(c, reshaped(c.b, filled, (n, channels, *sizes)), alone)
+
+    return handler
+
+
+def adaptive(c: AtenCall, x: Tensor, axis: int, out: int, *, mean: bool) -> Tensor:
+    """Windows from floor(i size / out) to ceil((i + 1) size / out) of one axis, which need not be of one length."""
+    size = x.shape[axis]
+    if not is_symbolic(size) and size == out:
+        return x
+    if not is_symbolic(out) and out == 1:
+        return c.op("ReduceMean" if mean else "ReduceMax", x, axes=(axis,), keepdims=True)
+    width = size // out
+    if width * out == size:
+        attrs = {"axes": (axis,), "window": (width,), "strides": (width,), "dilation": (1,), "pad_low": (0,), "pad_high": (0,)}
+        if not is_symbolic(width):
+            return c.op("AvgPool" if mean else "MaxPool", x, **attrs)
+        apart = reshaped(c.b, x, (*x.shape[:axis], out, width, *x.shape[axis + 1 :]))
+        return c.op("ReduceMean" if mean else "ReduceMax", apart, axes=(axis + 1,))
+    numbers, length = iota(c.b, out, "int32"), sized(c.b, size, "int32")
+    first = c.op("FloorDiv", c.op("Mul", numbers, length), sized(c.b, out, "int32"))
+    ahead = c.op("Mul", numbers + 1, length)
+    end = -c.op("FloorDiv", -ahead, sized(c.b, out, "int32"))
+    reach = greatest([width + 2, 1])
+    taps = c.op("Add", reshaped(c.b, first, (out, 1)), iota(c.b, reach, "int32"))
+    last = reshaped(c.b, end, (out, 1))
+    read = c.op("Gather", x, c.op("Min", taps, last - 1), axis=axis)
+    if not mean:
+        return c.op("ReduceMax", read, axes=(axis + 1,))
+    inside = reshaped(c.b, c.op("Less", taps, last), (out, reach, *[1] * (x.type.rank - axis - 1)))
+    summed = c.op("ReduceSum", c.op("Where", inside, read, c.like(0, x)), axes=(axis + 1,))
+    count = reshaped(c.b, c.op("Sub", end, first), (out, *[1] * (x.type.rank - axis - 1)))
+    return c.op("Div", summed, c.cast(count, x.dtype))
+
+
+def adaptive_pool(count: int, *, mean: bool) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor | list[Tensor]:
+        x, alone = with_batch(c, c.tensor(), count)
+        asked = spread(tuple(size for size in c["output_size"]), count)
+        if not mean and c.call.wants(1):
+            raise c.call.unsupported(
+                "gives the places of the largest elements", "Only the elements are given; use max_pool with return_indices"
+            )
+        for axis, out in enumerate(asked, 2):
+            x = x if out is None else adaptive(c, x, axis, out, mean=mean)
+        y = without_batch(c, x, alone)
+        return y if mean else [y]
+
+    return handler
+
+
+CONV: dict[str, AtenHandler] = {
+    "convolution": convolution, "_convolution": convolution, **{f"conv{d}d": conv for d in (1, 2, 3)}, "_convolution_mode": conv,
+    **{f"conv_transpose{d}d": conv_transpose for d in (1, 2, 3)},
+    **{f"avg_pool{d}d": average_pool(d) for d in (1, 2, 3)}, **{f"max_pool{d}d": largest_pool(d, indices=False) for d in (1, 2, 3)},
+    **{f"max_pool{d}d_with_indices": largest_pool(d, indices=True) for d in (1, 2, 3)}, **{f"max_unpool{d}d": unpool(d) for d in (2, 3)},
+    **{f"{name}adaptive_avg_pool{d}d": adaptive_pool(d, mean=True) for d in (1, 2, 3) for name in ("", "_")},
+    **{f"adaptive_max_pool{d}d": adaptive_pool(d, mean=False) for d in (1, 2, 3)},
+}  # fmt: skip

@@ -1,0 +1,519 @@
+"""Operators that compute each element from the elements at its place."""
+
+from collections.abc import Callable
+from math import inf, log, pi
+
+from webkiln.frontends.functions import FUNCTIONS
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating, result_dtype, wider
+from webkiln.ir.types import is_float, is_integer, itemsize
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, part
+
+Unary = Callable[[AtenCall, Tensor], Tensor]
+
+
+def on_floats(function: Unary) -> AtenHandler:
+    """Whole numbers and truth values become float32 first."""
+    return lambda c: function(c, c.floating())
+
+
+def named(op: str) -> AtenHandler:
+    return on_floats(lambda c, x: c.op(op, x))
+
+
+def composed(op: str) -> AtenHandler:
+    return on_floats(lambda c, x: FUNCTIONS[op](c.b, x))
+
+
+def kept(op: str, *, of_truth: bool = False) -> AtenHandler:
+    """Of any numbers; whole ones stay as they are where the function only rounds."""
+
+    def handler(c: AtenCall) -> Tensor:
+        x = c.tensor()
+        if x.dtype == "bool" and of_truth:
+            return c.op("Identity", x)
+        return c.op(op, x)
+
+    return handler
+
+
+def rounding(op: str) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        x = c.tensor()
+        return c.op(op, x) if is_float(x.dtype) else c.op("Identity", x)
+
+    return handler
+
+
+def round_(c: AtenCall) -> Tensor:
+    """To the nearest even; with `decimals` of tenths, hundredths and so on."""
+    x, decimals = c.tensor(), c.get("decimals", 0)
+    if not is_float(x.dtype):
+        return c.op("Identity", x)
+    if not decimals:
+        return c.op("Round", x)
+    scale = c.like(10.0 ** abs(decimals), x)
+    first, last = ("Mul", "Div") if decimals > 0 else ("Div", "Mul")
+    return c.op(last, c.op("Round", c.op(first, x, scale)), scale)
+
+
+def truncated(b: GraphBuilder, x: Tensor) -> Tensor:
+    """Towards zero."""
+    return b.op("Where", [b.binary("Less", x, 0.0), b.op("Ceil", [x]), b.op("Floor", [x])])
+
+
+def trunc(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return truncated(c.b, x) if is_float(x.dtype) else c.op("Identity", x)
+
+
+def frac(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return x - truncated(c.b, x)
+
+
+def binary(op: str) -> AtenHandler:
+    return lambda c: c.op(op, *c.promoted("self", "other"))
+
+
+def scaled(c: AtenCall, x: Tensor, name: str = "alpha") -> Tensor:
+    """An operand times a factor, which is most often 1."""
+    factor = c.get(name, 1)
+    return x if not isinstance(factor, Tensor) and factor == 1 else c.op("Mul", x, c.scalar(factor, x.dtype))
+
+
+def add(c: AtenCall) -> Tensor:
+    a, b = c.promoted("self", "other")
+    if a.dtype == "bool":
+        return c.op("Or", a, b)
+    return c.op("Add", a, scaled(c, b))
+
+
+def sub(c: AtenCall) -> Tensor:
+    a, b = c.promoted("self", "other")
+    return c.op("Sub", a, scaled(c, b))
+
+
+def rsub(c: AtenCall) -> Tensor:
+    a, b = c.promoted("self", "other")
+    return c.op("Sub", b, scaled(c, a))
+
+
+def mul(c: AtenCall) -> Tensor:
+    a, b = c.promoted("self", "other")
+    return c.op("And" if a.dtype == "bool" else "Mul", a, b)
+
+
+def div(c: AtenCall) -> Tensor:
+    """A quotient; with rounding_mode one of whole numbers stays so."""
+    mode = c["rounding_mode"]
+    a, b = c.promoted("self", "other")
+    if mode == "floor":
+        return c.op("FloorDiv", a, b)
+    if mode == "trunc":
+        return truncated(c.b, c.op("Div", a, b)) if is_float(a.dtype) else c.op("Div", a, b)
+    return c.op("Div", floating(c.b, a), floating(c.b, b))
+
+
+def true_divide(c: AtenCall) -> Tensor:
+    a, b = c.promoted("self", "other")
+    return c.op("Div", floating(c.b, a), floating(c.b, b))
+
+
+def remainder(op: str) -> AtenHandler:
+    return lambda c: c.op(op, *c.promoted("self", "other"))
+
+
+SMALL_POWERS: dict[float, Callable[[GraphBuilder, Tensor], Tensor]] = {
+    1: lambda b, x: b.op("Identity", [x]),
+    2: lambda b, x: b.op("Mul", [x, x]),
+    3: lambda b, x: b.op("Mul", [b.op("Mul", [x, x]), x]),
+}
+OF_FLOATS: dict[float, Callable[[GraphBuilder, Tensor], Tensor]] = {
+    0.5: lambda b, x: b.op("Sqrt", [x]), -0.5: lambda b, x: b.op("Rsqrt", [x]), -1: lambda b, x: b.op("Reciprocal", [x]),
+    -2: lambda b, x: b.op("Reciprocal", [b.op("Mul", [x, x])]),
+}  # fmt: skip
+
+
+def pow_(c: AtenCall) -> Tensor:
+    """Of whole numbers by way of float64, the nearest whole number."""
+    a, exponent = c["self"], c["exponent"]
+    dtype = result_dtype([a, exponent])
+    if isinstance(a, Tensor) and not isinstance(exponent, Tensor):
+        x = c.cast(a, dtype)
+        if exponent in SMALL_POWERS and dtype != "bool":
+            return SMALL_POWERS[exponent](c.b, x)
+        if exponent in OF_FLOATS and is_float(dtype):
+            return OF_FLOATS[exponent](c.b, x)
+    x, y = (c.cast(item, dtype) if isinstance(item, Tensor) else c.scalar(item, dtype) for item in (a, exponent))
+    if is_float(dtype):
+        return power(c, x, y)
+    wide = [c.cast(item, "float64") for item in (x, y)]
+    return c.cast(c.op("Round", power(c, *wide)), dtype)
+
+
+def power(c: AtenCall, x: Tensor, y: Tensor) -> Tensor:
+    """Of numbers below 0 where the exponent is whole, too."""
+    half = c.op("Floor", y * 0.5) * 2.0
+    size = c.op("Pow", c.op("Abs", x), y)
+    negative, whole = c.b.binary("Less", x, 0.0), c.op("Equal", c.op("Floor", y), y)
+    turned = c.op("Where", c.op("Equal", half, y), size, -size)
+    signed = c.op("Where", whole, turned, c.like(float("nan"), x))
+    return c.op("Where", negative, signed, size)
+
+
+def compared(op: str) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        a, b = c.promoted("self", "other")
+        if a.dtype == "bool" and op not in ("Equal", "NotEqual"):
+            a, b = c.cast(a, "uint8"), c.cast(b, "uint8")
+        return c.op(op, a, b)
+
+    return handler
+
+
+def bitwise(op: str, of_truth: str) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        a, b = c.promoted("self", "other")
+        return c.op(of_truth if a.dtype == "bool" else op, a, b)
+
+    return handler
+
+
+def bitwise_not(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return c.op("Not" if x.dtype == "bool" else "BitNot", x)
+
+
+def shifted(op: str) -> AtenHandler:
+    return lambda c: c.op(op, *c.promoted("self", "other"))
+
+
+def logical(op: str) -> AtenHandler:
+    return lambda c: c.op(op, c.cast(c.tensor(), "bool"), c.cast(c.tensor("other"), "bool"))
+
+
+def extreme(op: str) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        a, b = c.promoted("self", "other")
+        return c.op("Or" if op == "Max" else "And", a, b) if a.dtype == "bool" else c.op(op, a, b)
+
+    return handler
+
+
+def without_nan(op: str) -> AtenHandler:
+    """The extreme of two numbers, the other one where one is NaN."""
+
+    def handler(c: AtenCall) -> Tensor:
+        a, b = c.promoted("self", "other")
+        if not is_float(a.dtype):
+            return c.op(op, a, b)
+        return c.op("Where", c.op("IsNaN", a), b, c.op("Where", c.op("IsNaN", b), a, c.op(op, a, b)))
+
+    return handler
+
+
+def clamp(c: AtenCall) -> Tensor:
+    """Bounds are numbers or tensors; both together decide the dtype."""
+    names = [name for name in ("min", "max") if c.has(name)]
+    x, *bounds = c.promoted("self", *names)
+    for name, bound in zip(names, bounds, strict=True):
+        x = c.op("Max" if name == "min" else "Min", x, bound)
+    return x
+
+
+def clamp_min(c: AtenCall) -> Tensor:
+    return c.op("Max", *c.promoted("self", "min"))
+
+
+def clamp_max(c: AtenCall) -> Tensor:
+    return c.op("Min", *c.promoted("self", "max"))
+
+
+def hardtanh(c: AtenCall) -> Tensor:
+    return bounded(c, c.tensor(), c.number("min_val"), c.number("max_val"))
+
+
+def bounded(c: AtenCall, x: Tensor, low: float, high: float) -> Tensor:
+    return c.op("Clip", x, min=low, max=high)
+
+
+def hard_sigmoid(c: AtenCall) -> Tensor:
+    return c.op("HardSigmoid", c.tensor())
+
+
+def hard_swish(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return x * bounded(c, x * (1 / 6) + 0.5, 0, 1)
+
+
+def elu(c: AtenCall) -> Tensor:
+    """scale (x above 0, alpha (exp(input_scale x) - 1) below)."""
+    x = c.tensor()
+    alpha, scale, inner = (float(c.get(name, default)) for name, default in (("alpha", 1), ("scale", 1), ("input_scale", 1)))
+    below = c.op("Expm1", x * inner) * (alpha * scale)
+    return c.op("Where", c.b.binary("Greater", x, 0.0), x * scale, below)
+
+
+def celu(c: AtenCall) -> Tensor:
+    x, alpha = c.tensor(), float(c.get("alpha", 1.0))
+    return c.op("Where", c.b.binary("Greater", x, 0.0), x, c.op("Expm1", x * (1 / alpha)) * alpha)
+
+
+def leaky_relu(c: AtenCall) -> Tensor:
+    return c.op("LeakyRelu", c.tensor(), alpha=float(c.get("negative_slope", 0.01)))
+
+
+def rrelu(c: AtenCall) -> Tensor:
+    return c.op("LeakyRelu", c.tensor(), alpha=(float(c.number("lower")) + float(c.number("upper"))) / 2)
+
+
+def gelu(c: AtenCall) -> Tensor:
+    return c.op("Gelu", c.tensor(), approximate=c.get("approximate", "none") == "tanh")
+
+
+def softplus(c: AtenCall) -> Tensor:
+    """log(1 + exp(beta x)) / beta, and x where beta x is beyond the threshold."""
+    x, beta, threshold = c.tensor(), float(c.get("beta", 1)), float(c.get("threshold", 20))
+    steep = x * beta
+    return c.op("Where", c.b.binary("Greater", steep, threshold), x, c.op("Softplus", steep) * (1 / beta))
+
+
+def log_sigmoid(c: AtenCall) -> Tensor:
+    return -c.op("Softplus", -c.tensor())
+
+
+def mish(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return x * c.op("Tanh", c.op("Softplus", x))
+
+
+def threshold(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return c.op("Where", c.op("Greater", x, c.like(c.number("threshold"), x)), x, c.like(c.number("value"), x))
+
+
+def hard_shrink(c: AtenCall) -> Tensor:
+    x, bound = c.tensor(), float(c.get("lambd", 0.5))
+    inside = c.op("LessEqual", c.op("Abs", x), c.like(bound, x))
+    return c.op("Where", inside, c.like(0, x), x)
+
+
+def soft_shrink(c: AtenCall) -> Tensor:
+    x, bound = c.tensor(), float(c.get("lambd", 0.5))
+    low = c.op("Where", c.op("Less", x, c.like(-bound, x)), x + bound, c.like(0, x))
+    return c.op("Where", c.op("Greater", x, c.like(bound, x)), x - bound, low)
+
+
+def prelu(c: AtenCall) -> Tensor:
+    """The slopes belong to the second axis."""
+    x, slope = c.tensor(), c.tensor("weight")
+    if slope.type.rank <= 1 and slope.type.size != 1:
+        slope = c.op("Reshape", slope, shape=(slope.type.size, *[1] * (x.type.rank - 2)))
+    elif slope.type.rank == 1:
+        slope = c.op("Reshape", slope, shape=())
+    return c.op("Where", c.b.binary("Greater", x, 0.0), x, c.op("Mul", slope, x))
+
+
+def glu(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    axis = c.axis(c.get("dim", -1), x.type.rank)
+    half = x.shape[axis] // 2
+    return c.op("Mul", part(c.b, x, axis, 0, half), c.op("Sigmoid", part(c.b, x, axis, half, half)))
+
+
+def sign(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return c.op("Identity", x) if x.dtype == "bool" else c.op("Sign", x)
+
+
+def absolute(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return c.op("Identity", x) if x.dtype.startswith("uint") else c.op("Abs", x)
+
+
+def log_base(base: float) -> AtenHandler:
+    return on_floats(lambda c, x: c.op("Log", x) * (1 / log(base)))
+
+
+def exp2(c: AtenCall) -> Tensor:
+    return c.op("Exp", c.floating() * log(2))
+
+
+def logit(c: AtenCall) -> Tensor:
+    x, eps = c.floating(), c["eps"]
+    x = x if eps is None else bounded(c, x, float(eps), 1 - float(eps))
+    return c.op("Log", x / (1.0 - x))
+
+
+def floats(c: AtenCall, *names: str) -> list[Tensor]:
+    """Arguments in one floating dtype."""
+    items = c.promoted(*names)
+    return [floating(c.b, item) for item in items]
+
+
+def atan2(c: AtenCall) -> Tensor:
+    y, x = floats(c, "self", "other")
+    return angle_of(c.b, y, x)
+
+
+def angle_of(b: GraphBuilder, y: Tensor, x: Tensor) -> Tensor:
+    """The angle of the point (x, y), of which 0 / 0 counts as 0."""
+    zero = b.constant(0, x.dtype)
+    none = b.op("And", [b.op("Equal", [x, zero]), b.op("Equal", [y, zero])])
+    both = b.op("And", [b.op("IsInf", [x]), b.op("IsInf", [y])])
+    ratio = b.op("Where", [none, b.op("Mul", [y, b.constant(0, y.dtype)]), y / b.op("Where", [none, b.constant(1, x.dtype), x])])
+    ratio = b.op("Where", [both, b.op("Mul", [b.op("Sign", [x]), b.op("Sign", [y])]), ratio])
+    near = b.op("Atan", [ratio])
+    turn = b.op("Where", [b.op("Less", [y, zero]), b.constant(-pi, x.dtype), b.constant(pi, x.dtype)])
+    return b.op("Where", [b.op("Less", [x, zero]), near + turn, near])
+
+
+def hypot(c: AtenCall) -> Tensor:
+    a, b = (c.op("Abs", item) for item in floats(c, "self", "other"))
+    large, small = c.op("Max", a, b), c.op("Min", a, b)
+    ratio = small / c.op("Where", c.b.binary("Equal", large, 0.0), c.like(1, large), large)
+    return large * c.op("Sqrt", ratio * ratio + 1.0)
+
+
+def xlogy(c: AtenCall) -> Tensor:
+    x, y = floats(c, "self", "other")
+    product = x * c.op("Log", y)
+    zeros = c.op("Where", c.b.binary("Equal", x, 0.0), c.like(0, x), product)
+    return c.op("Where", c.op("IsNaN", y), y, zeros)
+
+
+def lerp(c: AtenCall) -> Tensor:
+    start, end, weight = c.promoted("self", "end", "weight")
+    return start + c.op("Mul", weight, end - start)
+
+
+def addcmul(c: AtenCall) -> Tensor:
+    x, a, b = c.promoted("self", "tensor1", "tensor2")
+    return c.op("Add", x, scaled(c, c.op("Mul", a, b), "value"))
+
+
+def addcdiv(c: AtenCall) -> Tensor:
+    x, a, b = c.promoted("self", "tensor1", "tensor2")
+    return c.op("Add", x, scaled(c, c.op("Div", a, b), "value"))
+
+
+def where(c: AtenCall) -> Tensor:
+    a, b = c.promoted("self", "other")
+    return c.op("Where", c.cast(c.tensor("condition"), "bool"), a, b)
+
+
+def masked_fill(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    value = c["value"]
+    fill = c.cast(value, x.dtype) if isinstance(value, Tensor) else c.scalar(value, x.dtype)
+    return c.op("Where", c.tensor("mask"), fill, x)
+
+
+def is_finite(c: AtenCall) -> Tensor:
+    x = c.floating()
+    return c.op("Not", c.op("Or", c.op("IsNaN", x), c.op("IsInf", x)))
+
+
+def nan_to_num(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    if not is_float(x.dtype):
+        return c.op("Identity", x)
+    largest = {"float16": 65504.0, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308}[x.dtype]
+    x = c.op("Where", c.op("IsNaN", x), c.like(c.get("nan", 0.0), x), x)
+    for value, name, default in ((inf, "posinf", largest), (-inf, "neginf", -largest)):
+        x = c.op("Where", c.op("Equal", x, c.like(value, x)), c.like(c.get(name, default), x), x)
+    return x
+
+
+def identity(c: AtenCall) -> Tensor:
+    return c.op("Identity", c.tensor())
+
+
+def to_copy(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return to_dtype(c, x, c.dtype(x.dtype))
+
+
+def to_dtype(c: AtenCall, x: Tensor, dtype: str) -> Tensor:
+    """What does not fit a whole number wraps around."""
+    if is_float(x.dtype) and is_integer(dtype) and itemsize(dtype) < 4:
+        return c.cast(c.cast(x, "int64"), dtype)
+    return c.cast(x, dtype) if dtype != x.dtype else c.op("Identity", x)
+
+
+def to_other(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    other = c["other"]
+    return to_dtype(c, x, other.dtype if isinstance(other, Tensor) else c.dtype(x.dtype))
+
+
+def to_named(dtype: str) -> AtenHandler:
+    return lambda c: to_dtype(c, c.tensor(), dtype)
+
+
+def view_dtype(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    return c.op("BitCast", x, dtype=c.dtype(x.dtype))
+
+
+def dropout(c: AtenCall) -> list[Tensor]:
+    """The identity, with a mask that keeps everything."""
+    if c["train"]:
+        raise c.call.unsupported("drops elements at random", "Call model.eval() before it is exported")
+    x = c.tensor("input")
+    return [c.op("Identity", x), c.op("Broadcast", c.b.constant(1, "bool"), shape=x.shape)]
+
+
+def dropped(c: AtenCall) -> Tensor:
+    return dropout(c)[0]
+
+
+def common(b: GraphBuilder, xs: list[Tensor]) -> list[Tensor]:
+    """Tensors in the dtype that torch.cat and torch.stack give."""
+    dtype = xs[0].dtype
+    for x in xs[1:]:
+        dtype = wider(dtype, x.dtype)
+    return [cast(b, x, dtype) for x in xs]
+
+
+def sinc(c: AtenCall) -> Tensor:
+    x = c.floating() * pi
+    zero = c.b.binary("Equal", x, 0.0)
+    safe = c.op("Where", zero, c.like(1, x), x)
+    return c.op("Where", zero, c.like(1, x), c.op("Sin", safe) / safe)
+
+
+ELEMENTWISE: dict[str, AtenHandler] = {
+    **{name: named(op) for name, op in {
+        "exp": "Exp", "log": "Log", "log1p": "Log1p", "expm1": "Expm1", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "sigmoid": "Sigmoid",
+        "erf": "Erf", "erfc": "Erfc", "erfinv": "ErfInv", "special_erf": "Erf", "special_erfinv": "ErfInv", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "reciprocal": "Reciprocal",
+        "atan": "Atan", "silu": "Silu", "isinf": "IsInf", "isnan": "IsNaN", "special_expit": "Sigmoid", "special_log1p": "Log1p", "special_expm1": "Expm1",
+    }.items()},
+    **{name: composed(op) for name, op in {
+        "asin": "Asin", "acos": "Acos", "sinh": "Sinh", "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "tan": "Tan",
+        "arcsin": "Asin", "arccos": "Acos", "arcsinh": "Asinh", "arccosh": "Acosh", "arctanh": "Atanh",
+    }.items()},
+    "arctan": named("Atan"), "arctan2": atan2,
+    "floor": rounding("Floor"), "ceil": rounding("Ceil"), "round": round_, "trunc": trunc, "fix": trunc, "frac": frac, "neg": kept("Neg"), "negative": kept("Neg"),
+    "abs": absolute, "absolute": absolute, "sign": sign, "sgn": sign, "square": lambda c: c.op("Mul", c.tensor(), c.tensor()), "relu": kept("Relu"),
+    "relu6": lambda c: bounded(c, c.tensor(), 0, 6), "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "mul": mul, "multiply": mul, "div": div, "divide": div,
+    "true_divide": true_divide, "floor_divide": binary("FloorDiv"), "fmod": remainder("Rem"), "remainder": remainder("Mod"), "pow": pow_, "float_power": pow_,
+    "eq": compared("Equal"), "ne": compared("NotEqual"), "lt": compared("Less"), "le": compared("LessEqual"), "gt": compared("Greater"), "ge": compared("GreaterEqual"),
+    "bitwise_and": bitwise("BitAnd", "And"), "bitwise_or": bitwise("BitOr", "Or"), "bitwise_xor": bitwise("BitXor", "NotEqual"), "bitwise_not": bitwise_not,
+    "__and__": bitwise("BitAnd", "And"), "__or__": bitwise("BitOr", "Or"), "__xor__": bitwise("BitXor", "NotEqual"),
+    "bitwise_left_shift": shifted("ShiftLeft"), "bitwise_right_shift": shifted("ShiftRight"), "__lshift__": shifted("ShiftLeft"), "__rshift__": shifted("ShiftRight"),
+    "logical_and": logical("And"), "logical_or": logical("Or"), "logical_xor": logical("NotEqual"), "logical_not": lambda c: c.op("Not", c.cast(c.tensor(), "bool")),
+    "maximum": extreme("Max"), "minimum": extreme("Min"), "fmax": without_nan("Max"), "fmin": without_nan("Min"),
+    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "hardtanh": hardtanh, "hardsigmoid": hard_sigmoid, "hardswish": hard_swish,
+    "elu": elu, "celu": celu, "selu": lambda c: c.op("Selu", c.tensor()), "leaky_relu": leaky_relu, "rrelu": rrelu, "rrelu_with_noise": rrelu, "rrelu_with_noise_functional": lambda c: [rrelu(c), c.op("Identity", c.tensor("noise"))], "gelu": gelu, "softplus": softplus,
+    "log_sigmoid": log_sigmoid, "log_sigmoid_forward": lambda c: [log_sigmoid(c), c.op("Identity", c.tensor())], "mish": mish, "threshold": threshold,
+    "hardshrink": hard_shrink, "softshrink": soft_shrink, "prelu": prelu, "_prelu_kernel": prelu, "glu": glu, "log2": log_base(2), "log10": log_base(10), "exp2": exp2,
+    "special_exp2": exp2, "logit": logit, "atan2": atan2, "hypot": hypot, "xlogy": xlogy, "special_xlogy": xlogy, "lerp": lerp, "addcmul": addcmul, "addcdiv": addcdiv,
+    "where": where, "masked_fill": masked_fill, "isfinite": is_finite, "nan_to_num": nan_to_num, "deg2rad": lambda c: c.floating() * (pi / 180),
+    "rad2deg": lambda c: c.floating() * (180 / pi), "sinc": sinc, "special_sinc": sinc,
+    **dict.fromkeys(("alias", "clone", "contiguous", "detach", "lift_fresh_copy", "lift", "lift_fresh", "view_as_real_copy", "positive", "conj_physical", "real",
+                     "resolve_conj", "resolve_neg", "_conj", "cpu", "feature_dropout", "alpha_dropout", "data", "requires_grad_"), identity),
+    "_to_copy": to_copy, "to": to_other, "type_as": to_other, "float": to_named("float32"), "double": to_named("float64"), "half": to_named("float16"),
+    "long": to_named("int64"), "int": to_named("int32"), "bool": to_named("bool"), "native_dropout": dropout, "dropout": dropped,
+}  # fmt: skip

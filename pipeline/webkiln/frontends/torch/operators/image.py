@@ -1,0 +1,147 @@
+"""Resizing, and reading images at places that are data; the operators of torchvision."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from webkiln.frontends.nodes.call import known
+from webkiln.frontends.nodes.fold import array_of_sizes
+from webkiln.frontends.onnx.operators.resize import fraction, resized
+from webkiln.frontends.onnx.operators.sample import affine_grid as affine_grid_of_nodes
+from webkiln.frontends.onnx.operators.sample import deform_conv as deform_conv_of_nodes
+from webkiln.frontends.onnx.operators.sample import grid_sample as grid_sample_of_nodes
+from webkiln.frontends.onnx.operators.sample import roi_align as roi_align_of_nodes
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import part, reshaped
+
+
+def upsample(mode: str, count: int, *, exact: bool = False, antialias: bool = False) -> AtenHandler:
+    """To a size, or by factors, whose own scale is then the one that positions are computed with."""
+
+    def handler(c: AtenCall) -> Tensor:
+        x = c.tensor("input" if c.has("input") else "self")
+        sizes, factors = c["output_size"], scale_factors(c, count)
+        attrs: dict[str, Any] = {
+            "mode": mode,
+            "antialias": int(antialias),
+            "exclude_outside": int(antialias),
+            "cubic_coeff_a": -0.5 if antialias else -0.75,
+        }
+        if mode == "nearest":
+            attrs |= {
+                "nearest_mode": "round_prefer_ceil" if exact else "floor",
+                "coordinate_transformation_mode": "half_pixel" if exact else "asymmetric",
+            }
+        else:
+            attrs["coordinate_transformation_mode"] = "align_corners" if c.get("align_corners", False) else "half_pixel"
+        call = renamed(c, [x], attrs)
+        for d in range(count):
+            axis = 2 + d
+            factor = factors[d]
+            scale = None if factor is None else fraction(factor)
+            out = sizes[d] if sizes is not None else x.shape[axis] * scale.numerator // scale.denominator  # type: ignore[union-attr]
+            used = None if c.get("align_corners", False) else scale
+            if out != x.shape[axis] or used not in (None, 1):
+                x = resized(call, x, axis, out, used)
+        return c.op("Identity", x)
+
+    return handler
+
+
+def scale_factors(c: AtenCall, count: int) -> Sequence[float | None]:
+    """Of all axes together, or of each by its name."""
+    if c.has("scale_factors"):
+        found: Sequence[float | None] = c["scale_factors"]
+        return found
+    names = ("scales",) if count == 1 else ("scales_d", "scales_h", "scales_w")[3 - count :]
+    return [c[name] for name in names]
+
+
+MODES = ("bilinear", "nearest", "bicubic")
+PADDINGS = ("zeros", "border", "reflection")
+
+
+REACH = 3
+"""How far a cubic filter reads beyond an edge."""
+
+
+def grid_sample(c: AtenCall) -> Tensor:
+    """Of a border, each element that a filter reads beyond it is that at the border, where other formats move the whole filter."""
+    x, grid = c.tensor("input"), c.tensor("grid")
+    mode, padding, corners = MODES[c.number("interpolation_mode")], PADDINGS[c.number("padding_mode")], bool(c["align_corners"])
+    if (mode, padding) == ("bicubic", "border"):
+        x, grid = widened_edges(c, x, grid, corners=corners)
+        padding, corners = "zeros", True
+    return grid_sample_of_nodes(renamed(c, [x, grid], {"mode": mode, "padding_mode": padding, "align_corners": int(corners)}))
+
+
+def widened_edges(c: AtenCall, x: Tensor, grid: Tensor, *, corners: bool) -> tuple[Tensor, Tensor]:
+    """The image with its edges repeated, and the grid as places in that, none of them beyond what changes the result."""
+    turned = tuple(reversed(x.shape[2:]))
+    sizes = c.b.op("Sizes", [], {"sizes": turned, "dtype": grid.dtype})
+    places = c.op("Mul", (grid + 1.0) * 0.5, sizes - 1.0) if corners else (c.op("Mul", grid + 1.0, sizes) - 1.0) * 0.5
+    near = c.op("Min", c.op("Max", places, c.like(1.0 - REACH, grid)), sizes + (REACH - 2.0)) + float(REACH)
+    pads = (0, 0, *[REACH] * len(turned))
+    wide = c.op("PadFrom", x, low=pads, high=pads, mode="edge")
+    last = c.b.op("Sizes", [], {"sizes": tuple(size + 2 * REACH - 1 for size in turned), "dtype": grid.dtype})
+    return wide, c.op("Div", near * 2.0, last) - 1.0
+
+
+def affine_grid(c: AtenCall) -> Tensor:
+    size = known(array_of_sizes(c.sizes("size")), "int64")
+    return affine_grid_of_nodes(renamed(c, [c.tensor("theta"), size], {"align_corners": int(bool(c["align_corners"]))}))
+
+
+def nms(c: AtenCall) -> Tensor:
+    """Boxes [N, 4] and scores [N]: the places of those that are kept, the best first."""
+    boxes, scores = c.tensor("dets"), c.tensor("scores")
+    count = boxes.shape[0]
+    limits = [
+        reshaped(c.b, item, (1,))
+        for item in (
+            c.scalar(count, "int64"),
+            c.b.constant(float(c.number("iou_threshold")), "float32"),
+            c.b.constant(float("-inf"), "float32"),
+        )
+    ]
+    rows = c.b.op(
+        "NonMaxSuppression", [reshaped(c.b, boxes, (1, count, 4)), reshaped(c.b, scores, (1, 1, count)), *limits], {"count": c.b.late()},
+    )  # fmt: skip
+    return reshaped(c.b, part(c.b, rows, 1, 2, 1), rows.shape[:1])
+
+
+def roi_align(c: AtenCall) -> Tensor:
+    """Regions [R, 5]: the image, then the corners."""
+    x, rois = c.tensor("input"), c.tensor("rois")
+    images = c.cast(reshaped(c.b, part(c.b, rois, 1, 0, 1), rois.shape[:1]), "int64")
+    attrs = {
+        "sampling_ratio": c.number("sampling_ratio"), "output_height": c.number("pooled_height"), "output_width": c.number("pooled_width"),
+        "spatial_scale": float(c.number("spatial_scale")), "coordinate_transformation_mode": "half_pixel" if c["aligned"] else "output_half_pixel",
+    }  # fmt: skip
+    return roi_align_of_nodes(renamed(c, [x, part(c.b, rois, 1, 1, 4), images], attrs))
+
+
+def deform_conv(c: AtenCall) -> Tensor:
+    pairs = {name: (c.number(f"{name}_h"), c.number(f"{name}_w")) for name in ("stride", "pad", "dilation")}
+    attrs = {
+        "strides": pairs["stride"], "pads": (*pairs["pad"], *pairs["pad"]), "dilations": pairs["dilation"], "group": c.number("groups"),
+        "offset_group": c.number("offset_groups"),
+    }  # fmt: skip
+    mask = c.tensor("mask") if c["use_mask"] else None
+    return deform_conv_of_nodes(renamed(c, [c.tensor("input"), c.tensor("weight"), c.tensor("offset"), c.tensor("bias"), mask], attrs))
+
+
+RESIZING = {
+    **{f"upsample_nearest{d}d": upsample("nearest", d) for d in (1, 2, 3)}, **{f"_upsample_nearest_exact{d}d": upsample("nearest", d, exact=True) for d in (1, 2, 3)},
+    "upsample_linear1d": upsample("linear", 1), "upsample_bilinear2d": upsample("linear", 2), "upsample_trilinear3d": upsample("linear", 3),
+    "upsample_bicubic2d": upsample("cubic", 2), "_upsample_bilinear2d_aa": upsample("linear", 2, antialias=True), "_upsample_bicubic2d_aa": upsample("cubic", 2, antialias=True),
+}  # fmt: skip
+IMAGE: dict[str, AtenHandler] = {
+    **RESIZING,
+    "grid_sampler_2d": grid_sample,
+    "grid_sampler_3d": grid_sample,
+    "grid_sampler": grid_sample,
+    "affine_grid_generator": affine_grid,
+}
+VISION: dict[str, AtenHandler] = {"nms": nms, "roi_align": roi_align, "deform_conv2d": deform_conv}
+"""Of the library torchvision."""

@@ -1,0 +1,181 @@
+"""Fourier transforms, and what is made of complex numbers: a last axis of a real and an imaginary part, which no bundle gives out."""
+
+from math import sqrt
+
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler
+from webkiln.frontends.torch.operators.elementwise import angle_of
+from webkiln.ops.builder import Tensor
+from webkiln.ops.fourier import transformed
+from webkiln.ops.pieces import cast, element, filled, reshaped, sized, stacked, transposed
+
+
+def parts(c: AtenCall, x: Tensor) -> tuple[Tensor, Tensor]:
+    return element(c.b, x, x.type.rank - 1, 0), element(c.b, x, x.type.rank - 1, 1)
+
+
+def joined(c: AtenCall, real: Tensor, imaginary: Tensor | None) -> Tensor:
+    return stacked(c.b, [real, filled(c.b, 0, real.dtype, real.shape) if imaginary is None else imaginary], real.type.rank)
+
+
+def scaled(c: AtenCall, x: Tensor, count: int, mode: int, *, inverse: bool) -> Tensor:
+    """Normalisation 0 is none, 1 by the root of the size, 2 by the size; the inverse is divided by the size already."""
+    if inverse:
+        factor = {0: count, 1: sqrt(count), 2: 1}[mode]
+        return x if factor == 1 else c.op("Mul", x, sized(c.b, factor, x.dtype) if not isinstance(factor, float) else c.like(factor, x))
+    if mode == 0:
+        return x
+    return x * (1 / (sqrt(count) if mode == 1 else count))
+
+
+def at_end(c: AtenCall, x: Tensor, axis: int) -> tuple[Tensor, list[int]]:
+    """The axis as the last one, and how to put it back."""
+    perm = [*(d for d in range(x.type.rank) if d != axis), axis]
+    return transposed(c.b, x, perm), [perm.index(d) for d in range(x.type.rank)]
+
+
+def along(
+    c: AtenCall, real: Tensor, imaginary: Tensor | None, axis: int, length: int, *, inverse: bool, onesided: bool
+) -> tuple[Tensor, Tensor | None]:
+    moved, back = at_end(c, real, axis)
+    other = None if imaginary is None else at_end(c, imaginary, axis)[0]
+    a, b = transformed(c.b, (moved, other), length, inverse=inverse, onesided=onesided)
+    return transposed(c.b, a, back), None if b is None else transposed(c.b, b, back)
+
+
+def from_real(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    axes = [c.axis(axis, x.type.rank) for axis in c.sizes("dim")]
+    last = axes[-1]
+    real, imaginary = along(c, x, None, last, x.shape[last], inverse=False, onesided=bool(c["onesided"]))
+    count = x.shape[last]
+    for axis in axes[:-1]:
+        real, imaginary = along(c, real, imaginary, axis, x.shape[axis], inverse=False, onesided=False)
+        count *= x.shape[axis]
+    assert imaginary is not None
+    return scaled(c, joined(c, real, imaginary), count, c.number("normalization"), inverse=False)
+
+
+def to_real(c: AtenCall) -> Tensor:
+    real, imaginary = parts(c, c.tensor())
+    axes, length = [c.axis(axis, real.type.rank) for axis in c.sizes("dim")], c.number("last_dim_size")
+    count = length
+    rest: Tensor | None = imaginary
+    for axis in axes[:-1]:
+        count *= real.shape[axis]
+        real, rest = along(c, real, rest, axis, real.shape[axis], inverse=True, onesided=False)
+    real, _ = along(c, real, rest, axes[-1], length, inverse=True, onesided=True)
+    return scaled(c, real, count, c.number("normalization"), inverse=True)
+
+
+def to_complex(c: AtenCall) -> Tensor:
+    real, rest = parts(c, c.tensor())
+    imaginary: Tensor | None = rest
+    count, inverse = 1, not c["forward"]
+    for axis in [c.axis(axis, real.type.rank) for axis in c.sizes("dim")]:
+        count *= real.shape[axis]
+        real, imaginary = along(c, real, imaginary, axis, real.shape[axis], inverse=inverse, onesided=False)
+    return scaled(c, joined(c, real, imaginary), count, c.number("normalization"), inverse=inverse)
+
+
+def magnitude(c: AtenCall) -> Tensor:
+    real, imaginary = parts(c, c.tensor())
+    return c.op("Sqrt", real * real + imaginary * imaginary)
+
+
+def angle(c: AtenCall) -> Tensor:
+    real, imaginary = parts(c, c.tensor())
+    return angle_of(c.b, imaginary, real)
+
+
+def both(c: AtenCall, name: str) -> tuple[Tensor, Tensor]:
+    """An argument as its parts; a real one has no imaginary part."""
+    if name in c.call.attr("complex"):
+        return parts(c, c.tensor(name))
+    x, dtype = c[name], c.tensor(c.call.attr("complex")[0]).dtype
+    real = c.cast(x, dtype) if isinstance(x, Tensor) else c.scalar(x, dtype)
+    return real, filled(c.b, 0, dtype, real.shape)
+
+
+def product(c: AtenCall) -> Tensor:
+    (a, b), (x, y) = both(c, "self"), both(c, "other")
+    if len(c.call.attr("complex")) == 1:
+        real = a if c.call.attr("complex") == ("other",) else x
+        return joined(c, *(c.op("Mul", item, real) for item in ((x, y) if real is a else (a, b))))
+    return joined(c, c.op("Mul", a, x) - c.op("Mul", b, y), c.op("Mul", a, y) + c.op("Mul", b, x))
+
+
+def quotient(c: AtenCall) -> Tensor:
+    """By real numbers."""
+    if c.call.attr("complex") != ("self",):
+        raise c.call.unsupported("divides by complex numbers", "Multiply by the conjugate, and divide by the square of the magnitude")
+    (a, b), (x, _) = both(c, "self"), both(c, "other")
+    return joined(c, c.op("Div", a, x), c.op("Div", b, x))
+
+
+def termwise(op: str) -> AtenHandler:
+    def handler(c: AtenCall) -> Tensor:
+        (a, b), (x, y) = both(c, "self"), both(c, "other")
+        real, imaginary = c.op(op, a, x), c.op(op, b, y)
+        return joined(c, real, imaginary)
+
+    return handler
+
+
+def conjugate(c: AtenCall) -> Tensor:
+    real, imaginary = parts(c, c.tensor())
+    return joined(c, real, -imaginary)
+
+
+def complex_(c: AtenCall) -> Tensor:
+    return joined(c, c.tensor("real"), c.tensor("imag"))
+
+
+def moved(c: AtenCall) -> Tensor:
+    """Reshaped, with the parts behind."""
+    x = c.tensor()
+    shape = c.sizes("size" if c.has("size") else "shape")
+    return reshaped(c.b, x, (*shape, 2)) if all(size != -1 for size in shape) else _refused(c)
+
+
+def _refused(c: AtenCall) -> Tensor:
+    raise c.call.unsupported("reshapes complex numbers to an open size", "Take the real and imaginary parts first")
+
+
+def unsqueezed(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    axis = c.axis(c.number("dim"), x.type.rank)
+    return reshaped(c.b, x, (*x.shape[:axis], 1, *x.shape[axis:]))
+
+
+def squeezed(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    axes = {c.axis(axis, x.type.rank - 1) for axis in c.sizes("dim")}
+    return reshaped(c.b, x, [size for d, size in enumerate(x.shape) if d not in axes])
+
+
+def turned(c: AtenCall) -> Tensor:
+    x = c.tensor()
+    rank = x.type.rank - 1
+    if c.has("dims"):
+        perm = [c.axis(axis, rank) for axis in c.sizes("dims")]
+    else:
+        perm = list(range(rank))
+        a, b = c.axis(c.number("dim0"), rank), c.axis(c.number("dim1"), rank)
+        perm[a], perm[b] = perm[b], perm[a]
+    return transposed(c.b, x, [*perm, rank])
+
+
+def real_cast(c: AtenCall) -> Tensor:
+    return cast(c.b, parts(c, c.tensor())[0], c.dtype("float32"))
+
+
+FOURIER: dict[str, AtenHandler] = {"_fft_r2c": from_real, "complex": complex_, "view_as_complex": lambda c: c.op("Identity", c.tensor())}
+"""What makes complex numbers of real ones."""
+COMPLEX: dict[str, AtenHandler] = {
+    "_fft_c2r": to_real, "_fft_c2c": to_complex, "abs": magnitude, "angle": angle, "mul": product, "conj": conjugate, "_conj": conjugate, "conj_physical": conjugate,
+    "_conj_physical": conjugate, "real": lambda c: parts(c, c.tensor())[0], "imag": lambda c: parts(c, c.tensor())[1], "view": moved, "reshape": moved,
+    "add": termwise("Add"), "sub": termwise("Sub"), "div": quotient,
+    "unsqueeze": unsqueezed, "squeeze": squeezed, "permute": turned, "transpose": turned,
+    **dict.fromkeys(("view_as_real", "view_as_real_copy", "clone", "alias", "resolve_conj", "detach", "contiguous"), lambda c: c.op("Identity", c.tensor())),
+}  # fmt: skip
+"""What takes complex numbers."""

@@ -1,0 +1,35 @@
+"""Every operator of ATen and torchvision that webkiln converts, by its domain and its name without overload. Absent means unsupported."""
+
+from collections.abc import Mapping
+
+from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.torch.aten import AtenHandler, handled
+from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS, STATES
+from webkiln.frontends.torch.operators.conv import CONV
+from webkiln.frontends.torch.operators.elementwise import ELEMENTWISE
+from webkiln.frontends.torch.operators.image import IMAGE, VISION
+from webkiln.frontends.torch.operators.indexing import INDEXING
+from webkiln.frontends.torch.operators.linear import LINEAR
+from webkiln.frontends.torch.operators.recurrent import RECURRENT
+from webkiln.frontends.torch.operators.reduce import REDUCE
+from webkiln.frontends.torch.operators.shape import SHAPE
+from webkiln.frontends.torch.operators.spectrum import COMPLEX, FOURIER
+
+ATEN: dict[str, AtenHandler] = {
+    **ELEMENTWISE,
+    **SHAPE,
+    **LINEAR,
+    **CONV,
+    **REDUCE,
+    **INDEXING,
+    **RECURRENT,
+    **IMAGE,
+    **FOURIER,
+    **NUMBERS,
+}
+DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
+    "": {**handled(ATEN), **BRANCHES},
+    "complex": handled(COMPLEX),
+    "torchvision": handled(VISION),
+    "state": handled(STATES),
+}

@@ -1,0 +1,68 @@
+"""What the readers of exported programs and of TorchScript share: attributes, tensors, names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.ir.graph import INLINE_ELEMENTS
+from webkiln.ir.types import DTYPES, Array
+
+DROPPED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_blocking", "generator", "copy", "implicit"})
+"""Arguments that say nothing of what is computed."""
+HALF = "Convert the model to float32 before it is exported: model.float()"
+
+
+@dataclass
+class Reading:
+    """What is collected of a model while it is read."""
+
+    name: str
+    weights: StoredWeights = field(default_factory=StoredWeights)
+    labels: DistinctNames = field(default_factory=DistinctNames)
+    unsupported: list[tuple[str, str, str]] = field(default_factory=list)
+    count: int = 0
+
+    def fresh(self) -> str:
+        self.count += 1
+        return f"t{self.count - 1}"
+
+    def array(self, value: torch.Tensor, where: str) -> Array:
+        value = value.detach()
+        if value.is_quantized or value.layout != torch.strided or dtype_name(value.dtype) not in DTYPES:
+            self.unsupported.append((where, f"holds elements of {value.dtype} ({value.layout})", HALF))
+            return np.zeros((), np.float32)
+        return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())
+
+    def tensor(self, value: torch.Tensor, path: str, *, trained: bool) -> Weight | Literal:
+        """A literal of the structure where it is small and holds no trained values; else a weight."""
+        array = self.array(value, path)
+        small = array.size <= INLINE_ELEMENTS and (array.dtype.kind in "iub" or array.ndim == 0)
+        if array.size == 0 or (small and not trained):
+            return literal(array)
+        return self.weights.store(slot(path), array)
+
+
+def slot(path: str) -> str:
+    """`layer.0.weight` as the layer and the name in it."""
+    owner, _, leaf = path.rpartition(".")
+    return f"{owner}/{leaf}" if owner else leaf
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def named_arguments(schema: Any, given: Sequence[Any], by_name: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by the names of its schema, those that are left out as it says."""
+    found: dict[str, Any] = {}
+    for position, argument in enumerate(schema.arguments):
+        if position < len(given) and not argument.kwarg_only:
+            found[argument.name] = given[position]
+        else:
+            found[argument.name] = by_name.get(argument.name, argument.default_value)
+    return {name: value for name, value in found.items() if name not in DROPPED}

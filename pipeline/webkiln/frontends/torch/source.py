@@ -1,0 +1,123 @@
+"""What a recipe's source is as an exported program: a .pt2 file as it is, TorchScript and modules by way of torch.export."""
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from webkiln.errors import SourceError
+from webkiln.frontends.nodes.sizes import Shapes
+from webkiln.frontends.torch.archive import check_archive
+from webkiln.frontends.torch.format import SCRIPT
+from webkiln.frontends.torch.script import Raised, ScriptProgram
+from webkiln.inputs import SAMPLE_SIZE
+
+INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
+"""Operators that take whole numbers, and where."""
+SAVE = "save it with torch.export.save(torch.export.export(model.eval(), example_inputs), 'model.pt2')"
+
+
+@dataclass(frozen=True)
+class TracedProgram:
+    """A program, and what its inputs are called where it does not say so itself."""
+
+    program: torch.export.ExportedProgram
+    inputs: tuple[str, ...] = ()
+
+
+def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgram:
+    """The program that a file holds."""
+    check_archive(path)
+    if not is_script(path):
+        return TracedProgram(read_exported(path))
+    if not trust_source:
+        raise SourceError(f"{path.name}: is a TorchScript file, which is a program; where you trust it, say --trust-source, or {SAVE}")
+    return script_exported(path, shapes)
+
+
+def is_script(path: Path) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return {member.rpartition("/")[2] for member in archive.namelist()} >= SCRIPT
+
+
+def read_exported(path: Path) -> torch.export.ExportedProgram:
+    try:
+        return torch.export.load(io.BytesIO(path.read_bytes()))
+    except Exception as error:
+        raise SourceError(
+            f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)}); {SAVE} with this version"
+        ) from None
+
+
+def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
+    try:
+        script = torch.jit.load(str(path), map_location="cpu")
+        script.eval()
+        program = ScriptProgram(script).eval()
+    except Exception as error:
+        raise SourceError(f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it again") from None
+    graph = program._graph[0]
+    wanted = [value for value in list(graph.inputs())[1:] if value.type().kind() in ("TensorType", "OptionalType")]
+    tensors = [value for value in wanted if value.type().kind() == "TensorType"]
+    names = [value.debugName().rpartition(".")[0] or value.debugName() for value in tensors]
+    dtypes = [_dtype(value) for value in tensors]
+    inputs, dynamic = examples(names, shapes, dtypes, path.name)
+    return TracedProgram(exported(program, inputs, [dynamic], path.name), tuple(names))
+
+
+def _dtype(value: Any) -> torch.dtype:
+    """What its type says, or who reads it."""
+    told = value.type().dtype() if value.type().kind() == "TensorType" else None
+    if told is not None:
+        return told
+    for use in value.uses():
+        kind = use.user.kind()
+        if INTEGER_READERS.get(kind, -1) == use.offset:
+            return torch.int64
+    return torch.float32
+
+
+def examples(
+    names: Sequence[str], shapes: Shapes, dtypes: Sequence[torch.dtype], where: str
+) -> tuple[tuple[torch.Tensor, ...], tuple[Any, ...]]:
+    """Inputs to trace with, and which of their axes are open. Open sizes of one name are one size, and others differ."""
+    sizes: dict[str, int] = {}
+    inputs, dynamic = [], []
+    for name, dtype in zip(names, dtypes, strict=True):
+        shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
+        if shape is None:
+            raise SourceError(
+                f"{where}: its file does not say the shape of the input {name}; give it with --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
+            )
+        whole = [size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes)) for size in shape]
+        inputs.append(torch.rand(whole) if dtype.is_floating_point else torch.zeros(whole, dtype=dtype))
+        dynamic.append({axis: torch.export.Dim.DYNAMIC for axis, size in enumerate(shape) if isinstance(size, str)})
+    return tuple(inputs), tuple(dynamic)
+
+
+def exported(module: torch.nn.Module, inputs: tuple[Any, ...], dynamic: Any, where: str) -> torch.export.ExportedProgram:
+    """A module as a program."""
+    try:
+        return torch.export.export(module, inputs, dynamic_shapes=dynamic if dynamic is not None and _opens(dynamic) else None)
+    except Raised as error:
+        raise SourceError(f"{where}: refuses these shapes: {error}; give others with --input-shape") from None
+    except SourceError as error:
+        raise SourceError(f"{where}: {error}") from None
+    except Exception as error:
+        raise SourceError(f"{where}: torch.export cannot trace it: {first_line(error)}") from None
+
+
+def _opens(dynamic: Any) -> bool:
+    items = dynamic.values() if isinstance(dynamic, Mapping) else dynamic if isinstance(dynamic, list | tuple) else ()
+    return (
+        any(_opens(item) for item in items) or bool(dynamic and not isinstance(dynamic, Mapping | list | tuple)) if items else bool(dynamic)
+    )
+
+
+def first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__

@@ -1,0 +1,25 @@
+"""A program, or a TorchScript file -> what torch computes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.nodes.sizes import given_values, input_table
+from webkiln.frontends.torch.framework import quiet, require_torch
+from webkiln.ir.types import Array
+
+
+def compute(
+    inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    require_torch("reference outputs are what torch computes")
+    from webkiln.frontends.torch.program import read_program
+    from webkiln.frontends.torch.reference import compute_reference
+    from webkiln.frontends.torch.source import program_of
+
+    with quiet():
+        found = program_of(inputs["source"], params["input_shapes"], trust_source=params["trust_source"])
+        model, _ = read_program(found.program, inputs["source"].name, found.inputs)
+        table = input_table(model, params["dims"], params["input_shapes"], samples)
+        given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
+        return compute_reference(found, inputs["source"].name, table, given)

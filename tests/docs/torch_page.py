@@ -1,0 +1,63 @@
+"""Writes the table of docs/from-pytorch.md: python -m tests.docs.torch_page"""
+
+import torch
+
+from tests.docs.pages import ROOT
+from webkiln.frontends.torch.converter import HANDLERS
+from webkiln.frontends.torch.operators.spectrum import COMPLEX
+from webkiln.frontends.torch.program import IGNORED
+
+PAGE = ROOT / "docs" / "from-pytorch.md"
+MARK = "<!-- The table below is written by python -m tests.docs.torch_page -->\n"
+GRADIENT = "computes gradients; bundles do not train"
+RANDOM = "draws random numbers; give them as an input"
+REFUSED = {
+    "rand": RANDOM, "randn": RANDOM, "randperm": RANDOM, "resize_": "changes how many elements a tensor has in its own memory; use reshape",
+    "sym_is_contiguous": "asks how a tensor lies in memory, which means nothing here",
+}  # fmt: skip
+
+
+def core() -> list[str]:
+    """The operators of ATen that the installed torch calls core, `name.overload`."""
+    found = []
+    for full in torch._C._dispatch_get_all_op_names():
+        space, _, name = full.partition("::")
+        packet, _, overload = name.partition(".")
+        if space != "aten":
+            continue
+        op = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+        if op is not None and torch.Tag.core in op.tags:
+            found.append(f"{packet}.{overload or 'default'}")
+    return sorted(found)
+
+
+def reason(op: str) -> str:
+    """Why an operator is refused, or nothing."""
+    name = op.partition(".")[0]
+    if HANDLERS.find("", name) or name in HANDLERS.folds.ops or name in COMPLEX or name in IGNORED:
+        return ""
+    return GRADIENT if "backward" in name else REFUSED[name]
+
+
+def table() -> str:
+    ops = core()
+    refused = [(op, why) for op in ops if (why := reason(op))]
+    kept = [op for op in ops if not reason(op)]
+    lines = [
+        f"\nOf the {len(ops)} operators that torch {torch.__version__.partition('+')[0]} calls core ATen, {len(kept)} are converted ({len(kept) / len(ops):.0%}). Refused are\n",
+        "| operator | why |", "|---|---|", *(f"| `{op}` | {why} |" for op, why in refused),
+        "\nConverted are\n", ", ".join(f"`{op}`" for op in kept),
+        "\nand of those that torch would write with others, by their names without overload,\n",
+        ", ".join(f"`{name}`" for name in sorted(set(HANDLERS.tables[""]) - {op.partition(".")[0] for op in ops}) if not name.startswith(("sym_", "If", "Loop"))),
+        "\nOf torchvision: " + ", ".join(f"`{name}`" for name in sorted(HANDLERS.tables["torchvision"])) + ".",
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    text = PAGE.read_text("utf-8")
+    return text[: text.index(MARK) + len(MARK)] + table()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")

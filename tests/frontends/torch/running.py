@@ -1,0 +1,63 @@
+"""Runs modules as torch and as webkiln compute them."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from tests.frontends.corpus import Sample
+from tests.frontends.torch.modules import ModuleCase
+from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.program import output_names, read_program
+
+SEED = 7
+
+
+def made(case: ModuleCase) -> torch.nn.Module:
+    torch.manual_seed(SEED)
+    return case.make().eval()
+
+
+def exported(case: ModuleCase) -> torch.export.ExportedProgram:
+    """The module as a program; sizes that are open in several inputs are each one's own."""
+    shapes = tuple(dict.fromkeys(case.sizes.get(position, {}), torch.export.Dim.DYNAMIC) for position in range(len(case.inputs)))
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        module = made(case)
+        if any(shapes):
+            forward = module.forward
+            star = isinstance(module, torch.nn.Module) and forward.__code__.co_flags & 4
+            return torch.export.export(module, case.inputs, dynamic_shapes=(shapes,) if star else shapes)
+        return torch.export.export(module, case.inputs)
+
+
+def at_other_sizes(case: ModuleCase) -> tuple[torch.Tensor, ...]:
+    """The inputs at the other sizes."""
+    found = []
+    for position, x in enumerate(case.inputs):
+        sizes = [case.sizes.get(position, {}).get(axis, size) for axis, size in enumerate(x.shape)]
+        found.append(
+            torch.resize_as_(x.new_empty(0), x.new_empty(sizes)).copy_(torch.rand(sizes))
+            if x.is_floating_point()
+            else torch.ones(sizes, dtype=x.dtype)
+        )
+    return tuple(found)
+
+
+def sample(name: str, case: ModuleCase, program: torch.export.ExportedProgram, inputs: tuple[torch.Tensor, ...]) -> Sample:
+    spec, blobs = read_program(program, name)
+    graph = TorchConverter().convert(spec, blobs)
+    with torch.no_grad():
+        results = made(case)(*(x.clone() for x in inputs))
+    return Sample(name, graph, given(spec, inputs), named(program, results), case.tolerance)
+
+
+def given(spec: Any, inputs: tuple[torch.Tensor, ...]) -> Mapping[str, np.ndarray]:
+    return {item.name: x.numpy() for item, x in zip(spec.graph.inputs, inputs, strict=True)}
+
+
+def named(program: torch.export.ExportedProgram, results: Any) -> Mapping[str, np.ndarray]:
+    return {name: value.detach().numpy() for name, value in zip(output_names(program), pytree.tree_leaves(results), strict=True)}

@@ -1,0 +1,93 @@
+"""TorchScript files: what torch computes with them, webkiln computes; their attributes that change are states."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.frontends.corpus import Sample, interpreted, objections
+from tests.frontends.torch import scripts
+from tests.frontends.torch.modules import MODULES, floats, whole
+from tests.frontends.torch.running import given, made, named
+from webkiln.errors import SourceError
+from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.framework import quiet
+from webkiln.frontends.torch.program import read_program
+from webkiln.frontends.torch.source import TracedProgram, program_of, script_exported
+
+SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
+    "recurring": (scripts.Recurring, floats(2, 3, 6, 5)), "deciding": (scripts.Deciding, floats(2, 3, low=-3)), "growing": (scripts.Growing, floats(2, 3)),
+    "collecting": (scripts.Collecting, floats(2, 4)), "remembering": (scripts.Remembering, floats(2, 4)), "reading": (scripts.WordReading, whole(2, 3, high=9)),
+}  # fmt: skip
+STATES = {"recurring": ["seen"], "remembering": ["state"]}
+UNTRACED = {"cond", "while", "named outputs", "core operators"}
+"""What torch.jit.trace itself refuses."""
+
+
+def as_sample(name: str, path: Path, found: TracedProgram, inputs: tuple[torch.Tensor, ...]) -> Sample:
+    spec, blobs = read_program(found.program, name, found.inputs)
+    graph = TorchConverter().convert(spec, blobs)
+    return Sample(name, graph, given(spec, inputs), named(found.program, torch.jit.load(path)(*(x.clone() for x in inputs))))
+
+
+def scripted(name: str, folder: Path) -> Sample:
+    kind, x = SCRIPTS[name]
+    torch.manual_seed(0)
+    path = folder / f"{name}.pt"
+    with quiet():
+        torch.jit.script(kind().eval()).save(path)
+        return as_sample(name, path, script_exported(path, {"x": list(x.shape)}), (x,))
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script(name: str, tmp_path: Path) -> None:
+    sample = scripted(name, tmp_path)
+    assert interpreted(sample) is None
+    assert [state.name for state in sample.graph.states] == STATES.get(name, [])
+
+
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+def test_scripts_on_a_backend(backend: str, tmp_path: Path) -> None:
+    assert objections([scripted(name, tmp_path) for name in SCRIPTS], backend, tmp_path / backend) == {}
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in UNTRACED])
+def test_a_trace(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every module of the corpus by way of torch.jit.trace."""
+    case, path = MODULES[name], tmp_path / "traced.pt"
+    monkeypatch.setattr(torch.backends.mha, "get_fastpath_enabled", lambda: False)
+    dtypes = iter([x.dtype for x in case.inputs])
+    monkeypatch.setattr("webkiln.frontends.torch.source._dtype", lambda value: next(dtypes))
+    with quiet():
+        torch.jit.trace(made(case), case.inputs, strict=False, check_trace=False).save(path)
+        graph = torch.jit.load(path).forward.graph
+        names = [value.debugName().rpartition(".")[0] or value.debugName() for value in list(graph.inputs())[1:]]
+        found = script_exported(path, {name: list(x.shape) for name, x in zip(names, case.inputs, strict=True)})
+        assert interpreted(as_sample(name, path, found, case.inputs)) is None
+
+
+def test_sizes_stay_open(tmp_path: Path) -> None:
+    path = tmp_path / "net.pt"
+    with quiet():
+        torch.jit.script(scripts.Collecting().eval()).save(path)
+        found = program_of(path, {"x": ["N", 4]}, trust_source=True)
+        spec, blobs = read_program(found.program, "net", found.inputs)
+        graph = TorchConverter(input_shapes={"x": ["N", 4]}).convert(spec, blobs)
+        for count in (1, 5):
+            x = floats(count, 4)
+            assert interpreted(Sample("net", graph, {"x": x.numpy()}, named(found.program, torch.jit.load(path)(x)))) is None
+
+
+@pytest.mark.parametrize(
+    ("shapes", "trust", "message"),
+    [
+        ({"x": [2, 4]}, False, "net.pt: is a TorchScript file, which is a program; where you trust it, say --trust-source"),
+        ({}, True, "net.pt: its file does not say the shape of the input x; give it with --input-shape x=1,3,224,224"),
+        ({"x": [2, 5]}, True, "net.pt: torch.export cannot trace it: .*"),
+    ],
+)
+def test_what_is_refused(shapes: dict[str, list[int]], trust: bool, message: str, tmp_path: Path) -> None:
+    torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
+    with quiet(), pytest.raises(SourceError, match=message):
+        program_of(tmp_path / "net.pt", shapes, trust_source=trust)

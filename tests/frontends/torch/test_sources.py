@@ -1,0 +1,231 @@
+"""Where PyTorch models come from: programs, functions with weights from files, and what is refused before torch reads it."""
+
+import io
+import json
+import pickle
+import shutil
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.frontends.torch import factories
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.torch.archive import check_archive
+from webkiln.frontends.torch.factory import made_program, read_state
+from webkiln.frontends.torch.framework import quiet
+from webkiln.frontends.torch.probe import check_file
+from webkiln.recipe import ModuleSource, PathSource, Recipe, parse_recipe
+
+MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
+
+
+def net() -> torch.nn.Module:
+    torch.manual_seed(3)
+    return factories.Net().eval()
+
+
+def save_program(path: Path) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.export.export(net(), (torch.rand(2, 3, 8, 8),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+        torch.export.save(program, path)
+    return path
+
+
+def save_safetensors(path: Path) -> Path:
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    data = b""
+    for name, value in net().state_dict().items():
+        raw = value.numpy().tobytes()
+        header[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path
+
+
+def save_state(path: Path) -> Path:
+    torch.save(net().state_dict(), path)
+    return path
+
+
+def test_a_program_on_the_command_line(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+    save_program(tmp_path / "net.pt2")
+    done = webkiln("build", "net.pt2", "-o", "out", "--backend", "js", "--dim", "image_0=N")
+    assert done.returncode == 0, done.stderr
+    x = np.random.default_rng(0).random((3, 3, 8, 8), np.float32)
+    np.savez(tmp_path / "in.npz", image=x)
+    done = webkiln("run", "out", "--backend", "js", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert np.allclose(arrays["output"], net()(torch.from_numpy(x)).detach(), atol=1e-5)
+
+
+def test_a_program_is_verified_against_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
+    recipe = Recipe("net", PathSource(save_program(tmp_path / "net.pt2")), backends=("js",), project=tmp_path)
+    with Engine(tmp_path / "state") as engine:
+        actions = ModelGraph(recipe, engine.share).verify(Selection(("js",), layers=True), "node")
+        for action in actions:
+            result = json.loads(engine.cache.store.path(engine.run(action).outputs["result.json"].sha256).read_text())
+            assert max(row["relative"] for row in result["outputs"]) < 1e-4
+
+
+@pytest.mark.parametrize("save", [save_state, save_safetensors])
+def test_a_function_and_its_weights(save: Callable[[Path], Path], tmp_path: Path) -> None:
+    with quiet():
+        program = made_program(MADE, {"image": ["N", 3, 8, 8]}, save(tmp_path / "weights"))
+        x = torch.rand(4, 3, 8, 8)
+        assert torch.allclose(program.module()(x), net()(x), atol=1e-6)
+
+
+def test_example_inputs_of_the_function() -> None:
+    with quiet():
+        program = made_program({**MADE, "function": "whole"}, {})
+    assert [spec.arg.name for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT"] == ["image"]
+
+
+def test_a_recipe_names_function_and_weights(tmp_path: Path) -> None:
+    (tmp_path / "models" / "net").mkdir(parents=True)
+    (tmp_path / "models" / "net" / "mine.py").write_text("def make():\n    pass\n")
+    data = {"source": {"module": "mine:make", "weights": "net.safetensors"}, "source_format": "torch"}
+    recipe = parse_recipe("net", data, tmp_path / "models" / "net" / "recipe.toml")
+    folder = tmp_path / "models" / "net"
+    assert recipe.source == ModuleSource(folder, "mine", "make", weights=folder / "net.safetensors")
+    with pytest.raises(RecipeError, match=r"source.module is 'mine', expected module:function"):
+        parse_recipe("net", {"source": {"module": "mine", "weights": "w"}}, tmp_path / "recipe.toml")
+
+
+class Running:
+    """A pickle that would run something."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("executed"),))
+
+
+def with_code(path: Path) -> None:
+    torch.save({"w": Running()}, path)
+
+
+def plain_pickle(path: Path) -> None:
+    path.write_bytes(pickle.dumps({"w": Running()}))
+
+
+def lying(path: Path) -> None:
+    text = json.dumps({"w": {"dtype": "F32", "shape": [1 << 40], "data_offsets": [0, 8]}}).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (with_code, "weights: holds more than weights, or is damaged"),
+        (plain_pickle, "weights: holds more than weights, or is damaged"),
+        (lying, "weights: w lies at 0 to 8 of 8 bytes"),
+        (lambda path: torch.save({"conv.weight": torch.zeros(1)}, path), "weights: lacks 3 of the 4 weights of .*bare, such as conv.bias"),
+        (
+            lambda path: torch.save({**net().state_dict(), "head.bias": torch.zeros(5)}, path),
+            r"weights: head.bias is \[5\], .*:bare has \[2\] there",
+        ),
+        (lambda path: torch.save([1, 2], path), "weights: holds no state dict"),
+    ],
+)
+def test_weights_that_are_refused(write: Callable[[Path], None], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "weights")
+    with quiet(), pytest.raises(SourceError, match=message):
+        made_program(MADE, {"image": [1, 3, 8, 8]}, tmp_path / "weights")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_state_dict_inside_a_checkpoint(tmp_path: Path) -> None:
+    torch.save({"state_dict": net().state_dict(), "epoch": 3}, tmp_path / "checkpoint.pth")
+    assert read_state(tmp_path / "checkpoint.pth").keys() == net().state_dict().keys()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"function": "nothing"}, "bare|nothing: returned int, expected a torch.nn.Module"),
+        ({"function": "missing"}, "the module has no function 'missing'"),
+        ({"parameters": {"depth": 2}}, "does not take the recipe's parameters"),
+    ],
+)
+def test_functions_that_are_refused(changes: dict[str, Any], message: str) -> None:
+    with quiet(), pytest.raises((SourceError, RecipeError), match=message):
+        made_program({**MADE, **changes}, {"image": [1, 3, 8, 8]})
+
+
+def changed(
+    source: Path, target: Path, change: Callable[[str, bytes], tuple[str, bytes] | None], more: dict[str, bytes] | None = None
+) -> None:
+    """A copy of an archive with other members."""
+    with zipfile.ZipFile(source) as before, zipfile.ZipFile(target, "w") as after:
+        for info in before.infolist():
+            if (kept := change(info.filename, before.read(info))) is not None:
+                after.writestr(*kept)
+        for name, data in (more or {}).items():
+            after.writestr(name, data)
+
+
+def in_model(old: bytes, new: bytes) -> Callable[[str, bytes], tuple[str, bytes]]:
+    return lambda name, data: (name, data.replace(old, new) if name.endswith(".json") else data)
+
+
+def same(name: str, data: bytes) -> tuple[str, bytes]:
+    return name, data
+
+
+def code() -> bytes:
+    file = io.BytesIO()
+    torch.save(((Running(),), {}), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "message"),
+    [
+        (same, {"net/../../evil": b"x"}, "lies outside of the archive"),
+        (same, {"/etc/evil": b"x"}, "lies outside of the archive"),
+        (same, {"net/models/other.json": b"{}"}, "holds 2 programs, expected one"),
+        (same, {"net/data/aotinductor/model/x.so": b"x"}, "holds compiled code"),
+        (in_model(b'"use_pickle": false', b'"use_pickle": true'), {}, "names a pickle"),
+        (in_model(b"Symbol('", b"__import__('os').system('"), {}, "which torch does not write"),
+        (lambda name, data: (name, b"[" * 5000 if name.endswith("model.json") else data), {}, "the archive is damaged|nested more than"),
+        (lambda name, data: (name, code() if name.endswith("sample_inputs/model.pt") else data), {}, "cannot read the program"),
+        (lambda name, data: None if "weight_0" in name else (name, data), {}, "cannot read the program"),
+        (lambda name, data: (name, data[:-4] if name.endswith("weight_0") else data), {}, "cannot read the program"),
+    ],
+)  # fmt: skip
+def test_programs_that_are_refused(
+    change: Callable[..., Any], more: dict[str, bytes], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    changed(save_program(tmp_path / "net.pt2"), tmp_path / "bad.pt2", change, more)
+    with pytest.raises(SourceError, match=f"bad.pt2: .*({message})"):
+        check_file(tmp_path / "bad.pt2")
+    assert not list(tmp_path.glob("**/executed"))
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    data = save_program(tmp_path / "net.pt2").read_bytes()
+    check_archive(tmp_path / "net.pt2")
+    for kept in (10, 1000, len(data) // 2):
+        (tmp_path / "cut.pt2").write_bytes(data[:kept])
+        with pytest.raises(SourceError, match=r"cut\.pt2: the archive is damaged"):
+            check_archive(tmp_path / "cut.pt2")
+
+
+def test_nothing_is_left_of_a_reader(tmp_path: Path) -> None:
+    shutil.copy(save_program(tmp_path / "net.pt2"), tmp_path / "copy.pt2")
+    check_file(tmp_path / "copy.pt2")
+    assert {path.name for path in tmp_path.iterdir()} == {"net.pt2", "copy.pt2"}

@@ -1,0 +1,55 @@
+"""The operators of torchvision, by what the definitions of its papers give."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.frontends.corpus import interpreted, objections
+from tests.frontends.torch.modules import LATE, ModuleCase, floats, of
+from tests.frontends.torch.running import exported, sample
+from tests.frontends.torch.vision import torchvision
+from webkiln.frontends.torch.framework import quiet
+
+VISION = torchvision().ops
+CORNERS = floats(9, 2, low=0, high=6)
+BOXES = torch.cat([CORNERS, CORNERS + floats(9, 2, seed=1, low=0.5, high=4)], 1)
+ROIS = torch.tensor([[0, 0.5, 1, 5, 6.2], [1, 2, 0, 3, 4], [0, -1, -2, 8, 3]])
+
+
+def detected(boxes: Tensor, scores: Tensor) -> Tensor:
+    kept = VISION.nms(boxes, scores, 0.3)
+    return boxes[kept]
+
+
+CASES = {
+    "nms": ModuleCase(of(detected), (BOXES, floats(9, seed=2, low=0)), gpu=LATE),
+    **{
+        f"roi_align {aligned}": ModuleCase(of(lambda x, r, aligned=aligned: VISION.roi_align(x, r, (3, 2), 0.7, 2, aligned)), (floats(2, 3, 6, 7), ROIS))
+        for aligned in (False, True)
+    },
+    **{
+        f"deform_conv2d {groups} {masked}": ModuleCase(
+            of(lambda x, o, w, m, groups=groups, masked=masked: VISION.deform_conv2d(x, o, w, stride=(2, 1), padding=1, dilation=(1, 2), mask=m if masked else None)),
+            (floats(2, 4, 6, 7), floats(2, 2 * 2 * 6, 4, 5, seed=1, low=-2, high=2), floats(6, 4 // groups, 3, 2, seed=2), floats(2, 12, 4, 5, seed=3)),
+        )
+        for groups in (1, 2)
+        for masked in (False, True)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator(name: str) -> None:
+    with quiet():
+        assert interpreted(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs)) is None
+
+
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+def test_operators_on_a_backend(backend: str, tmp_path: Path) -> None:
+    with quiet():
+        samples = [
+            sample(name, case, exported(case), case.inputs) for name, case in CASES.items() if backend in ("wasm", "js") or not case.gpu
+        ]
+    assert objections(samples, backend, tmp_path) == {}

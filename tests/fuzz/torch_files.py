@@ -1,0 +1,140 @@
+"""Mutated programs of PyTorch: what is accepted is read, and nothing ends in a traceback.
+
+`python -m tests.fuzz.torch_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
+"""
+
+import argparse
+import io
+import json
+import random
+import sys
+import warnings
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tests.conformance.bulk import optimised
+from tests.frontends.torch.modules import MODULES
+from tests.frontends.torch.running import exported
+from tests.fuzz import files
+from tests.fuzz.onnx_files import mutate_bytes
+from webkiln.frontends.torch.archive import check_archive
+from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.framework import quiet
+from webkiln.frontends.torch.program import read_program
+from webkiln.frontends.torch.source import program_of
+
+NAMES = ("linear", "lstm", "residual", "states", "sizes", "embeddings", "cond", "bilinear")
+NUMBERS = (0, 1, -1, 2, 7, 99, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63), 0.5)
+
+
+@cache
+def originals() -> tuple[bytes, ...]:
+    found = []
+    for name in NAMES:
+        file = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.export.save(exported(MODULES[name]), file)
+        found.append(file.getvalue())
+    return tuple(found)
+
+
+def places(data: Any) -> list[tuple[Any, Any]]:
+    """Every entry of what JSON holds, as its table or list and its key."""
+    found: list[tuple[Any, Any]] = []
+    todo = [data]
+    while todo:
+        item = todo.pop()
+        keys = list(item) if isinstance(item, dict) else range(len(item)) if isinstance(item, list) else ()
+        found += [(item, key) for key in keys]
+        todo += [item[key] for key in keys]
+    return found
+
+
+def mutate_json(rng: random.Random, data: bytes) -> tuple[bytes, str]:
+    """Change, remove or move one entry."""
+    table = json.loads(data)
+    everything = places(table)
+    owner, key = rng.choice(everything)
+    value, (other, place) = owner[key], rng.choice(everything)
+    match rng.choice(["change", "change", "change", "remove", "another"]):
+        case "remove":
+            del owner[key]
+        case "another":
+            owner[key] = json.loads(json.dumps(other[place]))
+        case _:
+            if isinstance(value, bool):
+                owner[key] = not value
+            elif isinstance(value, int | float):
+                owner[key] = rng.choice([*NUMBERS, value + 1])
+            elif isinstance(value, str):
+                owner[key] = rng.choice(
+                    ["", f"{value}x", value[::-1], "__import__('os').abort()", "../x", "aten.mm.default", "torch.ops.aten.relu.default"]
+                )
+            else:
+                owner[key] = rng.choice([None, [], {}, 3, "x"])
+    return json.dumps(table).encode(), str(key)
+
+
+def make(seed: int, folder: Path) -> str:
+    rng = random.Random(seed)
+    data = rng.choice(originals())
+    path = folder / "net.pt2"
+    if rng.random() < 0.2:
+        path.write_bytes(mutate_bytes(rng, data))
+        return "bytes"
+    with zipfile.ZipFile(io.BytesIO(data)) as before:
+        members = {name: before.read(name) for name in before.namelist()}
+    chosen = rng.choice([name for name in members if name.endswith(".json")] * 3 + list(members))
+    if chosen.endswith(".json"):
+        members[chosen], what = mutate_json(rng, members[chosen])
+    else:
+        members[chosen], what = mutate_bytes(rng, members[chosen]), "bytes"
+    with zipfile.ZipFile(path, "w") as after:
+        for name, content in members.items():
+            after.writestr(name, content)
+    return f"{chosen}: {what}"
+
+
+def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+    """What a build does up to the graph; the probe's part in this process."""
+    path = folder / "net.pt2"
+    phase("checking")
+    check_archive(path)
+    with quiet():
+        found = program_of(path, {}, trust_source=False)
+        phase("loading")
+        spec, blobs = read_program(found.program, path.name, found.inputs)
+    phase("converting")
+    optimised(TorchConverter().convert(spec, blobs))
+    phase("judging")
+
+
+def judge(folder: Path) -> str | None:
+    """Nothing that the file names was made."""
+    return None if {path.name for path in folder.iterdir()} <= {"net.pt2", "said", "code"} else "something was written"
+
+
+FORMAT = files.Format(make, attempt, judge)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    if options.keep:
+        print(files.keep(FORMAT, options.seed, options.keep))
+        return 0
+    originals()
+    return files.main(FORMAT, options.number, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
