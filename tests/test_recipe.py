@@ -55,11 +55,11 @@ def test_an_export_script_and_its_parameters() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({}, "unknown key '.nothing.'; valid: source, source_format, signature, input_shapes"),
+        ({}, "unknown key '.nothing.'; valid: source, source_format, input_shapes"),
         ({"batch_size": 1}, "the key source is missing"),
         (
             {"source": "m", "batchsize": 1},
-            "unknown key 'batchsize'; valid: source, source_format, signature, input_shapes, sample_sizes, batch_size",
+            "unknown key 'batchsize'; valid: source, source_format, input_shapes, sample_sizes, batch_size",
         ),
         ({"source": "m", "batch_size": 0}, "batch_size is 0, expected a positive integer"),
         ({"source": "m", "batch_size": True}, "expected a positive integer"),

@@ -31,12 +31,12 @@ def floats(call: NodeCall, place: int) -> Tensor:
     return x if x.dtype == "float32" else call.op("Mul", [cast(call.builder, x, "float32"), factor(call, f"scale{place}")])
 
 
-CellStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tensor], Tensor]]
+SequenceStep = Callable[[NodeCall, list[Tensor], list[Tensor]], tuple[list[Tensor], Tensor]]
 """The next states and the result, from states and slices."""
 
 
 def stepwise(
-    call: NodeCall, x: Tensor, states: Sequence[Tensor], step: CellStep, *, reverse: bool = False, aux: Tensor | None = None
+    call: NodeCall, x: Tensor, states: Sequence[Tensor], step: SequenceStep, *, reverse: bool = False, aux: Tensor | None = None
 ) -> tuple[list[Tensor], Tensor]:  # fmt: skip
     """The last states and the results along time."""
     axis = 0 if call.attr("time_major", 0) else 1
