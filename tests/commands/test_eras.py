@@ -97,10 +97,10 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
             "digits",
             "--weights",
             weights,
-        ): "digits: --weights are those of an architecture in JSON or YAML or of a function's model, which this is not",
+        ): "digits: --weights are those of an architecture in JSON or YAML, of a definition of Caffe or of a function's model, which this is not",
         (js,): "hold 5 bytes, weight",
-        (graph / "model.json",): "is a TensorFlow.js graph model, not a Keras file",
-        (saved,): "is a SavedModel of TensorFlow, not a Keras file; load it in the Keras that wrote it, and save it as one file",
+        (graph / "model.json",): "model.json: is a graph without nodes",
+        (saved,): "saved: cannot be read as a graph of TensorFlow",
     }
     for arguments, part in cases.items():
         refused(webkiln("build", *arguments, "-o", "out", "--backend", "js"), part, tmp_path)

@@ -152,6 +152,8 @@ def _graph_model(path: Path, data: bytes, folder: Path) -> GraphSource:
         weights = {item.name: item for item in manifest_weights(path.name, table, folder)}
     except (ValueError, TypeError, KeyError, RecursionError, ParseError) as error:
         raise SourceError(f"{path.name}: is no graph model of TensorFlow.js: {type(error).__name__}: {error}") from None
+    if not graph.node:
+        raise SourceError(f"{path.name}: is a graph without nodes")
     main, functions = bodies(graph, path.name)
 
     def read(name: str) -> Array:
