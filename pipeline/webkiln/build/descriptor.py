@@ -38,6 +38,9 @@ class MemoryGraph(ModelGraph):
     def texts(self) -> Mapping[str, Input]:
         return {}
 
+    def own_labels(self) -> Mapping[str, Input]:
+        return {}
+
 
 class Descriptor:
     """A graph and the backend that it is to be compiled for."""
