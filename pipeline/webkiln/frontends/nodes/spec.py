@@ -52,21 +52,24 @@ class GraphSpec:
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """A model without functions; `opsets` has the version of each domain of operators that it uses, the format's own as ''."""
+    """A model without functions; `opsets` has the version of each domain of operators that it uses, the format's own as ''. `texts` is what the whole
+    numbers stand for that take the place of texts."""
 
     name: str
     opsets: Mapping[str, int]
     graph: GraphSpec
+    texts: tuple[str, ...] = ()
 
 
 def to_json(model: NodeModel) -> dict[str, Any]:
-    return {"schema": SCHEMA, "name": model.name, "opsets": dict(model.opsets), "graph": _graph(model.graph)}
+    found = {"schema": SCHEMA, "name": model.name, "opsets": dict(model.opsets), "graph": _graph(model.graph)}
+    return {**found, "texts": list(model.texts)} if model.texts else found
 
 
 def from_json(data: Mapping[str, Any]) -> NodeModel:
     if data.get("schema") != SCHEMA:
         raise InternalError(f"spec.json: schema is {data.get('schema')!r}, expected {SCHEMA!r}")
-    return NodeModel(data["name"], data["opsets"], _read_graph(data["graph"]))
+    return NodeModel(data["name"], data["opsets"], _read_graph(data["graph"]), tuple(data.get("texts", ())))
 
 
 def _graph(graph: GraphSpec) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.frontends.onnx.attributes import as_text, raw_attributes, texts_of
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
+from webkiln.frontends.onnx.classical import DESCRIBED, DOMAIN, REFUSED, described, taken_texts
 from webkiln.frontends.onnx.cut import cut_model
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.tensors import dtype_name, read_array
+from webkiln.frontends.onnx.texts import ADVICE, Texts
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
@@ -73,7 +77,7 @@ def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
     graph = reader.graph(model.graph, {})
     if reader.unsupported:
         raise UnsupportedError(name, reader.unsupported)
-    return NodeModel(Path(name).stem, opsets, graph), reader.weights.blobs
+    return NodeModel(Path(name).stem, opsets, graph, reader.texts.known), reader.weights.blobs
 
 
 class _Reader:
@@ -84,6 +88,7 @@ class _Reader:
         self.weights = StoredWeights()
         self.unsupported: list[tuple[str, str, str]] = []
         self.labels = DistinctNames()
+        self.texts = Texts()
         self.count = 0
 
     def graph(self, graph: onnx.GraphProto, outer: Mapping[str, str]) -> GraphSpec:
@@ -108,6 +113,9 @@ class _Reader:
         tensors: dict[str, Weight | Literal] = {}
         for name in sorted(arrays, key=lambda name: (uses.get(name, [("", 0, "~")])[0][2], name)):
             self.fresh(name, scope, own, where)
+            if arrays[name].data_type == onnx.TensorProto.STRING:
+                tensors[scope[name]] = self.places(arrays[name], scope[name], f"{self.name}: initialiser {name}")
+                continue
             array = read_array(arrays[name], self.folder, f"{self.name}: initialiser {name}")
             tensors[scope[name]] = self.tensor(array, uses.get(name, []), COUNTER.sub("", name))
         made = [self.node(node, label, scope, own, where, tensors, uses) for node, label in zip(nodes, labels, strict=True)]
@@ -119,7 +127,8 @@ class _Reader:
                 raise SourceError(f"{where}: an output has no name; give it one")
             if item.name not in scope:
                 raise SourceError(f"{where}: its output {item.name} is made by no node")
-        outputs = tuple(self.declared(item, scope) for item in graph.output)
+        zipped = {name for node in nodes if node.op_type == "ZipMap" for name in node.output}
+        outputs = tuple(self.declared(item, scope) for item in graph.output if item.name not in zipped)
         return GraphSpec(inputs, outputs, tensors, tuple(node for node in made if node is not None))
 
     def fresh(self, name: str, scope: dict[str, str], own: set[str], where: str) -> None:
@@ -143,7 +152,8 @@ class _Reader:
             )  # fmt: skip
             if any(isinstance(size, int) and not 0 <= size < 1 << 31 for size in shape):
                 raise SourceError(f"{self.name}: {item.name} has shape {list(shape)}; sizes are from 0 to {(1 << 31) - 1}")
-        return Declared(item.name, scope[item.name], dtype_name(type_.elem_type), shape)
+        dtype = "int64" if scope[item.name] in self.texts.tensors else dtype_name(type_.elem_type)
+        return Declared(item.name, scope[item.name], dtype, shape)
 
     def label(self, node: onnx.NodeProto) -> str:
         """What messages and slots call a node: its name without the counters of exporters, or its operator; each once."""
@@ -178,9 +188,50 @@ class _Reader:
             if array is not None:
                 tensors[scope[node.output[0]]] = self.tensor(array, uses.get(node.output[0], []), label)
             return None
-        attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
         outputs = tuple(scope[name] if name else "" for name in node.output)
+        moves = self.texts.moves(node, inputs)
+        if moves is None:
+            self.unsupported.append((f"{label} ({node.op_type})", "computes with texts", ADVICE))
+        if moves:
+            self.texts.tensors |= {outputs[0]}
+        if moves and node.op_type == "Cast":
+            return NodeSpec(label, "Identity", "", inputs, outputs, {})
+        if node.domain == DOMAIN and node.op_type in DESCRIBED | REFUSED:
+            return self.classical(node, label, inputs, outputs, tensors)
+        attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
         return NodeSpec(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)
+
+    def classical(
+        self, node: onnx.NodeProto, label: str, inputs: tuple[str, ...], outputs: tuple[str, ...], tensors: dict[str, Weight | Literal]
+    ) -> NodeSpec:  # fmt: skip
+        """A node of ai.onnx.ml with its trained numbers as operands."""
+        what, where = f"{label} ({node.op_type})", f"{self.name}: {label}"
+        raw = raw_attributes(node, self.folder, where)
+        if refused := REFUSED.get(node.op_type) or taken_texts(raw):
+            self.unsupported.append((what, *refused))
+            return NodeSpec(label, node.op_type, DOMAIN, inputs, outputs, {})
+        if names := raw.get("classlabels_strings"):
+            self.texts.tensors.add(outputs[0])
+            if not self.texts.learn(names):
+                self.unsupported.append((what, "has texts as classes, one twice or others than elsewhere in the model", ADVICE))
+        attrs, arrays = described(node.op_type, raw, where)
+        operands = []
+        for name, array in arrays.items():
+            operands.append("" if array is None else f"t{self.count}")
+            if array is not None:
+                tensors[operands[-1]] = self.weights.store(f"{label}/{name}", array)
+                self.count += 1
+        return NodeSpec(label, node.op_type, DOMAIN, (*inputs, *operands), outputs, attrs)
+
+    def places(self, tensor: onnx.TensorProto, name: str, where: str) -> Literal:
+        """Texts as their places among the names of the classes."""
+        names = texts_of(tensor, where)
+        if len(names) != prod(tensor.dims):
+            raise SourceError(f"{where}: its shape is {list(tensor.dims)}, it has {len(names)} texts; the file is damaged")
+        if not self.texts.learn(names):
+            self.unsupported.append((where, "holds texts, one twice or others than elsewhere in the model", ADVICE))
+        self.texts.tensors.add(name)
+        return literal(np.arange(len(names)).reshape(tuple(tensor.dims)))
 
     def constant(self, item: onnx.AttributeProto, label: str) -> Array | None:
         where = f"{self.name}: constant {label}"
@@ -209,11 +260,11 @@ class _Reader:
         if kind in (types.INTS, types.FLOATS):
             return tuple(item.ints if kind == types.INTS else item.floats)
         if kind == types.STRINGS:
-            return tuple(_text(value, where) for value in item.strings)
+            return tuple(as_text(value, where) for value in item.strings)
         if kind in (types.INT, types.FLOAT):
             return item.i if kind == types.INT else item.f
         if kind == types.STRING:
-            return _text(item.s, where)
+            return as_text(item.s, where)
         raise SourceError(f"{where}: is an attribute of a kind that cannot be read")
 
 
@@ -230,10 +281,3 @@ def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
     if any("Linear" in op or "Integer" in op for op, _ in readers):
         return False
     return array.ndim == 0 or array.dtype == np.bool_ or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
-
-
-def _text(data: bytes, where: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise SourceError(f"{where}: {data!r} is no text") from None

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.onnx.operators.attention import ATTENTION
 from webkiln.frontends.onnx.operators.choose import CHOOSE
+from webkiln.frontends.onnx.operators.classical import CLASSICAL
 from webkiln.frontends.onnx.operators.control import CONTROL
 from webkiln.frontends.onnx.operators.conv import CONV
 from webkiln.frontends.onnx.operators.elementwise import ELEMENTWISE
@@ -18,8 +19,11 @@ from webkiln.frontends.onnx.operators.recurrent import RECURRENT
 from webkiln.frontends.onnx.operators.reduce import REDUCE
 from webkiln.frontends.onnx.operators.resize import RESIZE
 from webkiln.frontends.onnx.operators.sample import SAMPLE
+from webkiln.frontends.onnx.operators.scores import SCORES
 from webkiln.frontends.onnx.operators.shape import SHAPE
 from webkiln.frontends.onnx.operators.signal import SIGNAL
+from webkiln.frontends.onnx.operators.svm import SVM
+from webkiln.frontends.onnx.operators.trees import TREES
 
 OPERATORS: dict[str, NodeHandler] = {
     **ELEMENTWISE,
@@ -39,4 +43,8 @@ OPERATORS: dict[str, NodeHandler] = {
     **ATTENTION,
 }
 
-DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {"": OPERATORS, "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE}}
+DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
+    "": OPERATORS,
+    "ai.onnx.ml": {**CLASSICAL, **SCORES, **SVM, **TREES},
+    "com.microsoft": {**MICROSOFT, **MICROSOFT_QUANTIZE},
+}

@@ -1,0 +1,128 @@
+"""Operators of ai.onnx.ml that make features: scaled, chosen, encoded."""
+
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.onnx.operators.elementwise import cast, part
+from webkiln.frontends.onnx.operators.shape import reshaped
+from webkiln.ir.dim import is_symbolic
+from webkiln.ir.types import is_float
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import filled, largest, total
+
+
+def real(call: NodeCall, x: Tensor) -> Tensor:
+    """Whole numbers as float32."""
+    return x if is_float(x.dtype) else cast(call, x, "float32")
+
+
+def features(call: NodeCall) -> Tensor:
+    """The first operand as floats [samples, features]; a vector is one sample."""
+    x = real(call, call.tensor(0))
+    if x.type.rank not in (1, 2):
+        raise call.error(f"its features are {x.type}, expected [samples, features]")
+    return reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
+
+
+def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
+    found = x.shape[-1]
+    if not is_symbolic(found) and (found < width if at_least else found != width):
+        raise call.error(f"was trained on {width}{' or more' if at_least else ''} features, {call.spec.inputs[0]} is {x.type}")
+
+
+def learned(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
+    """A trained operand in the dtype of another one."""
+    return cast(call, call.tensor(position), like.dtype) if call.has(position) else None
+
+
+def scaler(call: NodeCall) -> Tensor:
+    x = real(call, call.tensor(0))
+    offset, scale = (learned(call, position, x) for position in (1, 2))
+    for values in filter(None, (offset, scale)):
+        if values.type.size != 1:
+            has_width(call, x, values.type.size)
+    y = x if offset is None else call.op("Sub", [x, offset])
+    return cast(call, y if scale is None else call.op("Mul", [y, scale]), "float32")
+
+
+def normalizer(call: NodeCall) -> Tensor:
+    """Rows over their largest number, sum of magnitudes, or length; rows of zeros stay."""
+    x = real(call, call.tensor(0))
+    axis = x.type.rank - 1
+    match call.attr("norm"):
+        case "MAX":
+            norm = largest(call.builder, x, axis, keepdims=True)
+        case "L1":
+            norm = total(call.builder, call.op("Abs", [x]), axis, keepdims=True)
+        case _:
+            norm = call.op("Sqrt", [total(call.builder, x * x, axis, keepdims=True)])
+    safe = call.op("Where", [call.op("Equal", [norm, call.like(0, x)]), call.like(1, x), norm])
+    return cast(call, call.op("Div", [x, safe]), "float32")
+
+
+def imputer(call: NodeCall) -> Tensor:
+    x, replaced = call.tensor(0), call.attr("replaced")
+    values = learned(call, 1, x)
+    assert values is not None
+    if values.type.size != 1:
+        has_width(call, x, values.type.size)
+    if is_float(x.dtype) and replaced != replaced:
+        lacking = call.op("IsNaN", [x])
+    else:
+        lacking = call.op("Equal", [x, call.like(replaced, x)])
+    return call.op("Where", [lacking, values, x])
+
+
+def binarizer(call: NodeCall) -> Tensor:
+    x = call.tensor(0)
+    wide = real(call, x)
+    return cast(call, call.op("Greater", [wide, call.like(call.attr("threshold"), wide)]), x.dtype)
+
+
+def feature_vectorizer(call: NodeCall) -> Tensor:
+    """Operands side by side, each cut or filled with zeros to its width."""
+    parts = []
+    widths = call.attr("widths")
+    for number, x in enumerate(call.tensors()):
+        rows = reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
+        rows = reshaped(call, rows, (rows.shape[0], rows.type.size // rows.shape[0]))
+        found = rows.shape[1]
+        width = widths[number] if number < len(widths) else found
+        parts.append(cast(call, part(call, rows, 1, 0, min(width, found)), "float32"))
+        if width > found:
+            parts.append(filled(call.builder, 0, "float32", (rows.shape[0], width - found)))
+    return call.op("Concat", parts, {"axis": 1}) if len(parts) > 1 else parts[0]
+
+
+def array_feature_extractor(call: NodeCall) -> Tensor:
+    """Places of the last axis; of a vector [1, places]."""
+    x, places = call.tensor(0), call.tensor(1)
+    rows = reshaped(call, x, (1, *x.shape)) if x.type.rank == 1 else x
+    return call.op("Gather", [rows, reshaped(call, places, (places.type.size,))], {"axis": rows.type.rank - 1})
+
+
+def label_encoder(call: NodeCall) -> Tensor:
+    """The value of the first key that is equal, NaN to NaN."""
+    x, keys, values, default = (call.tensor(position) for position in range(4))
+    wide = reshaped(call, x, (*x.shape, 1))
+    keys = cast(call, keys, x.dtype)
+    same = call.op("Equal", [wide, keys])
+    if is_float(x.dtype):
+        same = call.op("Or", [same, call.op("And", [call.op("IsNaN", [wide]), call.op("IsNaN", [keys])])])
+    axis = x.type.rank
+    marks = cast(call, same, "int32")
+    place = call.op("ArgMax", [marks], {"axis": axis, "keepdims": False})
+    known = call.op("Greater", [largest(call.builder, marks, axis), call.constant(0, "int32")])
+    return call.op("Where", [known, call.op("Gather", [values, place], {"axis": 0}), reshaped(call, default, ())])
+
+
+def one_hot(call: NodeCall) -> Tensor:
+    """A new last axis with 1 at the category; zeros for what is none of them."""
+    x = call.tensor(0)
+    whole = cast(call, x, "int64")
+    same = call.op("Equal", [reshaped(call, whole, (*x.shape, 1)), call.tensor(1)])
+    return cast(call, same, "float32")
+
+
+CLASSICAL: dict[str, NodeHandler] = {
+    "Scaler": scaler, "Normalizer": normalizer, "Imputer": imputer, "Binarizer": binarizer, "FeatureVectorizer": feature_vectorizer,
+    "ArrayFeatureExtractor": array_feature_extractor, "LabelEncoder": label_encoder, "OneHotEncoder": one_hot,
+}  # fmt: skip
