@@ -171,23 +171,25 @@ def _tree_arrays(arrays: Mapping[str, Array], bases: Array | None) -> dict[str, 
 
 
 def _tree_classifier(raw: Raw, where: str) -> Described:
-    """Scores of the classes that have weights: all, or the only one of two, which is the second or its opposite."""
+    """Scores of all classes, or of the `only` one of two that has weights: 0 stands for one score, that of the second class."""
     ids = raw.get("class_ids", np.zeros(0, np.int64))
     classes = _classes(raw, int(ids.max(initial=-1)) + 1)
     weights = _either(raw, "class_weights")
     if weights is None:
         raise SourceError(f"{where}: has no class_weights")
-    only = len(classes) == 2 and len(np.unique(ids)) == 1
-    if only:
+    found, bases = sorted(set(ids.tolist())), _either(raw, "base_values")
+    only = found[0] if len(classes) == 2 and len(found) == 1 else None
+    if only is not None:
         _check_ids(ids, len(classes), where)
         raw = {**raw, "class_ids": np.zeros_like(ids)}
-    count = 1 if only else len(classes)
-    bases = _either(raw, "base_values")
-    if bases is not None and len(bases) not in {1, len(classes)}:
-        raise SourceError(f"{where}: its attribute base_values has {len(bases)} elements, expected {len(classes)}; the file is damaged")
+    count = len(classes) if only is None else 1
+    if bases is not None and (len(bases) != count or only == 1 or (only is None and len(classes) == 2)):
+        raise SourceError(
+            f"{where}: has base_values {bases.tolist()} and weights for {len(found)} of {len(classes)} classes, which nobody defines; convert it without base_values"
+        )
     attrs, arrays = attributes(forest_of_nodes(raw, "class", weights, count, where), count, "SUM", where)
     positive = bool((weights >= 0).all())
-    return {**attrs, **_post_transform(raw, where), "classes": classes, "positive": positive}, _tree_arrays(arrays, bases)
+    return {**attrs, **_post_transform(raw, where), "classes": classes, "positive": positive, "only": only}, _tree_arrays(arrays, bases)
 
 
 def _check_ids(ids: Array, count: int, where: str) -> None:
@@ -211,6 +213,9 @@ def _tree_ensemble(raw: Raw, where: str) -> Described:
     codes = (raw.get("aggregate_function", 1), raw.get("post_transform", 0))
     if not 0 <= codes[0] < len(BY_CODE) or not 0 <= codes[1] < len(POST_TRANSFORMS):
         raise SourceError(f"{where}: aggregate_function and post_transform are {codes}, which mean nothing")
+    if codes[1] in (1, 2):
+        what = f"{where}: has post_transform {codes[1]}, which the standard and onnxruntime take for different functions"
+        raise SourceError(f"{what}; convert it with post_transform 0, and a Softmax or Sigmoid behind it")
     forest, count = forest_of_sets(raw, where)
     attrs, arrays = attributes(forest, count, BY_CODE[codes[0]], where)
     return {**attrs, "post_transform": POST_TRANSFORMS[codes[1]]}, _tree_arrays(arrays, None)

@@ -196,7 +196,7 @@ class _Reader:
             self.texts.tensors |= {outputs[0]}
         if moves and node.op_type == "Cast":
             return NodeSpec(label, "Identity", "", inputs, outputs, {})
-        if node.domain == DOMAIN and node.op_type in DESCRIBED | REFUSED:
+        if node.domain == DOMAIN and (node.op_type in DESCRIBED or node.op_type in REFUSED):
             return self.classical(node, label, inputs, outputs, tensors)
         attrs = {item.name: self.attribute(item, label, scope) for item in node.attribute}
         return NodeSpec(label, node.op_type, "" if node.domain == "ai.onnx" else node.domain, inputs, outputs, attrs)

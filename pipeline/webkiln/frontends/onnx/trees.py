@@ -201,7 +201,14 @@ def forest_of_sets(raw: Mapping[str, Any], where: str) -> tuple[Forest, int]:
         follows.append(np.where(is_leaf, size + ids, ids))
     named = np.array(BY_NUMBER, object)[modes]
     tests, roots = _with_sets(
-        features, splits, named, tracks, *follows, roots, _sets(raw.get("membership_values"), int((named == MEMBER).sum()), where), where
+        features,
+        splits,
+        named,
+        tracks,
+        (follows[0], follows[1]),
+        roots,
+        _sets(raw.get("membership_values"), int((named == MEMBER).sum()), where),
+        where,
     )
     return Forest(tests, roots, leaves, np.arange(leaves), targets, weights), count
 
@@ -221,10 +228,10 @@ def _sets(values: Array | None, count: int, where: str) -> list[Array]:
 
 
 def _with_sets(
-    features: Array, splits: Array, modes: Array, tracks: Array, yes: Array, no: Array, roots: Array, sets: list[Array], where: str
+    features: Array, splits: Array, modes: Array, tracks: Array, follows: tuple[Array, Array], roots: Array, sets: list[Array], where: str
 ) -> tuple[Tests, Array]:  # fmt: skip
     """A node that asks for one of n values becomes n nodes that ask for one each; one that asks for none never holds."""
-    size, asking = len(features), np.flatnonzero(modes == MEMBER)
+    (yes, no), size, asking = follows, len(features), np.flatnonzero(modes == MEMBER)
     copies = np.ones(size, np.int64)
     copies[asking] = [max(len(values), 1) for values in sets]
     first = np.cumsum(copies) - copies

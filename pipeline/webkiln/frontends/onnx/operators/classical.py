@@ -1,5 +1,7 @@
 """Operators of ai.onnx.ml that make features: scaled, chosen, encoded."""
 
+from math import isnan
+
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.elementwise import cast, part
 from webkiln.frontends.onnx.operators.shape import reshaped
@@ -28,9 +30,14 @@ def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> 
         raise call.error(f"was trained on {width}{' or more' if at_least else ''} features, {call.spec.inputs[0]} is {x.type}")
 
 
-def learned(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
+def trained(call: NodeCall, position: int, like: Tensor) -> Tensor:
     """A trained operand in the dtype of another one."""
-    return cast(call, call.tensor(position), like.dtype) if call.has(position) else None
+    return cast(call, call.tensor(position), like.dtype)
+
+
+def learned(call: NodeCall, position: int, like: Tensor) -> Tensor | None:
+    """A trained operand that may be absent."""
+    return trained(call, position, like) if call.has(position) else None
 
 
 def scaler(call: NodeCall) -> Tensor:
@@ -60,14 +67,11 @@ def normalizer(call: NodeCall) -> Tensor:
 
 def imputer(call: NodeCall) -> Tensor:
     x, replaced = call.tensor(0), call.attr("replaced")
-    values = learned(call, 1, x)
-    assert values is not None
+    values = trained(call, 1, x)
     if values.type.size != 1:
         has_width(call, x, values.type.size)
-    if is_float(x.dtype) and replaced != replaced:
-        lacking = call.op("IsNaN", [x])
-    else:
-        lacking = call.op("Equal", [x, call.like(replaced, x)])
+    is_nan = is_float(x.dtype) and isnan(replaced)
+    lacking = call.op("IsNaN", [x]) if is_nan else call.op("Equal", [x, call.like(replaced, x)])
     return call.op("Where", [lacking, values, x])
 
 
@@ -100,12 +104,12 @@ def array_feature_extractor(call: NodeCall) -> Tensor:
 
 
 def label_encoder(call: NodeCall) -> Tensor:
-    """The value of the first key that is equal, NaN to NaN."""
+    """The value of the first key that is equal; since version 4 NaN is a key, too."""
     x, keys, values, default = (call.tensor(position) for position in range(4))
     wide = reshaped(call, x, (*x.shape, 1))
     keys = cast(call, keys, x.dtype)
     same = call.op("Equal", [wide, keys])
-    if is_float(x.dtype):
+    if is_float(x.dtype) and call.version >= 4:
         same = call.op("Or", [same, call.op("And", [call.op("IsNaN", [wide]), call.op("IsNaN", [keys])])])
     axis = x.type.rank
     marks = cast(call, same, "int32")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import pi, sqrt
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned
+from webkiln.frontends.onnx.operators.classical import features, has_width, learned, trained
 from webkiln.frontends.onnx.operators.elementwise import cast
 from webkiln.frontends.onnx.operators.shape import transposed
 from webkiln.ops.builder import Tensor
@@ -70,35 +70,40 @@ def side_by_side(call: NodeCall, first: Tensor, second: Tensor) -> Tensor:
     return call.op("Concat", [first, second], {"axis": 1})
 
 
-def two_scores(call: NodeCall, score: Tensor, name: str, *, positive: bool) -> Tensor:
-    """Scores of two classes from that of the second, [samples, 1]: a probability or, where it may be negative, a margin."""
+def two_scores(call: NodeCall, score: Tensor, name: str, *, margin: bool) -> Tensor:
+    """Scores of two classes from that of the second, [samples, 1], which is a probability, or a margin."""
     if name == "PROBIT":
-        return probit(call, score)
-    if positive:
-        return side_by_side(call, 1.0 - score, score)
+        raise call.unsupported(
+            "has PROBIT of one score for two classes, which onnxruntime leaves undefined", "Convert it with post_transform NONE"
+        )
     if name == "LOGISTIC":
         return side_by_side(call, call.op("Sigmoid", [-score]), call.op("Sigmoid", [score]))
-    return side_by_side(call, -score, score)
+    return side_by_side(call, -score if margin else 1.0 - score, score)
+
+
+def of_targets(call: NodeCall, y: Tensor) -> Tensor:
+    """The post_transform of what a regressor computes; one target alone stays as it is, as onnxruntime has it."""
+    name = call.attr("post_transform")
+    return cast(call, y if y.shape[1] == 1 and name != "PROBIT" else transformed(call, y, name), "float32")
 
 
 def affine(call: NodeCall) -> Tensor:
     """The features times the coefficients [targets, features], plus the intercepts."""
     x = features(call)
-    coefficients, intercepts = learned(call, 1, x), learned(call, 2, x)
-    assert coefficients is not None
+    coefficients, intercepts = trained(call, 1, x), learned(call, 2, x)
     has_width(call, x, coefficients.shape[1])
     y = call.op("MatMul", [x, transposed(call, coefficients, (1, 0))])
     return y if intercepts is None else call.op("Add", [y, intercepts])
 
 
 def linear_regressor(call: NodeCall) -> Tensor:
-    return cast(call, transformed(call, affine(call), call.attr("post_transform")), "float32")
+    return of_targets(call, affine(call))
 
 
 def linear_classifier(call: NodeCall) -> list[Tensor]:
     scores, classes, name = cast(call, affine(call), "float32"), call.attr("classes"), call.attr("post_transform")
     if scores.shape[1] == 1:
-        return [above(call, scores, 0, classes), two_scores(call, scores, name, positive=name != "LOGISTIC")]
+        return [above(call, scores, 0, classes), two_scores(call, scores, name, margin=False)]
     return [best(call, scores, classes), transformed(call, scores, name)]
 
 

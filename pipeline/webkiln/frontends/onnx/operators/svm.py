@@ -5,9 +5,9 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.onnx.operators.classical import features, has_width, learned
+from webkiln.frontends.onnx.operators.classical import features, has_width, learned, trained
 from webkiln.frontends.onnx.operators.elementwise import cast, part
-from webkiln.frontends.onnx.operators.scores import best, transformed
+from webkiln.frontends.onnx.operators.scores import best, of_targets, transformed, two_scores
 from webkiln.frontends.onnx.operators.shape import reshaped, transposed
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, total
@@ -43,8 +43,7 @@ def distances(call: NodeCall, x: Tensor, vectors: Tensor) -> Tensor:
 def weighted(call: NodeCall) -> Tensor:
     """The rows of coefficients applied to the kernel of the support vectors, or to the features where there are none, plus rho[0]."""
     x = features(call)
-    vectors, coefficients, rho = (learned(call, position, x) for position in (1, 2, 3))
-    assert coefficients is not None and rho is not None
+    vectors, coefficients, rho = learned(call, 1, x), trained(call, 2, x), trained(call, 3, x)
     if vectors is None:
         has_width(call, x, coefficients.shape[1])
     given = x if vectors is None else kernel(call, x, vectors)
@@ -55,14 +54,13 @@ def svm_regressor(call: NodeCall) -> Tensor:
     y = weighted(call)
     if call.attr("one_class"):
         y = call.op("Where", [call.op("Greater", [y, call.like(0, y)]), call.like(1, y), call.like(-1, y)])
-    return cast(call, transformed(call, y, call.attr("post_transform")), "float32")
+    return of_targets(call, y)
 
 
 def margins(call: NodeCall) -> Tensor:
     """[samples, pairs]: of classes i < j, what the vectors of i say against j, and those of j against i, plus rho."""
     x, sizes = features(call), call.attr("vectors_per_class")
-    vectors, coefficients, rho = (learned(call, position, x) for position in (1, 2, 3))
-    assert vectors is not None and coefficients is not None and rho is not None
+    vectors, coefficients, rho = (trained(call, position, x) for position in (1, 2, 3))
     near, count = kernel(call, x, vectors), len(sizes)
     said = []
     for start, size in zip(accumulate((0, *sizes)), sizes, strict=False):
@@ -97,8 +95,7 @@ def coupled(call: NodeCall, decisions: Tensor, count: int) -> Tensor:
     """Probabilities of classes [samples, classes] from margins of pairs: sigmoids of these (Platt), and of all that fit them those of least error (Wu, Lin and
     Weng, 2004, their second method), to which libsvm's rounds come as near as it takes for near enough."""
     pairs = list(combinations(range(count), 2))
-    slopes, shifts = learned(call, 4, decisions), learned(call, 5, decisions)
-    assert slopes is not None and shifts is not None
+    slopes, shifts = trained(call, 4, decisions), trained(call, 5, decisions)
     raw = call.op("Sigmoid", [-(decisions * slopes + shifts)])
     won = call.op("Clip", [raw], {"min": LEAST, "max": 1 - LEAST})
     order = np.zeros((count, count), np.int32)
@@ -157,16 +154,18 @@ def _any(b: GraphBuilder, flags: Tensor) -> Tensor:
 
 
 def svm_classifier(call: NodeCall) -> list[Tensor]:
+    """The class that wins most pairs, and probabilities, or margins."""
     classes, name = call.attr("classes"), call.attr("post_transform")
     if not call.attr("vectors_per_class"):
         y = cast(call, weighted(call), "float32")
         return [best(call, y, classes), transformed(call, y, name)]
     decisions = margins(call)
+    label = best(call, votes(call, cast(call, decisions, "float32"), len(classes)), classes)
     if call.has(4):
-        p = cast(call, coupled(call, decisions, len(classes)), "float32")
-        return [best(call, p, classes), transformed(call, p, name)]
+        return [label, transformed(call, cast(call, coupled(call, decisions, len(classes)), "float32"), name)]
     decisions = cast(call, decisions, "float32")
-    label = best(call, votes(call, decisions, len(classes)), classes)
+    if len(classes) == 2:
+        return [label, two_scores(call, decisions, name, margin=name == "NONE")]
     return [label, transformed(call, decisions, name)]
 
 

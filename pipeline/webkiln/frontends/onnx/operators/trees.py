@@ -3,7 +3,7 @@
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.classical import features, has_width, learned
 from webkiln.frontends.onnx.operators.elementwise import cast
-from webkiln.frontends.onnx.operators.scores import above, best, transformed, two_scores
+from webkiln.frontends.onnx.operators.scores import above, best, of_targets, side_by_side, transformed, two_scores
 from webkiln.frontends.onnx.operators.shape import iota, reshaped
 from webkiln.frontends.onnx.trees import EQUAL, LESS, MISSING, NEUTRAL
 from webkiln.ops.builder import GraphBuilder, Tensor
@@ -78,7 +78,7 @@ def based(call: NodeCall, y: Tensor) -> Tensor:
 
 
 def tree_regressor(call: NodeCall) -> Tensor:
-    return cast(call, transformed(call, based(call, scores(call)), call.attr("post_transform")), "float32")
+    return of_targets(call, based(call, scores(call)))
 
 
 def tree_ensemble(call: NodeCall) -> Tensor:
@@ -86,11 +86,14 @@ def tree_ensemble(call: NodeCall) -> Tensor:
 
 
 def tree_classifier(call: NodeCall) -> list[Tensor]:
-    classes, name, positive = call.attr("classes"), call.attr("post_transform"), call.attr("positive")
+    classes, name, only, bound = call.attr("classes"), call.attr("post_transform"), call.attr("only"), 0.5 if call.attr("positive") else 0
     y = cast(call, based(call, scores(call)), "float32")
-    if y.shape[1] == 1:
-        return [above(call, y, 0.5 if positive else 0, classes), two_scores(call, y, name, positive=positive)]
-    return [best(call, y, classes), transformed(call, y, name)]
+    if only is None:
+        return [best(call, y, classes), transformed(call, y, name)]
+    label = above(call, y, bound, classes)
+    if only == 0:
+        return [label, two_scores(call, y, name, margin=not call.attr("positive"))]
+    return [label, transformed(call, side_by_side(call, call.op("Sub", [y, y]), y), name)]
 
 
 TREES: dict[str, NodeHandler] = {
