@@ -104,7 +104,7 @@ def features() -> Iterator[Tried]:
 
 
 def linear() -> Iterator[Tried]:
-    for post, count in product(POST, (1, 3)):
+    for post, count in [*product(POST[:4], (1, 3)), ("PROBIT", 3)]:
         attrs = {"coefficients": (real(count, 4, seed=1) * 0.2 + 0.1).ravel().tolist(), "intercepts": [0.3, 0.2, 0.4][:count]}
         scale = np.abs(X) * 0.2 if post == "PROBIT" else X
         yield Tried(f"regressor {post} {count}", "LinearRegressor", (scale,), {**attrs, "targets": count, "post_transform": post})
@@ -124,6 +124,7 @@ def linear() -> Iterator[Tried]:
         ((X * 3).astype(np.int64),),
         {"coefficients": real(8).tolist(), "intercepts": [0.3, 0.2], "classlabels_ints": [0, 1]},
     )
+    yield Tried("regressor PROBIT 1", "LinearRegressor", (X,), {"coefficients": [0.05] * 4, "intercepts": [0.5], "post_transform": "PROBIT"})
     yield Tried("regressor without intercepts", "LinearRegressor", (X,), {"coefficients": real(4).tolist()})
 
 
@@ -241,7 +242,7 @@ def trees() -> Iterator[Tried]:
         attrs = {**weighted(grown(3, 6, 3), "target", [[n] for n in range(count)]), "n_targets": count, "post_transform": post}
         yield Tried(f"regressor {post} {count}", "TreeEnsembleRegressor", (x,), attrs)
     for post, positive, ids in product(POST, (False, True), ([[0]], [[1]], [[0, 1]], [[0], [1]], [[0], [1], [2]], [[0, 1, 2]])):
-        if post == "PROBIT" and ids == [[0]]:
+        if post == "PROBIT" and ids in ([[0]], [[0, 1]], [[0], [1]]):
             continue
         count = max(2, 1 + max(map(max, ids)))
         attrs = {

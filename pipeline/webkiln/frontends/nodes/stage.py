@@ -1,6 +1,6 @@
 """What the stage `convert` does with models that are written as nodes, whichever format they come from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from webkiln.frontends.converted import Converted
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.spec import from_json
+from webkiln.ir.graph import Graph
 from webkiln.ops.plugins import defined_by
 from webkiln.plugins import import_files
 
@@ -21,3 +22,9 @@ def converted_nodes(
         import_files(inputs["plugins/"] / name for name in params["plugins"])
         graph = converter.convert(from_json(data), name=params["name"])
         yield Converted(graph, converter.digests)
+
+
+def fitting(labels: Mapping[str, Sequence[str]], graph: Graph) -> dict[str, list[str]]:
+    """Those that are as many as the last axis of their output has places."""
+    shapes = {name: graph.type(variable).shape for name, variable in graph.outputs.items()}
+    return {name: list(lines) for name, lines in labels.items() if shapes.get(name) and shapes[name][-1] == len(lines)}

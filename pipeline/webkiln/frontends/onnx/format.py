@@ -19,5 +19,6 @@ ONNX = ModelFormat(
         "convert": ("plugins", "dims", "input_shapes", "values"),
         "reference": ("cut", "dims", "input_shapes", "values", "samples"),
     },
+    converted=("labels.json",),
     names_sizes=True,
 )

@@ -1,7 +1,7 @@
 """Reference outputs: what onnxruntime computes for made-up inputs, how noisy its float32 is, and what each node gives."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,16 @@ from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None, cut: Cut = WHOLE
+    path: Path,
+    table: Inputs,
+    folder: Path | None = None,
+    fixed: Mapping[str, Array] | None = None,
+    cut: Cut = WHOLE,
+    texts: Sequence[str] = (),
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise includes the difference to
-    onnxruntime's own optimised form of the model."""
-    run, optimised = (_Runner(path, folder, fixed or {}, cut, optimised=optimised) for optimised in (False, True))
+    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's; for `texts` stand their places. Noise
+    includes the difference to onnxruntime's own optimised form of the model."""
+    run, optimised = (_Runner(path, folder, fixed or {}, cut, texts, optimised=optimised) for optimised in (False, True))
     table = {name: item for name, item in table.items() if name not in (fixed or {})}
     sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
     return reference_arrays(sets, run, [optimised])
@@ -31,7 +36,9 @@ def compute_reference(
 class _Runner:
     """A model as a function of named inputs, that also gives the first output of every node."""
 
-    def __init__(self, path: Path, folder: Path | None, fixed: Mapping[str, Array], cut: Cut, *, optimised: bool) -> None:
+    def __init__(
+        self, path: Path, folder: Path | None, fixed: Mapping[str, Array], cut: Cut, texts: Sequence[str], *, optimised: bool
+    ) -> None:  # fmt: skip
         try:
             import onnxruntime as ort
         except ImportError:
@@ -40,7 +47,7 @@ class _Runner:
         model = part_of(onnx.load_model(path, load_external_data=False), cut, path.name)
         if folder is not None:
             load_external(model, folder, path.name)
-        self.fixed = fixed
+        self.fixed, self.places = fixed, {text: place for place, text in enumerate(texts)}
         self.outputs = [item.name for item in model.graph.output]
         self.layers: dict[str, str] = {} if optimised else layer_tensors(model, path.name)
         for name in sorted(set(self.layers.values()) - set(self.outputs)):
@@ -54,9 +61,15 @@ class _Runner:
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
         names = [item.name for item in self.session.get_outputs()]
-        results = dict(zip(names, self.session.run(names, {**values, **self.fixed}), strict=True))
+        results = {name: self.placed(found) for name, found in zip(names, self.session.run(names, {**values, **self.fixed}), strict=True)}
         inside = {label: results[name] for label, name in self.layers.items() if isinstance(results[name], np.ndarray)}
         return {name: results[name] for name in self.outputs}, inside
+
+    def placed(self, found: Any) -> Any:
+        """An output, texts as their places among the names of the classes."""
+        if not isinstance(found, np.ndarray) or found.dtype != object:
+            return found
+        return np.array([self.places[text] for text in found.ravel()], np.int64).reshape(found.shape)
 
 
 def _load(start: Callable[[bytes], Any], model: onnx.ModelProto, name: str) -> Any:

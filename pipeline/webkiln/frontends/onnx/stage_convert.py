@@ -1,16 +1,24 @@
-"""spec.json of an ONNX model -> its structure in the IR."""
+"""spec.json of an ONNX model -> its structure in the IR, and the names of its classes where it has them."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from webkiln.errors import UnsupportedError
 from webkiln.frontends.converted import Converted
-from webkiln.frontends.nodes.stage import converted_nodes
+from webkiln.frontends.nodes.stage import converted_nodes, fitting
 from webkiln.frontends.onnx.converter import OnnxConverter
+from webkiln.frontends.onnx.texts import ADVICE
 
 
-def converted(
-    data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> AbstractContextManager[Converted]:  # fmt: skip
-    return converted_nodes(OnnxConverter, data, inputs, params)
+@contextmanager
+def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Iterator[Converted]:
+    with converted_nodes(OnnxConverter, data, inputs, params) as made:
+        texts = data.get("texts", [])
+        labels = fitting(dict.fromkeys(made.graph.outputs, texts), made.graph)
+        if texts and not labels:
+            what = f"calls its {len(texts)} classes by texts, and no output has a place for each"
+            raise UnsupportedError(data["name"], [(data["name"], what, ADVICE)])
+        yield replace(made, files={"labels.json": labels})

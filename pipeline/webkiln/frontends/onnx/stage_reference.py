@@ -18,4 +18,4 @@ def compute(
     model, _ = read_model(inputs["source"], folder, cut)
     table = input_table(model, params["dims"], params["input_shapes"], samples)
     given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
-    return compute_reference(inputs["source"], table, folder, given, cut)
+    return compute_reference(inputs["source"], table, folder, given, cut, model.texts)
