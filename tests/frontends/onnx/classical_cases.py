@@ -124,7 +124,9 @@ def linear() -> Iterator[Tried]:
         ((X * 3).astype(np.int64),),
         {"coefficients": real(8).tolist(), "intercepts": [0.3, 0.2], "classlabels_ints": [0, 1]},
     )
-    yield Tried("regressor PROBIT 1", "LinearRegressor", (X,), {"coefficients": [0.05] * 4, "intercepts": [0.5], "post_transform": "PROBIT"})
+    yield Tried(
+        "regressor PROBIT 1", "LinearRegressor", (X,), {"coefficients": [0.05] * 4, "intercepts": [0.5], "post_transform": "PROBIT"}
+    )
     yield Tried("regressor without intercepts", "LinearRegressor", (X,), {"coefficients": real(4).tolist()})
 
 

@@ -5,15 +5,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.frontends.corpus import Sample, interpreted, objections
-from tests.frontends.onnx.classical_cases import DOMAIN, FAMILIES, Tried, grown, real, sets, weighted
+from tests.frontends.onnx.classical_cases import FAMILIES, Tried
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
-from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.onnx.classical import DESCRIBED
-from webkiln.frontends.onnx.load import describe_model
 
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
 """Operators that onnxruntime has for some types only; the onnx package's evaluator computes the others."""

@@ -1,0 +1,48 @@
+"""Models of scikit-learn, XGBoost and LightGBM, as they export them (`make.py`)."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.frontends.corpus import Sample, corpus, interpreted, objections, read_sample
+from webkiln.frontends.onnx.converter import OnnxConverter
+from webkiln.frontends.onnx.load import read_checked
+from webkiln.ir.graph import Graph
+
+FILES = corpus(Path(__file__).parent / "corpus", [".onnx"])
+
+
+def convert(path: Path) -> Graph:
+    model, blobs = read_checked(path)
+    return OnnxConverter().convert(model, blobs)
+
+
+def test_there_is_a_corpus() -> None:
+    assert len(FILES) >= 37
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_models_compute_what_onnxruntime_does(path: Path) -> None:
+    assert interpreted(read_sample(path, convert)) is None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_one_sample_alone_is_computed_by_the_same_graph(path: Path) -> None:
+    sample = read_sample(path, convert)
+    rows = next(iter(sample.inputs.values())).shape[0]
+    inputs, outputs = (
+        {name: value[:1] if value.shape[:1] == (rows,) else value for name, value in arrays.items()} for arrays in (sample.inputs, sample.outputs)
+    )
+    assert interpreted(Sample(sample.name, sample.graph, inputs, outputs)) is None
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+def test_models_on_backends(backend: str, tmp_path: Path) -> None:
+    samples = [read_sample(path, convert) for path in FILES]
+    assert not objections(samples, backend, tmp_path)
+
+
+def test_names_of_classes_are_labels() -> None:
+    model, _ = read_checked(next(path for path in FILES if path.stem == "logistic_texts"))
+    assert model.texts == ("ant", "bee", "cat")
+    assert {item.dtype for item in model.graph.outputs} == {"int64", "float32"}
