@@ -101,3 +101,4 @@ fuzz-files: setup
 	$(BIN)/python -m tests.fuzz.keras_files $(or $(n),3000)
 	$(BIN)/python -m tests.fuzz.tensorflow_files $(or $(n),1000)
 	$(BIN)/python -m tests.fuzz.caffe_files $(or $(n),1000)
+	$(BIN)/python -m tests.fuzz.weight_files $(or $(n),1000)

@@ -84,7 +84,7 @@ MADE = {
     "a pickle": [lambda path, protocol=protocol: path.write_bytes(pickle.dumps({"w": [1.0]}, protocol)) for protocol in (2, 4, 5)],
     "a safetensors file, which holds weights without a model": [safetensors],
     "a folder of Hugging Face": [hugging_face],
-    "a GGUF file": [lambda path: path.write_bytes(b"GGUF\x03\0\0\0")],
+    "a GGUF file, which holds weights without a model": [lambda path: path.write_bytes(b"GGUF\x03\0\0\0")],
     "an ORT file of onnxruntime": [lambda path: path.write_bytes(b"\x1c\0\0\0ORTM....")],
     "an OpenVINO model": [lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')],
     "a Keras model without weights (JSON)": [lambda path: path.write_text(small().to_json())],

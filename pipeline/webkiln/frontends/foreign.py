@@ -60,7 +60,7 @@ FOREIGN: tuple[ForeignFormat, ...] = (
     ForeignFormat("a PyTorch file of weights", FACTORY, lambda seen: "data.pkl" in seen.members or seen.start.startswith(TORCH_MAGIC)),
     ForeignFormat("a pickle", f"a pickle is a program, which is not run; {EXPORT}", _begins(rb"\x80[\x02-\x05][\x80-\xff}\](]")),
     ForeignFormat("an ORT file of onnxruntime", "give the .onnx file that it was made from", lambda seen: seen.start[4:8] == b"ORTM"),
-    ForeignFormat("a GGUF file", EXPORT, lambda seen: seen.start.startswith(b"GGUF")),
+    ForeignFormat("a GGUF file, which holds weights without a model", FACTORY, lambda seen: seen.start.startswith(b"GGUF")),
     ForeignFormat(
         "a safetensors file, which holds weights without a model",
         FACTORY,

@@ -20,9 +20,10 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.torch.archive import check_archive
-from webkiln.frontends.torch.factory import made_program, read_state
+from webkiln.frontends.torch.factory import made_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.probe import check_file
+from webkiln.frontends.torch.weights import read_state
 from webkiln.recipe import ModuleSource, PathSource, Recipe, parse_recipe
 
 MADE = {"module": "tests.frontends.torch.factories", "function": "bare", "parameters": {}}
@@ -131,10 +132,17 @@ def lying(path: Path) -> None:
         (with_code, "weights: holds more than weights, or is damaged"),
         (plain_pickle, "weights: holds more than weights, or is damaged"),
         (lying, "weights: w lies at 0 to 8 of 8 bytes"),
-        (lambda path: torch.save({"conv.weight": torch.zeros(1)}, path), "weights: lacks 3 of the 4 weights of .*bare, such as conv.bias"),
+        (
+            lambda path: torch.save({"conv.weight": torch.zeros(1)}, path),
+            "weights: lacks 3 of the 4 weights of .*bare: conv.bias, head.bias, head.weight; give",
+        ),
         (
             lambda path: torch.save({**net().state_dict(), "head.bias": torch.zeros(5)}, path),
             r"weights: head.bias is \[5\], .*:bare has \[2\] there",
+        ),
+        (
+            lambda path: torch.save({**net().state_dict(), "conv.scale": torch.zeros(1)}, path),
+            r"weights: has 1 that are not there: conv.scale; give .*factories a function state_dict\(tensors\)",
         ),
         (lambda path: torch.save([1, 2], path), "weights: holds no state dict"),
     ],

@@ -1,0 +1,16 @@
+"""A function that returns a module, and how the tensors of a file are called that was made for another program."""
+
+import torch
+from torch import nn
+
+from tests.frontends.torch.factories import Net
+
+NAMES = {"stem.w": "conv.weight", "stem.b": "conv.bias", "out.w": "head.weight", "out.b": "head.bias"}
+
+
+def make() -> nn.Module:
+    return Net()
+
+
+def state_dict(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {NAMES[name]: value for name, value in tensors.items() if name != "step"}

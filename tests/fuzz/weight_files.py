@@ -1,0 +1,80 @@
+"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a traceback.
+
+`python -m tests.fuzz.weight_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
+"""
+
+import argparse
+import random
+import struct
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from tests.frontends.torch.test_weights import GGUF, gguf, safetensors
+from tests.fuzz import files
+from tests.fuzz.onnx_files import mutate_bytes
+from webkiln.frontends.torch.weights import read_state
+
+NUMBERS = (0, 1, 7, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
+WORDS = (b"-1", b"1e9", b"99999999999999999999", b"null", b"[]", b"{}", b'"w"', b"true")
+
+
+@cache
+def originals() -> tuple[bytes, ...]:
+    values = {f"w{n}": np.arange(4 + n, dtype=np.float32) for n in range(3)}
+    entries = {"a": ("F32", [2, 2], [0, 16]), "b": ("BF16", [3], [16, 22]), "c": ("F8_E4M3", [2], [22, 24])}
+    return GGUF.read_bytes(), gguf(values), gguf(values, version=2, alignment=64), safetensors(entries, bytes(range(24)))
+
+
+def mutate_number(rng: random.Random, data: bytes) -> tuple[bytes, str]:
+    """Another number of four or eight bytes among the first of the file."""
+    size = rng.choice((4, 8))
+    at, value = rng.randrange(min(len(data) - size, 400)), rng.choice(NUMBERS) % (1 << 8 * size)
+    return data[:at] + struct.pack("<I" if size == 4 else "<Q", value) + data[at + size :], f"{value} at {at}"
+
+
+def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
+    """Another word in a header of the same length."""
+    digits = [at for at in range(8, min(len(data), 400)) if chr(data[at]).isdigit()]
+    if not digits or data[8:9] != b"{":
+        return mutate_bytes(rng, data)
+    at, word = rng.choice(digits), rng.choice(WORDS)
+    changed = data[:at] + word + data[at + 1 :]
+    return (int.from_bytes(data[:8], "little") + len(word) - 1).to_bytes(8, "little") + changed[8:], f"{word!r} at {at}"
+
+
+def make(seed: int, folder: Path) -> str:
+    rng = random.Random(seed)
+    number = rng.randrange(len(originals()))
+    data, what = rng.choice((mutate_bytes, mutate_number, mutate_number, mutate_word))(rng, originals()[number])
+    (folder / "net.weights").write_bytes(data)
+    return f"{number}: {what}"
+
+
+def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+    phase("converting")
+    found = read_state(folder / "net.weights")
+    assert sum(value.numel() for value in found.values()) < 1 << 20
+
+
+FORMAT = files.Format(make, attempt, lambda folder: None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("number", nargs="?", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    if options.keep:
+        print(files.keep(FORMAT, options.seed, options.keep))
+        return 0
+    originals()
+    return files.main(FORMAT, options.number, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
