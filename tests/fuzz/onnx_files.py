@@ -19,6 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.conformance.bulk import optimised
 from tests.conformance.cases import kept
+from tests.frontends.onnx.classical_cases import FAMILIES
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
 from tests.frontends.onnx.test_control import DATA, KNOWN, branches, doubled
 from tests.fuzz import files
@@ -117,9 +118,15 @@ def beside() -> onnx.ModelProto:
     return made
 
 
+def learned(name: str) -> onnx.ModelProto:
+    """One of the nodes of ai.onnx.ml that are tried."""
+    return next(tried.model() for family in FAMILIES.values() for tried in family() if tried.name == name)
+
+
 OWN: tuple[Callable[[], onnx.ModelProto], ...] = (
     classifier, dynamic, quantised, recurrent, scanned, shaped, functional, beside, lambda: branches(DATA), lambda: branches(KNOWN),
     lambda: doubled(100, 500.0), lambda: doubled(3, 500.0), lambda: doubled(None, 500.0),
+    *(lambda name=name: learned(name) for name in ("classifier LOGISTIC [[0]]", "regressor mixed missing", "sets float32 1 0", "svc proba RBF 3 NONE", "classifier NONE 3")),
 )  # fmt: skip
 
 

@@ -36,11 +36,15 @@ def mutate_number(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     return data[:at] + struct.pack("<I" if size == 4 else "<Q", value) + data[at + size :], f"{value} at {at}"
 
 
+def mutate_some(rng: random.Random, data: bytes) -> tuple[bytes, str]:
+    return mutate_bytes(rng, data), "bytes"
+
+
 def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
     """Another word in a header of the same length."""
     digits = [at for at in range(8, min(len(data), 400)) if chr(data[at]).isdigit()]
     if not digits or data[8:9] != b"{":
-        return mutate_bytes(rng, data)
+        return mutate_some(rng, data)
     at, word = rng.choice(digits), rng.choice(WORDS)
     changed = data[:at] + word + data[at + 1 :]
     return (int.from_bytes(data[:8], "little") + len(word) - 1).to_bytes(8, "little") + changed[8:], f"{word!r} at {at}"
@@ -49,7 +53,7 @@ def mutate_word(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     number = rng.randrange(len(originals()))
-    data, what = rng.choice((mutate_bytes, mutate_number, mutate_number, mutate_word))(rng, originals()[number])
+    data, what = rng.choice((mutate_some, mutate_number, mutate_number, mutate_word))(rng, originals()[number])
     (folder / "net.weights").write_bytes(data)
     return f"{number}: {what}"
 

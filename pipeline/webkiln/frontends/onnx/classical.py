@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
-from webkiln.frontends.onnx.trees import BY_CODE, COMBINING, POST_TRANSFORMS, attributes, forest_of_nodes, forest_of_sets
+from webkiln.frontends.onnx.trees import BY_CODE, COMBINING, POST_TRANSFORMS, attributes, check_count, forest_of_nodes, forest_of_sets
 from webkiln.ir.types import Array
 
 DOMAIN = "ai.onnx.ml"
@@ -31,7 +31,10 @@ NORMS = ("MAX", "L1", "L2")
 
 def described(op: str, raw: Raw, where: str) -> Described:
     """The structure and the trained arrays of a node; SourceError where its attributes do not fit together."""
-    return DESCRIBED[op](raw, where)
+    try:
+        return DESCRIBED[op](raw, where)
+    except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise SourceError(f"{where}: its attributes are not those of a {op} ({type(error).__name__}: {error})") from error
 
 
 def taken_texts(raw: Raw) -> tuple[str, str] | None:
@@ -63,8 +66,9 @@ def _post_transform(raw: Raw, where: str) -> dict[str, Any]:
     return {"post_transform": _one_of(raw, "post_transform", POST_TRANSFORMS, "NONE", where)}
 
 
-def _classes(raw: Raw, count: int) -> tuple[int, ...]:
+def _classes(raw: Raw, count: int, where: str) -> tuple[int, ...]:
     """The numbers of classes, or the places of texts among the labels."""
+    check_count(count, where)
     for name in ("classlabels_ints", "classlabels_int64s"):
         if len(raw.get(name, ())):
             return tuple(raw[name].tolist())
@@ -110,7 +114,7 @@ def _linear_classifier(raw: Raw, where: str) -> Described:
     """Scores are as many as intercepts, or as classes where there are none; one of two classes has one."""
     labels = len(raw.get("classlabels_ints", ())) or len(raw.get("classlabels_strings", ()))
     count = len(raw.get("intercepts", ())) or labels or 1
-    classes = _classes(raw, max(count, 2))
+    classes = _classes(raw, max(count, 2), where)
     if len(classes) != count and (count, len(classes)) != (1, 2):
         raise SourceError(f"{where}: has {len(classes)} classes and {count} intercepts; the file is damaged")
     return {"classes": classes, **_post_transform(raw, where)}, _affine(raw["coefficients"], raw, count, where)
@@ -142,10 +146,10 @@ def _svm_classifier(raw: Raw, where: str) -> Described:
         count = len(raw.get("classlabels_ints", ())) or len(raw.get("classlabels_strings", ())) or 1
         attrs["kernel"] = "LINEAR"
         flat = {"support_vectors": None, "coefficients": _matrix(coefficients, count, "coefficients", where), "rho": rho[:1]}
-        return {**attrs, "classes": _classes(raw, count)}, flat
+        return {**attrs, "classes": _classes(raw, count, where)}, flat
     count = len(per_class)
     pairs = count * (count - 1) // 2
-    classes = _classes(raw, count)
+    classes = _classes(raw, count, where)
     if vectors is None or count < 2 or len(classes) != count or len(coefficients) != (count - 1) * total:
         raise SourceError(
             f"{where}: {total} vectors of {count} classes do not fit {len(classes)} labels, or their coefficients; the file is damaged"
@@ -173,7 +177,7 @@ def _tree_arrays(arrays: Mapping[str, Array], bases: Array | None) -> dict[str, 
 def _tree_classifier(raw: Raw, where: str) -> Described:
     """Scores of all classes, or of the `only` one of two that has weights: 0 stands for one score, that of the second class."""
     ids = raw.get("class_ids", np.zeros(0, np.int64))
-    classes = _classes(raw, int(ids.max(initial=-1)) + 1)
+    classes = _classes(raw, int(ids.max(initial=-1)) + 1, where)
     weights = _either(raw, "class_weights")
     if weights is None:
         raise SourceError(f"{where}: has no class_weights")

@@ -24,6 +24,7 @@ NEUTRAL = {"MIN": np.inf, "MAX": -np.inf}
 BY_CODE = ("AVERAGE", "SUM", "MIN", "MAX")
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 DEEPEST = 1 << 14
+MOST_TARGETS, MOST_WEIGHTS = 1 << 16, 1 << 27
 INTEGERS = ("uint8", "int8", "uint16", "int16", "int32")
 
 
@@ -55,6 +56,9 @@ class Forest:
 
 def attributes(forest: Forest, count: int, aggregate: str, where: str) -> tuple[dict[str, Any], dict[str, Array]]:
     """What the handler is told of the structure, and the trained arrays, of an ensemble with `count` targets."""
+    check_count(count, where)
+    if forest.leaf_count * count > MOST_WEIGHTS:
+        raise SourceError(f"{where}: has {forest.leaf_count} leaves with {count} targets each; at most {MOST_WEIGHTS} weights are read")
     tests = forest.tests
     holds = np.unique(tests.holds)
     uniform = int(holds[0]) if len(holds) == 1 and not holds[0] & MISSING and holds[0] else 0
@@ -69,6 +73,12 @@ def attributes(forest: Forest, count: int, aggregate: str, where: str) -> tuple[
         "yes": _narrow(tests.yes - own), "no": _narrow(tests.no - own), "weights": weights,
     }  # fmt: skip
     return attrs, arrays if uniform or not len(tests) else {**arrays, "holds": tests.holds.astype(np.uint8)}
+
+
+def check_count(count: int, where: str) -> None:
+    """That there are not more classes or targets than anything needs."""
+    if not 0 < count <= MOST_TARGETS:
+        raise SourceError(f"{where}: has {count} classes or targets, expected 1 to {MOST_TARGETS}")
 
 
 def _narrow(values: Array) -> Array:
@@ -257,8 +267,7 @@ def _directed(features: Array, thresholds: Array, modes: Array, tracks: Array, y
     """Tests that hold where something is less or equal: those that hold where it is not have their successors swapped."""
     if unknown := sorted({str(mode) for mode in np.unique(modes.astype(str))} - MODES.keys() - OPPOSITES.keys()):
         raise SourceError(f"{where}: has a node of mode {unknown[0]}, expected one of {', '.join((*MODES, *OPPOSITES))}")
-    if (features < 0).any():
-        raise SourceError(f"{where}: has a node that looks at feature {features.min()}")
+    _check_range(features, 1 << 31, "nodes_featureids", where)
     swapped = np.isin(modes, list(OPPOSITES))
     holds = np.array([MODES[OPPOSITES.get(mode, mode)] for mode in modes], np.int64)
     unequal = modes == "BRANCH_NEQ"
