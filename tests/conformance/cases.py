@@ -24,7 +24,7 @@ KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 LOSSES = frozenset({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})
 RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
 TRAINING_DOMAINS = frozenset({"ai.onnx.training", "ai.onnx.preview.training"})
-DOMAINS = frozenset({"", "ai.onnx", "com.microsoft"})
+DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml", "com.microsoft"})
 SEQUENCES = ("Sequence", "ConcatFromSequence", "SplitToSequence")
 
 

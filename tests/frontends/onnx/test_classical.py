@@ -1,16 +1,24 @@
 """The operators of ai.onnx.ml against onnxruntime, with numpy and on every backend."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
 from tests.frontends.corpus import Sample, interpreted, objections
-from tests.frontends.onnx.classical_cases import FAMILIES, Tried
+from tests.frontends.onnx.classical_cases import DOMAIN, FAMILIES, Tried, grown, real, sets, weighted
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.errors import ShapeError, SourceError, UnsupportedError
 from webkiln.frontends.onnx.classical import DESCRIBED
+from webkiln.frontends.onnx.load import describe_model
+from webkiln.recipe import PathSource, Recipe
 
 ABSENT = ("Binarizer", "OneHotEncoder", "LabelEncoder")
 """Operators that onnxruntime has for some types only; the onnx package's evaluator computes the others."""
@@ -48,10 +56,138 @@ def test_every_operator_is_tried() -> None:
     assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIBED.keys()
 
 
-GPU_FLOATS = "float64 is float32 there"
-
-
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_nodes_on_backends(backend: str, tmp_path: Path) -> None:
     samples = [sample(tried) for family in FAMILIES.values() for tried in family()]
     assert not objections(samples, backend, tmp_path)
+
+
+def one_node(op: str, **attrs: object) -> onnx.ModelProto:
+    node = helper.make_node(op, ["x"], ["y"], "node", domain=DOMAIN, **attrs)
+    kind = onnx.TensorProto.INT64 if op in ("CategoryMapper", "LabelEncoder") else onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [node], "graph", [helper.make_tensor_value_info("x", kind, ["N", 3])], [helper.make_empty_tensor_value_info("y")]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 3)], ir_version=9)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "message"),
+    [
+        ("ZipMap", {"classlabels_int64s": [0, 1]}, r"node \(ZipMap\): makes a list of tables. Convert it with zipmap=False: .*options=\{'zipmap': False\}"),
+        ("CategoryMapper", {"cats_int64s": [1], "cats_strings": ["a"]}, r"node \(CategoryMapper\): maps texts to numbers or back. Encode texts as numbers"),
+        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, r"node \(LabelEncoder\): maps texts \(values_strings\). Encode texts as numbers"),
+    ],
+)  # fmt: skip
+def test_what_holds_texts_and_tables_is_refused_with_the_way_to_go(op: str, attrs: dict[str, object], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        converted(one_node(op, **attrs))
+
+
+def forest(**changes: object) -> onnx.ModelProto:
+    attrs = {**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} | changes
+    return one_node("TreeEnsembleRegressor", **{name: value for name, value in attrs.items() if value is not None})
+
+
+def ring() -> list[int]:
+    """Both successors of the nodes of the first tree lead back to the second of them."""
+    nodes = grown(2, 2, 1)["nodes"]
+    return [1 if mode != "LEAF" and tree == 0 and node else value for tree, node, mode, value in zip(
+        nodes["nodes_treeids"], nodes["nodes_nodeids"], nodes["nodes_modes"], nodes["nodes_truenodeids"], strict=True)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"nodes_modes": ["LEAF"]}, "its attribute nodes_modes has 1 elements, expected"),
+        ({"nodes_modes": [*grown(2, 2, 1)["nodes"]["nodes_modes"][:-1], "ODD"]}, "has a node of mode ODD, expected one of BRANCH_LEQ"),
+        ({"nodes_treeids": [0] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "has a node twice"),
+        ({"nodes_truenodeids": [77] * len(grown(2, 2, 1)["nodes"]["nodes_treeids"])}, "a successor is node 77 of tree 0, which it does not have"),
+        ({"nodes_truenodeids": ring()}, "go round in a circle|no other's successor"),
+        ({"target_ids": [5] * len(grown(2, 2, 1)["leaves"])}, "its attribute target_ids goes from 5 to 5, expected 0 to 0"),
+        ({"n_targets": 1 << 40}, "classes or targets, expected 1 to 65536"),
+        ({"base_values": [1.0, 2.0]}, "its attribute base_values has 2 elements, expected 1"),
+        ({"aggregate_function": "MEDIAN"}, "its attribute aggregate_function is 'MEDIAN', expected one of SUM, AVERAGE, MIN, MAX"),
+    ],
+)  # fmt: skip
+def test_trees_that_do_not_hold_together(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(SourceError, match=message):
+        converted(forest(**changes))
+
+
+def test_too_few_features_are_told() -> None:
+    with pytest.raises(ShapeError, match=r"node .*: was trained on 4 or more features, its operand is float32\[N,3\]"):
+        converted(forest())
+
+
+def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
+    tried = next(iter(sets()))
+    for code in (1, 2):
+        changed = Tried(tried.name, tried.op, tried.inputs, {**tried.attrs, "post_transform": code}, 5)
+        with pytest.raises(
+            SourceError, match=f"has post_transform {code}, which the standard and onnxruntime take for different functions"
+        ):
+            converted(changed.model())
+
+
+def test_trained_numbers_are_slots() -> None:
+    """Another ensemble of the same structure has the same graph."""
+    first, second = ({**weighted(grown(2, 2, 1), "target", [[0]]), "n_targets": 1} for _ in range(2))
+    second["nodes_values"] = [value + 0.5 for value in second["nodes_values"]]
+    models = [describe_model(Tried("t", "TreeEnsembleRegressor", (real(2, 4),), attrs).model(), "m.onnx")[0] for attrs in (first, second)]
+    nodes = [model.graph.nodes for model in models]
+    assert nodes[0] == nodes[1]
+    assert models[0].graph.tensors != models[1].graph.tensors
+
+
+def named(*classes: str, op: str = "LinearClassifier") -> onnx.ModelProto:
+    tried = next(tried for tried in FAMILIES["linear"]() if tried.name == "classifier SOFTMAX 3")
+    attrs = {name: value for name, value in tried.attrs.items() if name != "classlabels_ints"}
+    return Tried(tried.name, op, tried.inputs, {**attrs, "classlabels_strings": list(classes)}).model()
+
+
+def test_two_lists_of_names_are_refused() -> None:
+    model = named("a", "b", "c")
+    other = named("x", "y", "z").graph.node[0]
+    other.name, other.output[:] = "other", ["y2", "y3"]
+    model.graph.node.append(other)
+    with pytest.raises(UnsupportedError, match=r"other \(LinearClassifier\): has texts as classes, one twice or others than elsewhere"):
+        converted(model)
+
+
+def test_what_computes_with_names_is_refused() -> None:
+    model = named("a", "b", "c")
+    model.graph.node.append(helper.make_node("Unique", ["y0"], ["u"], "unique"))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_empty_tensor_value_info("u"))
+    with pytest.raises(UnsupportedError, match=r"unique \(Unique\): computes with texts. Train it with numbers as classes"):
+        converted(model)
+
+
+def test_names_of_classes_become_labels_of_the_bundle(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+    """On the command line, and verified against onnxruntime."""
+    (tmp_path / "flowers.onnx").write_bytes(named("rose", "tulip", "daisy").SerializeToString())
+    done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
+    assert done.returncode == 0, done.stderr
+    outputs = json.loads((tmp_path / "out" / "manifest.json").read_text())["outputs"]
+    assert [item.get("labels") for item in outputs] == [None, ["rose", "tulip", "daisy"]]
+    assert [item["dtype"] for item in outputs] == ["int64", "float32"]
+
+
+def test_models_are_verified_against_onnxruntime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "flowers.onnx").write_bytes(named("rose", "tulip", "daisy").SerializeToString())
+    recipe = Recipe("net", PathSource(tmp_path / "flowers.onnx"), backends=("js",), project=tmp_path)
+    with Engine(tmp_path / "state") as engine:
+        for action in ModelGraph(recipe, engine.share).verify(Selection(("js",), layers=True), "node"):
+            result = json.loads(engine.cache.store.path(engine.run(action).outputs["result.json"].sha256).read_text())
+            assert max(row["relative"] for row in result["outputs"]) < 1e-4
+
+
+def test_names_without_a_place_are_refused(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+    model = named("rose", "tulip", "daisy")
+    del model.graph.output[1]
+    (tmp_path / "flowers.onnx").write_bytes(model.SerializeToString())
+    done = webkiln("build", "flowers.onnx", "-o", "out", "--backend", "js")
+    assert done.returncode != 0
+    assert "calls its 3 classes by texts, and no output has a place for each. Train it with numbers as classes" in done.stderr

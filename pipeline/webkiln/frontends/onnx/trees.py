@@ -167,6 +167,8 @@ def forest_of_nodes(raw: Mapping[str, Any], kind: str, weights: Array, count: in
         return order[place]
 
     is_leaf = modes == "LEAF"
+    if unknown := sorted(set(modes[~is_leaf].tolist()) - MODES.keys() - OPPOSITES.keys()):
+        raise SourceError(f"{where}: has a node of mode {unknown[0]}, expected one of {', '.join((*MODES, *OPPOSITES))}")
     inner = np.flatnonzero(~is_leaf)
     position = np.where(is_leaf, len(inner) + np.cumsum(is_leaf) - 1, np.cumsum(~is_leaf) - 1)
     trees = numbers["treeids"][inner]
@@ -265,8 +267,6 @@ def _with_sets(
 
 def _directed(features: Array, thresholds: Array, modes: Array, tracks: Array, yes: Array, no: Array, where: str) -> Tests:
     """Tests that hold where something is less or equal: those that hold where it is not have their successors swapped."""
-    if unknown := sorted({str(mode) for mode in np.unique(modes.astype(str))} - MODES.keys() - OPPOSITES.keys()):
-        raise SourceError(f"{where}: has a node of mode {unknown[0]}, expected one of {', '.join((*MODES, *OPPOSITES))}")
     _check_range(features, 1 << 31, "nodes_featureids", where)
     swapped = np.isin(modes, list(OPPOSITES))
     holds = np.array([MODES[OPPOSITES.get(mode, mode)] for mode in modes], np.int64)

@@ -27,7 +27,7 @@ def features(call: NodeCall) -> Tensor:
 def has_width(call: NodeCall, x: Tensor, width: int, at_least: bool = False) -> None:
     found = x.shape[-1]
     if not is_symbolic(found) and (found < width if at_least else found != width):
-        raise call.error(f"was trained on {width}{' or more' if at_least else ''} features, {call.spec.inputs[0]} is {x.type}")
+        raise call.error(f"was trained on {width}{' or more' if at_least else ''} features, its operand is {x.type}")
 
 
 def trained(call: NodeCall, position: int, like: Tensor) -> Tensor:
