@@ -1,12 +1,7 @@
-"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a traceback.
+"""Mutated files of weights, safetensors and GGUF: what is accepted is read, and nothing ends in a traceback."""
 
-`python -m tests.fuzz.weight_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
-"""
-
-import argparse
 import random
 import struct
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,7 +10,7 @@ import numpy as np
 
 from tests.frontends.torch.test_weights import GGUF, gguf, safetensors
 from tests.fuzz import files
-from tests.fuzz.onnx_files import mutate_bytes
+from tests.fuzz.files import mutate_bytes
 from webkiln.frontends.torch.weights import read_state
 
 NUMBERS = (0, 1, 7, 255, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
@@ -65,20 +60,3 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
