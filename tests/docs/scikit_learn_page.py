@@ -1,0 +1,27 @@
+"""Writes the end of docs/from-scikit-learn.md: `python -m tests.docs.scikit_learn_page`. Its tables are those of the operators of ai.onnx.ml and of the corpus of models."""
+
+from pathlib import Path
+
+from tests.frontends.corpus import corpus
+from webkiln.frontends.onnx.classical import REFUSED
+from webkiln.frontends.onnx.operators.table import DOMAINS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "from-scikit-learn.md"
+MARK = "<!-- What follows is written by python -m tests.docs.scikit_learn_page -->\n"
+
+
+def page() -> str:
+    """The page as it should be; what stands before the mark stays."""
+    before = PAGE.read_text("utf-8").partition(MARK)[0]
+    known = ", ".join(f"`{op}`" for op in sorted(DOMAINS["ai.onnx.ml"]))
+    names = ", ".join(f"`{path.stem}`" for path in corpus(ROOT / "tests" / "frontends" / "onnx" / "corpus", [".onnx"]))
+    rows = "\n".join(f"| `{op}` | {what} | {way} |" for op, (what, way) in sorted(REFUSED.items()))
+    return (
+        f"{before}{MARK}\nConverted are, in all versions of the domain (1 to 5), {known}. Refused are\n\n"
+        f"| operator | because it | instead |\n|---|---|---|\n{rows}\n\nModels that are compared with onnxruntime on every backend (`tests/frontends/onnx/make.py`): {names}.\n"
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
