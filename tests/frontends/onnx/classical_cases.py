@@ -265,6 +265,7 @@ def trees() -> Iterator[Tried]:
     for name in ("nodes_values", "target_weights"):
         attrs[f"{name}_as_tensor"] = numpy_helper.from_array(np.array(attrs.pop(name), np.float64))
     yield Tried("regressor of tensors", "TreeEnsembleRegressor", (x.astype(np.float64),), {**attrs, "n_targets": 1})
+    yield Tried("regressor of many", "TreeEnsembleRegressor", (x,), {**weighted(grown(7, 60, 9), "target", [[0], [1]]), "n_targets": 2})
     yield Tried("regressor one leaf", "TreeEnsembleRegressor", (x,), {**weighted(grown(0, 2, 8), "target", [[0]]), "n_targets": 1})
     yield Tried("regressor deep", "TreeEnsembleRegressor", (x,), {**chain(90), "n_targets": 1})
     yield from sets()

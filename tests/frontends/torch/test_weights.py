@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.frontends.torch import factories
 from tests.frontends.torch.renamed import NAMES
 from tests.frontends.torch.test_sources import MADE, net
 from webkiln.errors import SourceError
@@ -79,6 +81,22 @@ def test_every_type_of_safetensors(dtype: str, tmp_path: Path) -> None:
     found = read_state(tmp_path / "w")
     assert torch.equal(found["w"].double(), value.double())
     assert found["none"].shape == (0, 4)
+
+
+def test_a_function_and_a_gguf_file_on_the_command_line(webkiln: Command, tmp_path: Path) -> None:  # noqa: F811
+    own = {name: value.numpy() for name, value in net().state_dict().items()}
+    (tmp_path / "net.gguf").write_bytes(gguf({name: own[of] for name, of in NAMES.items()}))
+    (tmp_path / "mine.py").write_text(
+        f"{Path(factories.__file__).read_text()}\n\ndef state_dict(tensors):\n    return {{({NAMES!r})[name]: item for name, item in tensors.items()}}\n"
+    )
+    done = webkiln("build", "mine:bare", "--weights", "net.gguf", "-o", "out", "--backend", "js", "--input-shape", "image=N,3,8,8")
+    assert done.returncode == 0, done.stderr
+    x = np.random.default_rng(0).random((2, 3, 8, 8), np.float32)
+    np.savez(tmp_path / "in.npz", image=x)
+    done = webkiln("run", "out", "--backend", "js", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert np.allclose(arrays["output"], net()(torch.from_numpy(x)).detach(), atol=1e-5)
 
 
 W = np.arange(6, dtype=np.float32)

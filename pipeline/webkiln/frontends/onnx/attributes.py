@@ -23,7 +23,8 @@ def _raw(item: onnx.AttributeProto, folder: Path | None, where: str) -> Any:
         case types.INTS:
             return np.array(item.ints, np.int64)
         case types.STRINGS:
-            return [as_text(value, where) for value in item.strings]
+            known: dict[bytes, str] = {}
+            return [known[value] if value in known else known.setdefault(value, as_text(value, where)) for value in item.strings]
         case types.TENSOR:
             return texts_of(item.t, where) if item.t.data_type == onnx.TensorProto.STRING else read_array(item.t, folder, where)
         case types.INT:

@@ -30,6 +30,9 @@ MAX_VERSION = 2**31 - 1
 NEWEST_IR = max(onnx.IR_VERSION, 14)
 CARRIED_BYTES = 1 << 16
 """The checker is not given larger weights: only small ones tell sizes."""
+LISTED = frozenset({"TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+"""Operators with lists of attributes, of one element for each node of a tree, of which it sees the first."""
+CARRIED_ELEMENTS = 1 << 10
 NODE = re.compile(r"\(op_type: ?(\w+)(?:, node name: ([^)]*))?\): (?:\[\w+\] )?([^;]*)")
 """How the inference begins what it says."""
 STRANGE = "webkiln.unknown"
@@ -257,7 +260,11 @@ def _forget_shapes(main: onnx.GraphProto) -> None:
 
 
 def _drop_large(graph: onnx.GraphProto) -> None:
-    """Make inputs of large weights."""
+    """Make inputs of large weights, and cut long lists."""
+    for node in graph.node:
+        for item in node.attribute if node.op_type in LISTED else ():
+            for values in (item.ints, item.floats, item.strings):
+                del values[CARRIED_ELEMENTS:]
     large = {item.name: item for item in graph.initializer if prod(item.dims) * 8 > CARRIED_BYTES}
     kept = [item for item in graph.initializer if item.name not in large]
     missing = large.keys() - {item.name for item in graph.input}

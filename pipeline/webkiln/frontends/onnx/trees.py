@@ -24,7 +24,7 @@ NEUTRAL = {"MIN": np.inf, "MAX": -np.inf}
 BY_CODE = ("AVERAGE", "SUM", "MIN", "MAX")
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 DEEPEST = 1 << 14
-MOST_TARGETS, MOST_WEIGHTS = 1 << 16, 1 << 27
+MOST_TARGETS, MOST_WEIGHTS, MOST_VISITS = 1 << 16, 1 << 27, 1 << 26
 INTEGERS = ("uint8", "int8", "uint16", "int16", "int32")
 
 
@@ -93,7 +93,7 @@ def _leaf_weights(forest: Forest, count: int, aggregate: str) -> tuple[Array, Ar
     else [leaves, targets] and None."""
     combine, fill = COMBINING[aggregate], NEUTRAL.get(aggregate, 0.0)
     owner = _target_of_trees(forest) if len(forest.leaves) == forest.leaf_count else None
-    if owner is not None and len(np.unique(forest.leaves)) == forest.leaf_count:
+    if owner is not None and np.bincount(forest.leaves).max() == 1:
         each = np.bincount(owner, minlength=count)
         if len(each) == count and each.min() == each.max():
             line = np.full(forest.leaf_count, fill, forest.weights.dtype)
@@ -120,20 +120,28 @@ def _target_of_trees(forest: Forest) -> Array | None:
 
 def _levels(forest: Forest) -> list[Array]:
     """The nodes that can be reached in 0, 1, ... steps, up to one step too many where there is a circle."""
-    first, level, levels = len(forest.tests), np.unique(forest.roots), []
+    tests, first, level = forest.tests, len(forest.tests), forest.roots
+    levels: list[Array] = []
+    visits = 0
+    joins = np.bincount(np.concatenate([tests.yes, tests.no, level])).max() > 1
     while len(level):
+        level = np.unique(level) if joins else level
         levels.append(level)
-        if len(levels) > min(DEEPEST, first) + 1:
+        visits += len(level)
+        if len(levels) > min(DEEPEST, first) + 1 or visits > MOST_VISITS:
             break
         inner = level[level < first]
-        level = np.unique(np.concatenate([forest.tests.yes[inner], forest.tests.no[inner]]))
+        level = np.concatenate([tests.yes[inner], tests.no[inner]])
     return levels
 
 
 def _depth(forest: Forest, where: str) -> int:
-    depth = len(_levels(forest)) - 1
-    if depth > min(DEEPEST, len(forest.tests)):
-        raise SourceError(f"{where}: its trees go round in a circle, or are deeper than {DEEPEST}; the file is damaged")
+    levels = _levels(forest)
+    depth = len(levels) - 1
+    if depth > min(DEEPEST, len(forest.tests)) or sum(map(len, levels)) > MOST_VISITS:
+        raise SourceError(
+            f"{where}: its trees go round in a circle, or have more than {DEEPEST} levels or {MOST_VISITS} ways; the file is damaged"
+        )
     return depth
 
 
@@ -176,7 +184,7 @@ def forest_of_nodes(raw: Mapping[str, Any], kind: str, weights: Array, count: in
     is_root = np.ones(size, bool)
     is_root[yes] = is_root[no] = False
     roots = np.flatnonzero(is_root)
-    if len(np.unique(numbers["treeids"])) != len(roots) or len(np.unique(numbers["treeids"][roots])) != len(roots):
+    if 1 + np.count_nonzero(np.diff(keys[order] >> 32)) != len(roots) or len(np.unique(numbers["treeids"][roots])) != len(roots):
         raise SourceError(f"{where}: each tree must have one node that is no other's successor; the file is damaged")
     missing = raw.get("nodes_missing_value_tracks_true", ())
     tracks = np.zeros(size, bool) if not len(missing) else missing.astype(bool)
