@@ -21,9 +21,13 @@ from onnxmltools.convert.common.data_types import FloatTensorType as OtherFloats
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
 from sklearn import (
+    calibration,
+    cluster,
     compose,
     decomposition,
+    discriminant_analysis,
     ensemble,
+    gaussian_process,
     impute,
     linear_model,
     naive_bayes,
@@ -117,6 +121,14 @@ MODELS: dict[str, Trained] = {
     "bounded": Trained(lambda: pipeline.make_pipeline(preprocessing.MinMaxScaler(), preprocessing.PolynomialFeatures(2), linear_model.Ridge())),
     "components": Trained(lambda: pipeline.make_pipeline(decomposition.PCA(3), preprocessing.Binarizer(threshold=0.1), linear_model.Ridge())),
     "columns": Trained(columns, 3, gaps=True),
+    "adaboost": Trained(lambda: ensemble.AdaBoostClassifier(n_estimators=3, random_state=1), 3),
+    "stacking": Trained(lambda: ensemble.StackingClassifier([("line", linear_model.LogisticRegression()), ("tree", tree.DecisionTreeClassifier(max_depth=3, random_state=1))]), 2),
+    "calibrated": Trained(lambda: calibration.CalibratedClassifierCV(linear_model.LogisticRegression(), cv=2), 3),
+    "discriminant": Trained(discriminant_analysis.QuadraticDiscriminantAnalysis, 3, texts=True),
+    "process": Trained(lambda: pipeline.make_pipeline(decomposition.PCA(2), gaussian_process.GaussianProcessRegressor(alpha=1.0))),
+    "clusters": Trained(lambda: cluster.KMeans(4, n_init=2, random_state=1), options=()),
+    "bins": Trained(lambda: pipeline.make_pipeline(preprocessing.KBinsDiscretizer(3, encode="onehot-dense"), linear_model.Ridge())),
+    "neighbours_numbers": Trained(lambda: neighbors.KNeighborsRegressor(3)),
     "xgboost": Trained(lambda: xgboost.XGBClassifier(n_estimators=6, max_depth=3, random_state=1), 2, gaps=True),
     "xgboost_three": Trained(lambda: xgboost.XGBClassifier(n_estimators=5, max_depth=3, random_state=1), 3),
     "xgboost_numbers": Trained(lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=4, random_state=1), gaps=True),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
@@ -128,6 +128,17 @@ def test_transforms_of_version_5_that_are_read_in_two_ways() -> None:
             SourceError, match=f"has post_transform {code}, which the standard and onnxruntime take for different functions"
         ):
             converted(changed.model())
+
+
+@pytest.mark.parametrize("aggregate", range(4))
+def test_trees_of_halves(aggregate: int) -> None:
+    """onnxruntime has none; what it computes of the same numbers in float32 is what they have to give."""
+    tried = next(tried for tried in sets() if tried.name == f"sets float32 {aggregate} 0")
+    outputs = onnxruntime_outputs(tried.model(), tried.values)
+    halves = {name: numpy_helper.from_array(numpy_helper.to_array(value).astype(np.float16)) for name, value in tried.attrs.items()
+              if isinstance(value, onnx.TensorProto) and name != "nodes_modes"}  # fmt: skip
+    narrow = Tried(tried.name, tried.op, tuple(value.astype(np.float16) for value in tried.inputs), {**tried.attrs, **halves}, 5)
+    assert interpreted(Sample(tried.name, converted(narrow.model()), narrow.values, {"y0": outputs["y0"].astype(np.float16)})) is None
 
 
 def test_trained_numbers_are_slots() -> None:

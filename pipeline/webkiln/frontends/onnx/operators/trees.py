@@ -21,7 +21,8 @@ def scores(call: NodeCall) -> Tensor:
     has_width(call, x, call.attr("features"), at_least=True)
     at = reached(call, x)
     b, samples, trees = call.builder, *at.shape
-    weights, targets, aggregate = call.tensor(6), call.attr("targets"), call.attr("aggregate")
+    targets, aggregate = call.attr("targets"), call.attr("aggregate")
+    weights = call.tensor(6) if call.type(6).dtype == "float64" else cast(call, call.tensor(6), "float32")
     found = b.op("Gather", [weights, at - call.attr("leaves_from")], {"axis": 0})
     axis = 1
     if call.attr("one_target_a_tree"):
