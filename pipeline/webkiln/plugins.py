@@ -76,3 +76,19 @@ def failed_plugin(error: Exception, where: str) -> Exception:
         return error
     file = Path(lines[-1].filename).name
     return SourceError(f"{where}: its handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def importable(modules: Path | None) -> Iterator[None]:
+    """Modules below a folder can be imported inside, and are forgotten at the end."""
+    if modules is None:
+        yield
+        return
+    sys.path.insert(0, str(modules))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(modules))
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
+                del sys.modules[name]

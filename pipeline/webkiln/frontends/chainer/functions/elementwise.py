@@ -1,0 +1,165 @@
+"""Functions of each element by itself, and the operators of variables."""
+
+from collections.abc import Callable, Mapping
+from math import log, pi
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError
+from webkiln.frontends.chainer.converter import DOMAIN
+from webkiln.frontends.chainer.variable import CODES, Variable, as_variable, node
+
+
+def unary(op: str, domain: str = "", **attrs: Any) -> Callable[[Any], Variable]:
+    return lambda x: node(op, as_variable(x), domain=domain, **attrs)
+
+
+def own(op: str) -> Callable[[Any], Variable]:
+    return unary(op, DOMAIN)
+
+
+def binary(op: str, domain: str = "") -> Callable[[Any, Any], Variable]:
+    def function(x: Any, y: Any) -> Variable:
+        a, b = paired(x, y)
+        return node(op, a, b, domain=domain)
+
+    return function
+
+
+def paired(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands, of which arrays that are not recorded have the dtype of the other where it holds their numbers."""
+    if not isinstance(x, Variable) and not isinstance(y, Variable):
+        return as_variable(x), y
+    return x, y
+
+
+def cast(x: Any, typ: Any) -> Variable:
+    x, dtype = as_variable(x), str(np.dtype(typ))
+    return x if str(x.dtype) == dtype else node("Cast", x, to=code(dtype))
+
+
+def code(dtype: str) -> int:
+    if dtype not in CODES:
+        raise SourceError(f"there is no dtype {dtype} in webkiln; there are {', '.join(CODES)}")
+    return CODES[dtype]
+
+
+def divide(x: Any, y: Any) -> Variable:
+    return node("Div", *paired(x, y))
+
+
+def power(x: Any, y: Any) -> Variable:
+    if isinstance(y, int | float) and y == 2:
+        return square(x)
+    return node("Pow", *paired(x, y))
+
+
+def square(x: Any) -> Variable:
+    x = as_variable(x)
+    return node("Mul", x, x)
+
+
+def add(*xs: Any) -> Variable:
+    total = as_variable(xs[0])
+    for x in xs[1:]:
+        total = node("Add", total, x)
+    return total
+
+
+def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
+    x = as_variable(x)
+    if x_min is not None:
+        x = node("Max", x, x_min)
+    return x if x_max is None else node("Min", x, x_max)
+
+
+def fix(x: Any) -> Variable:
+    """Rounded towards zero."""
+    x = as_variable(x)
+    return node("Mul", node("Sign", x), node("Floor", node("Abs", x)))
+
+
+def arctan2(x1: Any, x2: Any) -> Variable:
+    """By the quotient, and half a turn where the second is negative."""
+    y, x = as_variable(x1), as_variable(x2)
+    at_zero = node("Mul", node("Sign", y), pi / 2)
+    negative = node("Less", x, 0.0)
+    turned = node("Where", node("Less", y, 0.0), node("Add", node("Mul", y, 0.0), -pi), pi)
+    plain = node("Atan", node("Div", y, node("Where", node("Equal", x, 0.0), node("Add", node("Mul", x, 0.0), 1.0), x)))
+    return node("Where", node("Equal", x, 0.0), at_zero, node("Where", negative, node("Add", plain, turned), plain))
+
+
+def fmod(x: Any, divisor: Any) -> Variable:
+    return node("Mod", *paired(x, divisor), fmod=1)
+
+
+def log_base(base: float) -> Callable[[Any], Variable]:
+    return lambda x: node("Mul", node("Log", as_variable(x)), 1 / log(base))
+
+
+def ndtr(x: Any) -> Variable:
+    """The normal distribution's share below x."""
+    return node("Mul", node("Erfc", node("Mul", as_variable(x), -(0.5**0.5)), domain=DOMAIN), 0.5)
+
+
+def ndtri(x: Any) -> Variable:
+    return node("Mul", node("ErfInv", node("Add", node("Mul", as_variable(x), 2.0), -1.0), domain=DOMAIN), 2**0.5)
+
+
+def identity(*inputs: Any) -> Any:
+    found = tuple(map(as_variable, inputs))
+    return found[0] if len(found) == 1 else found
+
+
+def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
+    p = as_variable(p)
+    return node("Add", node("Mul", p, x), node("Mul", node("Sub", 1.0, p), y))
+
+
+def squared_difference(x1: Any, x2: Any) -> Variable:
+    return square(node("Sub", as_variable(x1), x2))
+
+
+def absolute_error(x0: Any, x1: Any) -> Variable:
+    return node("Abs", node("Sub", as_variable(x0), x1))
+
+
+def along(x: Any, y: Any, axis: int, op: str) -> Variable:
+    """An operand whose axes lie at some of the first's."""
+    from webkiln.frontends.chainer.functions.shape import reshape
+
+    x, y = as_variable(x), as_variable(y)
+    axis = axis + x.ndim if axis < 0 else axis
+    if axis == -1 or x.ndim < axis + y.ndim:
+        raise SourceError(f"{list(y.shape)} does not fit at axis {axis} of {list(x.shape)}")
+    return node(op, x, reshape(y, (*y.shape, *[1] * (x.ndim - axis - y.ndim))))
+
+
+def bias(x: Any, y: Any, axis: int = 1) -> Variable:
+    return along(x, y, axis, "Add")
+
+
+def scale(x: Any, y: Any, axis: int = 1) -> Variable:
+    return along(x, y, axis, "Mul")
+
+
+def where(condition: Any, x: Any, y: Any) -> Variable:
+    given = as_variable(condition)
+    first, second = paired(x, y)
+    like = first if isinstance(first, Variable) else second
+    return node(
+        "Where", cast(given, np.bool_), *(item if isinstance(item, Variable) else np.asarray(item, like.dtype) for item in (first, second))
+    )
+
+
+ELEMENTWISE: Mapping[str, Callable[..., Any]] = {
+    "absolute": unary("Abs"), "arccos": unary("Acos"), "arcsin": unary("Asin"), "arctan": unary("Atan"), "arctanh": unary("Atanh"),
+    "ceil": unary("Ceil"), "cos": unary("Cos"), "cosh": unary("Cosh"), "erf": unary("Erf"), "erfc": own("Erfc"), "erfinv": own("ErfInv"),
+    "exp": unary("Exp"), "expm1": own("Expm1"), "floor": unary("Floor"), "log": unary("Log"), "log10": log_base(10), "log1p": own("Log1p"),
+    "log2": log_base(2), "rsqrt": own("Rsqrt"), "sign": unary("Sign"), "sin": unary("Sin"), "sinh": unary("Sinh"), "sqrt": unary("Sqrt"),
+    "tan": unary("Tan"), "square": square, "fix": fix, "identity": identity, "ndtr": ndtr, "ndtri": ndtri,
+    "add": add, "maximum": binary("Max"), "minimum": binary("Min"), "fmod": fmod, "arctan2": arctan2, "clip": clip, "cast": cast,
+    "squared_difference": squared_difference, "squared_error": squared_difference, "absolute_error": absolute_error,
+    "linear_interpolate": linear_interpolate, "bias": bias, "scale": scale, "where": where,
+}  # fmt: skip
