@@ -13,6 +13,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 import nets
+import small
 
 CORPUS = Path(__file__).parent / "corpus"
 HDF5 = ("resnet", "encoder", "sequence_links", "chainer_1")
@@ -88,6 +89,24 @@ def write(net):
         chainer.serializers.save_npz(path, model)
 
 
+STEPS = 3
+
+
+def write_states():
+    """What stateful links give in calls one after the other."""
+    np.random.seed(3)
+    model = small.stateful()[0]
+    randomised(model, np.random.RandomState(5))
+    rng, arrays = np.random.RandomState(1), {}
+    with chainer.using_config("train", False), chainer.no_backprop_mode():
+        for step in range(STEPS):
+            x = rng.uniform(-1, 1, (2, 3)).astype(np.float32)
+            arrays["in/%d" % step] = x
+            arrays.update({"out/%d/%s" % (step, name): value for name, value in leaves("output", model(x))})
+    np.savez_compressed(str(CORPUS.parent / "states.npz"), **arrays)
+    chainer.serializers.save_npz(str(CORPUS.parent / "states.weights.npz"), model)
+
+
 def main():
     CORPUS.mkdir(exist_ok=True)
     wrong = 0
@@ -97,6 +116,7 @@ def main():
         except Exception as error:  # noqa: BLE001 - the others are tried, too
             print("%s: %s: %s" % (net.__name__, type(error).__name__, str(error)[:600]))
             wrong += 1
+    write_states()
     print("%d nets, %d KiB" % (len(nets.NETS), sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024))
     return wrong
 

@@ -22,11 +22,10 @@ def places(x: Variable, *axes: int) -> tuple[int, ...]:
 
 
 def reshape(x: Any, shape: Any) -> Variable:
-    x = as_variable(x)
-    wanted: tuple[Any, ...] = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    if len(wanted) == x.ndim and all(not is_open(a) and not is_open(b) and a == b for a, b in zip(wanted, x.shape, strict=True)):
-        return x
-    return node("Reshape", x, sizes(wanted), allowzero=1)
+    given = as_variable(x)
+    wanted = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    same = len(wanted) == given.ndim and not any(map(is_open, (*wanted, *given.shape))) and wanted == given.shape
+    return given if same else node("Reshape", given, sizes(wanted), allowzero=1)
 
 
 def transpose(x: Any, axes: Any = None, *more: int) -> Variable:
