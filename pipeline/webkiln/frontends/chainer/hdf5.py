@@ -6,8 +6,8 @@ from pathlib import Path
 
 import h5py
 
-from webkiln.errors import SourceError, missing_package
-from webkiln.frontends.chainer.snapshot import MAX_BYTES, MAX_ENTRIES, SAVE, native
+from webkiln.errors import SourceError
+from webkiln.frontends.chainer.members import MAX_BYTES, MAX_ENTRIES, SAVE, native
 from webkiln.frontends.keras.eras.held import Held
 from webkiln.frontends.probe import run_probe
 from webkiln.ir.types import Array
@@ -67,6 +67,3 @@ def _reader(name: str, key: str, item: h5py.Dataset) -> Callable[[], Array]:
             raise SourceError(f"{name}: {key} cannot be read ({error}); {SAVE}") from None
 
     return read
-
-
-__all__ = ["entries", "missing_package", "opened_hdf5"]

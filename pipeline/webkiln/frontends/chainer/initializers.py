@@ -45,17 +45,17 @@ def initial_of(value: Any) -> Initial:
     return Initial(value)
 
 
-class Random(Initial):
+class RandomInitial(Initial):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(None, options.get("dtype"))
 
 
-class Constant(Initial):
+class ConstantInitial(Initial):
     def __init__(self, fill_value: Any, dtype: Any = None) -> None:
         super().__init__(fill_value, dtype)
 
 
-class Identity(Initial):
+class IdentityInitial(Initial):
     def __init__(self, scale: float = 1.0, dtype: Any = None) -> None:
         super().__init__(lambda array: np.eye(*array.shape) * scale, dtype)
 
@@ -81,6 +81,6 @@ RANDOM = (
     "UpsamplingDeconvFilter", "DownsamplingConvFilter",
 )  # fmt: skip
 NAMES: dict[str, Any] = {
-    **dict.fromkeys(RANDOM, Random), "Constant": Constant, "Identity": Identity, "Zero": zero, "One": one, "NaN": nan, "Initializer": Initial,
+    **dict.fromkeys(RANDOM, RandomInitial), "Constant": ConstantInitial, "Identity": IdentityInitial, "Zero": zero, "One": one, "NaN": nan, "Initializer": Initial,
     "generate_array": generate_array,
 }  # fmt: skip

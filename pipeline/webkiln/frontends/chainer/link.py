@@ -9,7 +9,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.recorder import ACTIVE
-from webkiln.frontends.chainer.variable import Parameter, Variable
+from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 
 
 class Link:
@@ -131,8 +131,8 @@ class Link:
     def copy(self, mode: str = "share") -> "Link":
         return copy.copy(self) if mode == "share" else copy.deepcopy(self)
 
-    def repeat(self, n_repeat: int, mode: str = "init") -> "Sequential":
-        return Sequential(*(copy.deepcopy(self) for _ in range(n_repeat)))
+    def repeat(self, n_repeat: int, mode: str = "init") -> "SequentialChain":
+        return SequentialChain(*(copy.deepcopy(self) for _ in range(n_repeat)))
 
     def to_cpu(self) -> "Link":
         return self
@@ -241,7 +241,7 @@ class ChainList(Link):
         return ((str(number), link) for number, link in enumerate(self._items))
 
 
-class Sequential(ChainList):
+class SequentialChain(ChainList):
     """Links and functions one after the other; only the links are numbered, and not in their order."""
 
     def __init__(self, *layers: Any) -> None:
@@ -260,7 +260,7 @@ class Sequential(ChainList):
         self._layers.append(layer)
 
     def __getitem__(self, index: Any) -> Any:
-        return Sequential(*self._layers[index]) if isinstance(index, slice) else self._layers[index]
+        return SequentialChain(*self._layers[index]) if isinstance(index, slice) else self._layers[index]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._layers)
@@ -275,11 +275,11 @@ class Sequential(ChainList):
             values = result if isinstance(result, tuple) else (result,)
         return values[0] if len(values) == 1 else values
 
-    def flatten(self) -> "Sequential":
+    def flatten(self) -> "SequentialChain":
         parts: list[Any] = []
         for layer in self._layers:
-            parts += list(layer.flatten()) if isinstance(layer, Sequential) else [layer]
-        return Sequential(*parts)
+            parts += list(layer.flatten()) if isinstance(layer, SequentialChain) else [layer]
+        return SequentialChain(*parts)
 
 
-__all__ = ["Chain", "ChainList", "Link", "Sequential", "Variable"]
+__all__ = ["Chain", "ChainList", "ChainVariable", "Link", "SequentialChain"]

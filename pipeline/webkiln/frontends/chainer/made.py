@@ -15,9 +15,9 @@ from webkiln.frontends.chainer.converter import DOMAIN
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.links.recurrent import Stateful
 from webkiln.frontends.chainer.modules import standing_in
-from webkiln.frontends.chainer.recorder import Recorder, recording
+from webkiln.frontends.chainer.recorder import ChainRecorder, recording
 from webkiln.frontends.chainer.serializers import load
-from webkiln.frontends.chainer.variable import Variable
+from webkiln.frontends.chainer.variable import ChainVariable
 from webkiln.frontends.exported import check_parameters
 from webkiln.frontends.nodes.spec import NodeModel, to_json
 
@@ -113,7 +113,7 @@ def _leaves(name: str, example: Any) -> list[str]:
 def _example(name: str, example: Any, shapes: Mapping[str, Sequence[int | str]], where: str) -> Any:
     if isinstance(example, list | tuple):
         return [_example(f"{name}_{place}", item, shapes, where) for place, item in enumerate(example)]
-    value = example.array if isinstance(example, Variable) else None if example is None else np.asarray(example)
+    value = example.array if isinstance(example, ChainVariable) else None if example is None else np.asarray(example)
     shape = shapes.get(name, shapes.get(""))
     if shape is None and value is None:
         raise SourceError(f"{where}: nothing says the shape of the input {name}; give it with --input-shape {name}=1,3,224,224")
@@ -139,7 +139,7 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[NodeModel, Blo
             owners.setdefault(id(param), path.lstrip("/"))
         for path, link, name in model.named_persistent():
             owners.setdefault(id(getattr(link, name)), path.lstrip("/"))
-    recorder = Recorder(owners)
+    recorder = ChainRecorder(owners)
     for path, link in reversed(links):
         recorder.links[id(link)] = path
     with recording(recorder):
@@ -153,11 +153,11 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[NodeModel, Blo
     return recorder.model(where.rpartition(":")[2], outputs), recorder.blobs
 
 
-def _variable(recorder: Recorder, item: Any) -> Any:
-    return [_variable(recorder, part) for part in item] if isinstance(item, list) else Variable.of(recorder, recorder.input(*item))
+def _variable(recorder: ChainRecorder, item: Any) -> Any:
+    return [_variable(recorder, part) for part in item] if isinstance(item, list) else ChainVariable.of(recorder, recorder.input(*item))
 
 
-def _outputs(recorder: Recorder, result: Any, where: str) -> dict[str, str]:
+def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]:
     found: dict[str, str] = {}
 
     def collect(name: str, value: Any) -> None:
@@ -168,9 +168,9 @@ def _outputs(recorder: Recorder, result: Any, where: str) -> dict[str, str]:
             for place, item in enumerate(value):
                 collect(f"{name}_{place}", item)
         elif value is not None:
-            if not isinstance(value, Variable | np.ndarray):
+            if not isinstance(value, ChainVariable | np.ndarray):
                 raise SourceError(f"{where}: the model returned {type(value).__name__}, expected variables, in lists, tuples or tables")
-            found[name] = (value if isinstance(value, Variable) else Variable(value)).tensor(recorder)
+            found[name] = (value if isinstance(value, ChainVariable) else ChainVariable(value)).tensor(recorder)
 
     collect("output", result)
     if not found:
@@ -178,7 +178,7 @@ def _outputs(recorder: Recorder, result: Any, where: str) -> dict[str, str]:
     return found
 
 
-def _check_given(model: Any, recorder: Recorder, where: str) -> None:
+def _check_given(model: Any, recorder: ChainRecorder, where: str) -> None:
     """SourceError where the call read weights that are nobody's."""
     if not isinstance(model, Link):
         return

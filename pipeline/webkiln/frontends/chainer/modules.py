@@ -14,11 +14,11 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer import initializers, serializers
 from webkiln.frontends.chainer.functions.table import FUNCTIONS
 from webkiln.frontends.chainer.functions.ufuncs import install
-from webkiln.frontends.chainer.link import Chain, ChainList, Link, Sequential
+from webkiln.frontends.chainer.link import Chain, ChainList, Link, SequentialChain
 from webkiln.frontends.chainer.links.table import LINKS
 from webkiln.frontends.chainer.recorder import nothing_recorded
 from webkiln.frontends.chainer.settings import CONFIG, nothing, using_config, usual_config
-from webkiln.frontends.chainer.variable import Parameter, Variable, as_variable
+from webkiln.frontends.chainer.variable import ChainVariable, Parameter, as_variable
 
 ROOT = "chainer"
 VERSION = "7.8.1"
@@ -51,7 +51,7 @@ class Function:
         found = self.apply(inputs)
         return found[0] if len(found) == 1 else found
 
-    def apply(self, inputs: Any) -> tuple[Variable, ...]:
+    def apply(self, inputs: Any) -> tuple[ChainVariable, ...]:
         forward = getattr(self, "forward_cpu", None) or self.forward
         return tuple(map(as_variable, forward(tuple(map(as_variable, inputs)))))
 
@@ -82,11 +82,11 @@ def _backend() -> dict[str, Any]:
 
 def _main() -> dict[str, Any]:
     return {
-        "__version__": VERSION, "Variable": Variable, "Parameter": Parameter, "Link": Link, "Chain": Chain, "ChainList": ChainList,
-        "Sequential": Sequential, "FunctionSet": Chain, "Function": Function, "FunctionNode": Function, "config": CONFIG, "global_config": CONFIG,
+        "__version__": VERSION, "Variable": ChainVariable, "Parameter": Parameter, "Link": Link, "Chain": Chain, "ChainList": ChainList,
+        "Sequential": SequentialChain, "FunctionSet": Chain, "Function": Function, "FunctionNode": Function, "config": CONFIG, "global_config": CONFIG,
         "using_config": using_config, "no_backprop_mode": nothing, "force_backprop_mode": nothing, "using_device": nothing,
-        "as_variable": as_variable, "as_array": lambda x: x.array if isinstance(x, Variable) else x, "is_debug": lambda: False,
-        "is_arrays_compatible": lambda xs: True, "get_array_types": lambda: (np.ndarray, Variable), "get_dtype": _dtype,
+        "as_variable": as_variable, "as_array": lambda x: x.array if isinstance(x, ChainVariable) else x, "is_debug": lambda: False,
+        "is_arrays_compatible": lambda xs: True, "get_array_types": lambda: (np.ndarray, ChainVariable), "get_dtype": _dtype,
         "get_device": lambda *given: "@numpy", "report": lambda *given, **options: None, "set_debug": lambda on: None,
         "should_use_cudnn": lambda *given: False, "get_array_module": lambda *xs: np, "AbstractSerializer": object, "Serializer": object,
     }  # fmt: skip
@@ -102,8 +102,8 @@ def contents() -> Mapping[str, dict[str, Any]]:
     return {
         ROOT: _main(), f"{ROOT}.functions": functions, f"{ROOT}.links": dict(LINKS), f"{ROOT}.initializers": dict(initializers.NAMES),
         f"{ROOT}.serializers": dict(serializers.NAMES), f"{ROOT}.cuda": _cuda(), f"{ROOT}.backends.cuda": _cuda(), f"{ROOT}.backend": _backend(),
-        f"{ROOT}.variable": {"Variable": Variable, "Parameter": Parameter, "as_variable": as_variable},
-        f"{ROOT}.link": {"Link": Link, "Chain": Chain, "ChainList": ChainList}, f"{ROOT}.sequential": {"Sequential": Sequential},
+        f"{ROOT}.variable": {"Variable": ChainVariable, "Parameter": Parameter, "as_variable": as_variable},
+        f"{ROOT}.link": {"Link": Link, "Chain": Chain, "ChainList": ChainList}, f"{ROOT}.sequential": {"Sequential": SequentialChain},
         f"{ROOT}.function": {"Function": Function, "no_backprop_mode": nothing, "force_backprop_mode": nothing},
         f"{ROOT}.function_node": {"FunctionNode": Function}, f"{ROOT}.configuration": {"config": CONFIG, "using_config": using_config},
         f"{ROOT}.reporter": {"report": lambda *given, **options: None},

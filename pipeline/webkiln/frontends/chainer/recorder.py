@@ -21,7 +21,7 @@ from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES
 
 
-class Recorder(ChainerConverter):
+class ChainRecorder(ChainerConverter):
     """The nodes so far. `owners` are the paths of parameters and persistent arrays by their identities."""
 
     def __init__(self, owners: Mapping[int, str] | None = None) -> None:
@@ -114,14 +114,14 @@ class _Active:
     """Which recording is under way. Outside of one, what is computed (to give lazy parameters their shapes, say) goes nowhere."""
 
     def __init__(self) -> None:
-        self.recorder: Recorder | None = None
-        self.scratch: Recorder | None = None
+        self.recorder: ChainRecorder | None = None
+        self.scratch: ChainRecorder | None = None
 
-    def current(self) -> Recorder:
+    def current(self) -> ChainRecorder:
         if self.recorder is not None:
             return self.recorder
         if self.scratch is None:
-            self.scratch = Recorder()
+            self.scratch = ChainRecorder()
         return self.scratch
 
 
@@ -129,7 +129,7 @@ ACTIVE = _Active()
 
 
 @contextmanager
-def recording(recorder: Recorder) -> Iterator[Recorder]:
+def recording(recorder: ChainRecorder) -> Iterator[ChainRecorder]:
     before, ACTIVE.recorder = ACTIVE.recorder, recorder
     try:
         yield recorder
@@ -148,7 +148,7 @@ def nothing_recorded() -> Iterator[None]:
         ACTIVE.recorder, ACTIVE.scratch = before
 
 
-def size_operand(recorder: Recorder, sizes: Sequence[Any]) -> str:
+def size_operand(recorder: ChainRecorder, sizes: Sequence[Any]) -> str:
     """A list of sizes as a tensor."""
     if not any(map(is_open, sizes)):
         return recorder.array(np.array([bare(size) for size in sizes], np.int64))

@@ -1,13 +1,13 @@
 """What stands in for `chainer.Variable` and `chainer.Parameter` while a script runs."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.chainer.initializers import Initial, initial_of
-from webkiln.frontends.chainer.recorder import ACTIVE, Recorder, attribute, shape_of, size_operand
+from webkiln.frontends.chainer.recorder import ACTIVE, ChainRecorder, attribute, shape_of, size_operand
 from webkiln.frontends.chainer.sizes import OpenSize, is_open
 from webkiln.ir.types import Array
 
@@ -17,31 +17,34 @@ FOREIGN = (
 )
 
 
-class Variable:
+class ChainVariable:
     """An array, or what a node gives once the model runs. Of the latter, the shape and the dtype are known, and no numbers."""
 
     if TYPE_CHECKING:
 
         def __getitem__(self, slices: Any) -> "Variable": ...
 
+    ufuncs: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
+    """Those of numpy, by name."""
     __array_priority__ = 200
     __hash__ = object.__hash__
 
     def __init__(self, data: Any = None, **ignored: Any) -> None:
         self.name = ignored.get("name")
         self._array: Array | None = None
-        self._recorder: Recorder | None = None
+        self._recorder: ChainRecorder | None = None
         self._tensor = ""
         self.requires_grad = False
         self.grad = self.creator = None
-        if isinstance(data, Variable):
+        if isinstance(data, ChainVariable):
             self._array, self._recorder, self._tensor = data._array, data._recorder, data._tensor
         elif data is not None:
             self._array = np.asarray(data)
 
     @classmethod
-    def of(cls, recorder: Recorder, tensor: str) -> "Variable":
-        made = Variable()
+    def of(cls, recorder: ChainRecorder, tensor: str) -> "ChainVariable":
+        made = ChainVariable()
         made._recorder, made._tensor = recorder, tensor
         return made
 
@@ -49,7 +52,7 @@ class Variable:
     def is_recorded(self) -> bool:
         return self._recorder is not None
 
-    def tensor(self, recorder: Recorder) -> str:
+    def tensor(self, recorder: ChainRecorder) -> str:
         """Its tensor in a recording."""
         if self._recorder is None:
             if self._array is None:
@@ -89,7 +92,7 @@ class Variable:
 
     @array.setter
     def array(self, value: Any) -> None:
-        if isinstance(value, Variable):
+        if isinstance(value, ChainVariable):
             self._array, self._recorder, self._tensor = value._array, value._recorder, value._tensor
         else:
             self._array, self._recorder = None if value is None else np.asarray(value), None
@@ -113,7 +116,7 @@ class Variable:
         return np
 
     @property
-    def node(self) -> "Variable":
+    def node(self) -> "ChainVariable":
         return self
 
     @property
@@ -126,7 +129,7 @@ class Variable:
         size = self.shape[0]
         return size.__index__() if is_open(size) else int(size)
 
-    def __iter__(self) -> Iterator["Variable"]:
+    def __iter__(self) -> Iterator["ChainVariable"]:
         return (self[number] for number in range(len(self)))
 
     def __bool__(self) -> bool:
@@ -158,22 +161,18 @@ class Variable:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """numpy's functions of what `.array` gives are those of chainer.functions."""
-        from webkiln.frontends.chainer.functions.ufuncs import UFUNCS
-
-        if method != "__call__" or options.get("out") is not None or ufunc.__name__ not in UFUNCS:
+        if method != "__call__" or options.get("out") is not None or ufunc.__name__ not in self.ufuncs:
             raise SourceError(
                 f"numpy.{ufunc.__name__} is computed of a value that is only known when the model runs; use chainer.functions"
             )
-        return UFUNCS[ufunc.__name__](*inputs)
+        return self.ufuncs[ufunc.__name__](*inputs)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        from webkiln.frontends.chainer.functions.ufuncs import FUNCTIONS
-
-        if function.__name__ not in FUNCTIONS:
+        if function.__name__ not in self.functions:
             raise SourceError(
                 f"numpy.{function.__name__} is computed of a value that is only known when the model runs; use chainer.functions"
             )
-        return FUNCTIONS[function.__name__](*inputs, **options)
+        return self.functions[function.__name__](*inputs, **options)
 
     def __repr__(self) -> str:
         return f"variable({list(self.shape)}, {self.dtype})"
@@ -192,7 +191,7 @@ class Variable:
     to_device = to_gpu
 
 
-class Parameter(Variable):
+class Parameter(ChainVariable):
     """A trained array, whose shape may only be known once it is loaded or an input is seen."""
 
     def __init__(self, initializer: Any = None, shape: Any = None, name: str | None = None, **ignored: Any) -> None:
@@ -221,20 +220,20 @@ class Parameter(Variable):
         """Whether its numbers are anybody's: loaded, assigned or constant, and not drawn at random."""
         return self._array is not None and not self.initial.is_untouched(self._array)
 
-    def tensor(self, recorder: Recorder) -> str:
+    def tensor(self, recorder: ChainRecorder) -> str:
         if self._array is None:
             raise SourceError(f"the weight {self.name or ''} has no shape yet; load a snapshot, or say its input size")
         return recorder.array(self._array, self)
 
 
-def operand(recorder: Recorder, value: Any, like: Variable | None = None) -> str:
+def operand(recorder: ChainRecorder, value: Any, like: ChainVariable | None = None) -> str:
     """The tensor of anything that a function takes; numbers of Python have the dtype of `like`."""
     if value is None:
         return ""
-    if isinstance(value, Variable):
+    if isinstance(value, ChainVariable):
         return value.tensor(recorder)
     if isinstance(value, OpenSize):
-        value = Variable.of(recorder, recorder.record("Squeeze", [size_operand(recorder, [value])], {"axes": (0,)}, 1, "")[0])
+        value = ChainVariable.of(recorder, recorder.record("Squeeze", [size_operand(recorder, [value])], {"axes": (0,)}, 1, "")[0])
         return node("Cast", value, to=CODES[str(like.dtype)])._tensor if like is not None else value._tensor
     if isinstance(value, tuple | list) and any(map(is_open, value)):
         return size_operand(recorder, value)
@@ -247,27 +246,27 @@ CODES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 
 """The numbers that ONNX has for dtypes."""
 
 
-def nodes(op: str, count: int, *operands: Any, domain: str = "", **attrs: Any) -> tuple[Variable, ...]:
+def nodes(op: str, count: int, *operands: Any, domain: str = "", **attrs: Any) -> tuple[ChainVariable, ...]:
     """Record a node with so many results. An operand may be a variable, an array, a number or None."""
     recorder = ACTIVE.current()
-    variables = [item for item in operands if isinstance(item, Variable)]
+    variables = [item for item in operands if isinstance(item, ChainVariable)]
     like = next((item for item in variables if item.dtype != bool), variables[0] if variables else None)
     given = [operand(recorder, item, like) for item in operands]
     while given and not given[-1]:
         given.pop()
     outputs = recorder.record(op, given, {name: attribute(value) for name, value in attrs.items() if value is not None}, count, domain)
-    return tuple(Variable.of(recorder, name) for name in outputs)
+    return tuple(ChainVariable.of(recorder, name) for name in outputs)
 
 
-def node(op: str, *operands: Any, domain: str = "", **attrs: Any) -> Variable:
+def node(op: str, *operands: Any, domain: str = "", **attrs: Any) -> ChainVariable:
     return nodes(op, 1, *operands, domain=domain, **attrs)[0]
 
 
-def sizes(values: Sequence[Any]) -> Variable:
+def sizes(values: Sequence[Any]) -> ChainVariable:
     """Sizes as an operand."""
     recorder = ACTIVE.current()
-    return Variable.of(recorder, size_operand(recorder, list(values)))
+    return ChainVariable.of(recorder, size_operand(recorder, list(values)))
 
 
-def as_variable(value: Any) -> Variable:
-    return value if isinstance(value, Variable) else Variable(value)
+def as_variable(value: Any) -> ChainVariable:
+    return value if isinstance(value, ChainVariable) else ChainVariable(value)

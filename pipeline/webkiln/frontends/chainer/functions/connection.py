@@ -8,10 +8,10 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.shape import reshape
 from webkiln.frontends.chainer.settings import CONFIG
-from webkiln.frontends.chainer.variable import Variable, as_variable, node
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
-def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
+def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> ChainVariable:
     """All axes but the first `n_batch_axes` are one."""
     x, W = as_variable(x), as_variable(W)
     lead = x.shape[:n_batch_axes]
@@ -22,7 +22,7 @@ def linear(x: Any, W: Any, b: Any = None, n_batch_axes: int = 1) -> Variable:
     return y if n_batch_axes == 1 else reshape(y, (*lead, W.shape[0]))
 
 
-def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
+def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> ChainVariable:
     x, W = as_variable(x), as_variable(W)
     if ignore_label is None:
         return node("Gather", W, x, axis=0)
@@ -31,7 +31,7 @@ def embed_id(x: Any, W: Any, ignore_label: int | None = None) -> Variable:
     return node("Where", reshape(ignored, (*x.shape, 1)), np.asarray(0, W.dtype), found)
 
 
-def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> Variable:
+def bilinear(e1: Any, e2: Any, W: Any, V1: Any = None, V2: Any = None, b: Any = None) -> ChainVariable:
     e1, e2 = (reshape(item, (item.shape[0], -1)) if item.ndim != 2 else item for item in map(as_variable, (e1, e2)))
     y = node("Einsum", e1, e2, as_variable(W), equation="ij,ik,jkl->il")
     if V1 is None:
@@ -48,14 +48,14 @@ def dropout(x: Any, ratio: float = 0.5, *given: Any, **kwargs: Any) -> Any:
     return (as_variable(x), None) if kwargs.get("return_mask") else as_variable(x)
 
 
-def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> Variable:
+def zoneout(h: Any, x: Any, ratio: float = 0.5, **kwargs: Any) -> ChainVariable:
     """Nothing of the first at inference."""
     return as_variable(x)
 
 
 def simplified_dropconnect(
     x: Any, W: Any, b: Any = None, ratio: float = 0.5, train: bool = True, mask: Any = None, *given: Any
-) -> Variable:
+) -> ChainVariable:
     if train and CONFIG.train:
         raise SourceError("F.simplified_dropconnect: drops weights at random; call it with train=False")
     return linear(x, W, b)

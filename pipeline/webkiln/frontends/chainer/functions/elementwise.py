@@ -8,19 +8,19 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.converter import DOMAIN
-from webkiln.frontends.chainer.variable import CODES, Variable, as_variable, node
+from webkiln.frontends.chainer.variable import CODES, ChainVariable, as_variable, node
 
 
-def unary(op: str, domain: str = "", **attrs: Any) -> Callable[[Any], Variable]:
+def unary(op: str, domain: str = "", **attrs: Any) -> Callable[[Any], ChainVariable]:
     return lambda x: node(op, as_variable(x), domain=domain, **attrs)
 
 
-def own(op: str) -> Callable[[Any], Variable]:
+def own(op: str) -> Callable[[Any], ChainVariable]:
     return unary(op, DOMAIN)
 
 
-def binary(op: str, domain: str = "") -> Callable[[Any, Any], Variable]:
-    def function(x: Any, y: Any) -> Variable:
+def binary(op: str, domain: str = "") -> Callable[[Any, Any], ChainVariable]:
+    def function(x: Any, y: Any) -> ChainVariable:
         a, b = paired(x, y)
         return node(op, a, b, domain=domain)
 
@@ -29,12 +29,12 @@ def binary(op: str, domain: str = "") -> Callable[[Any, Any], Variable]:
 
 def paired(x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands, of which arrays that are not recorded have the dtype of the other where it holds their numbers."""
-    if not isinstance(x, Variable) and not isinstance(y, Variable):
+    if not isinstance(x, ChainVariable) and not isinstance(y, ChainVariable):
         return as_variable(x), y
     return x, y
 
 
-def cast(x: Any, typ: Any) -> Variable:
+def cast(x: Any, typ: Any) -> ChainVariable:
     x, dtype = as_variable(x), str(np.dtype(typ))
     return x if str(x.dtype) == dtype else node("Cast", x, to=code(dtype))
 
@@ -45,42 +45,42 @@ def code(dtype: str) -> int:
     return CODES[dtype]
 
 
-def divide(x: Any, y: Any) -> Variable:
+def divide(x: Any, y: Any) -> ChainVariable:
     return node("Div", *paired(x, y))
 
 
-def power(x: Any, y: Any) -> Variable:
+def power(x: Any, y: Any) -> ChainVariable:
     if isinstance(y, int | float) and y == 2:
         return square(x)
     return node("Pow", *paired(x, y))
 
 
-def square(x: Any) -> Variable:
+def square(x: Any) -> ChainVariable:
     x = as_variable(x)
     return node("Mul", x, x)
 
 
-def add(*xs: Any) -> Variable:
+def add(*xs: Any) -> ChainVariable:
     total = as_variable(xs[0])
     for x in xs[1:]:
         total = node("Add", total, x)
     return total
 
 
-def clip(x: Any, x_min: Any, x_max: Any) -> Variable:
+def clip(x: Any, x_min: Any, x_max: Any) -> ChainVariable:
     x = as_variable(x)
     if x_min is not None:
         x = node("Max", x, x_min)
     return x if x_max is None else node("Min", x, x_max)
 
 
-def fix(x: Any) -> Variable:
+def fix(x: Any) -> ChainVariable:
     """Rounded towards zero."""
     x = as_variable(x)
     return node("Mul", node("Sign", x), node("Floor", node("Abs", x)))
 
 
-def arctan2(x1: Any, x2: Any) -> Variable:
+def arctan2(x1: Any, x2: Any) -> ChainVariable:
     """By the quotient, and half a turn where the second is negative."""
     y, x = as_variable(x1), as_variable(x2)
     at_zero = node("Mul", node("Sign", y), pi / 2)
@@ -90,20 +90,20 @@ def arctan2(x1: Any, x2: Any) -> Variable:
     return node("Where", node("Equal", x, 0.0), at_zero, node("Where", negative, node("Add", plain, turned), plain))
 
 
-def fmod(x: Any, divisor: Any) -> Variable:
+def fmod(x: Any, divisor: Any) -> ChainVariable:
     return node("Mod", *paired(x, divisor), fmod=1)
 
 
-def log_base(base: float) -> Callable[[Any], Variable]:
+def log_base(base: float) -> Callable[[Any], ChainVariable]:
     return lambda x: node("Mul", node("Log", as_variable(x)), 1 / log(base))
 
 
-def ndtr(x: Any) -> Variable:
+def ndtr(x: Any) -> ChainVariable:
     """The normal distribution's share below x."""
     return node("Mul", node("Erfc", node("Mul", as_variable(x), -(0.5**0.5)), domain=DOMAIN), 0.5)
 
 
-def ndtri(x: Any) -> Variable:
+def ndtri(x: Any) -> ChainVariable:
     return node("Mul", node("ErfInv", node("Add", node("Mul", as_variable(x), 2.0), -1.0), domain=DOMAIN), 2**0.5)
 
 
@@ -112,20 +112,20 @@ def identity(*inputs: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def linear_interpolate(p: Any, x: Any, y: Any) -> Variable:
+def linear_interpolate(p: Any, x: Any, y: Any) -> ChainVariable:
     p = as_variable(p)
     return node("Add", node("Mul", p, x), node("Mul", node("Sub", 1.0, p), y))
 
 
-def squared_difference(x1: Any, x2: Any) -> Variable:
+def squared_difference(x1: Any, x2: Any) -> ChainVariable:
     return square(node("Sub", as_variable(x1), x2))
 
 
-def absolute_error(x0: Any, x1: Any) -> Variable:
+def absolute_error(x0: Any, x1: Any) -> ChainVariable:
     return node("Abs", node("Sub", as_variable(x0), x1))
 
 
-def along(x: Any, y: Any, axis: int, op: str) -> Variable:
+def along(x: Any, y: Any, axis: int, op: str) -> ChainVariable:
     """An operand whose axes lie at some of the first's."""
     from webkiln.frontends.chainer.functions.shape import reshape
 
@@ -136,20 +136,22 @@ def along(x: Any, y: Any, axis: int, op: str) -> Variable:
     return node(op, x, reshape(y, (*y.shape, *[1] * (x.ndim - axis - y.ndim))))
 
 
-def bias(x: Any, y: Any, axis: int = 1) -> Variable:
+def bias(x: Any, y: Any, axis: int = 1) -> ChainVariable:
     return along(x, y, axis, "Add")
 
 
-def scale(x: Any, y: Any, axis: int = 1) -> Variable:
+def scale(x: Any, y: Any, axis: int = 1) -> ChainVariable:
     return along(x, y, axis, "Mul")
 
 
-def where(condition: Any, x: Any, y: Any) -> Variable:
+def where(condition: Any, x: Any, y: Any) -> ChainVariable:
     given = as_variable(condition)
     first, second = paired(x, y)
-    like = first if isinstance(first, Variable) else second
+    like = first if isinstance(first, ChainVariable) else second
     return node(
-        "Where", cast(given, np.bool_), *(item if isinstance(item, Variable) else np.asarray(item, like.dtype) for item in (first, second))
+        "Where",
+        cast(given, np.bool_),
+        *(item if isinstance(item, ChainVariable) else np.asarray(item, like.dtype) for item in (first, second)),
     )
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.shape import concat, get_item, reshape, transpose
 from webkiln.frontends.chainer.functions.window import spread
-from webkiln.frontends.chainer.variable import Variable, as_variable, node, sizes
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, sizes
 
 
-def resize_images(x: Any, output_shape: Any, *, mode: str = "bilinear", align_corners: bool = True) -> Variable:
+def resize_images(x: Any, output_shape: Any, *, mode: str = "bilinear", align_corners: bool = True) -> ChainVariable:
     x = as_variable(x)
     if mode not in ("bilinear", "nearest"):
         raise SourceError(f"F.resize_images: mode is {mode!r}; there are bilinear and nearest")
@@ -21,7 +21,7 @@ def resize_images(x: Any, output_shape: Any, *, mode: str = "bilinear", align_co
     return node("Resize", x, None, None, sizes((*x.shape[:2], *output_shape)), **attrs)
 
 
-def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Variable:
+def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> ChainVariable:
     """Places [N, 2, H, W], of which corners are -1 and 1."""
     theta = as_variable(theta)
     height, width = output_shape
@@ -29,12 +29,12 @@ def spatial_transformer_grid(theta: Any, output_shape: Any, **kwargs: Any) -> Va
     return transpose(grid, (0, 3, 1, 2))
 
 
-def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> Variable:
+def spatial_transformer_sampler(x: Any, grid: Any, **kwargs: Any) -> ChainVariable:
     places = transpose(as_variable(grid), (0, 2, 3, 1))
     return node("GridSample", as_variable(x), places, mode="linear", padding_mode="zeros", align_corners=1)
 
 
-def deformable_convolution_2d_sampler(x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0) -> Variable:
+def deformable_convolution_2d_sampler(x: Any, offset: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0) -> ChainVariable:
     """The offsets are all horizontal ones, and then all vertical ones."""
     x, offset, W = map(as_variable, (x, offset, W))
     taps = W.shape[2] * W.shape[3]
@@ -46,16 +46,16 @@ def deformable_convolution_2d_sampler(x: Any, offset: Any, W: Any, b: Any = None
     return node("DeformConv", x, W, places, b, kernel_shape=W.shape[2:], strides=spread(stride, 2), pads=(*before, *before))
 
 
-def roi_pooling_2d(x: Any, rois: Any, outh: Any, outw: Any, spatial_scale: float) -> Variable:
+def roi_pooling_2d(x: Any, rois: Any, outh: Any, outw: Any, spatial_scale: float) -> ChainVariable:
     """Regions are rows of the image and x1, y1, x2, y2, which belong to them."""
     return node("MaxRoiPool", as_variable(x), as_variable(rois), pooled_shape=(outh, outw), spatial_scale=float(spatial_scale))
 
 
-def _rounded(x: Variable) -> Variable:
+def _rounded(x: ChainVariable) -> ChainVariable:
     return node("Cast", node("Round", x), to=7)
 
 
-def _bins(first: Variable, last: Variable, bins: int, size: Any) -> Variable:
+def _bins(first: ChainVariable, last: ChainVariable, bins: int, size: Any) -> ChainVariable:
     """Which of the `size` places are in which bin of each region, [R, bins, size]."""
     span = node("Max", node("Sub", last, first), np.asarray(1, np.int64))
     numbers = np.arange(bins, dtype=np.int64).reshape(1, bins)
@@ -67,14 +67,14 @@ def _bins(first: Variable, last: Variable, bins: int, size: Any) -> Variable:
     return node("And", node("GreaterOrEqual", places, reach[0]), node("Less", places, reach[1]))
 
 
-def _floor_div(a: Variable, b: Any) -> Variable:
+def _floor_div(a: ChainVariable, b: Any) -> ChainVariable:
     return node("FloorDiv", a, b, domain="chainer")
 
 
-def roi_pooled(largest: bool) -> Callable[..., Variable]:
+def roi_pooled(largest: bool) -> Callable[..., ChainVariable]:
     """Regions are rows of y1, x1, y2, x2, which end before the last two; `roi_indices` are their images."""
 
-    def function(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float) -> Variable:
+    def function(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float) -> ChainVariable:
         x, rois, images = map(as_variable, (x, rois, roi_indices))
         bins = spread(outsize, 2)
         corners = _rounded(node("Mul", rois, float(spatial_scale)))
@@ -88,7 +88,7 @@ def roi_pooled(largest: bool) -> Callable[..., Variable]:
     return function
 
 
-def _reduced(y: Variable, inside: Variable, axis: int, largest: bool) -> Variable:
+def _reduced(y: ChainVariable, inside: ChainVariable, axis: int, largest: bool) -> ChainVariable:
     count, bins, size = inside.shape
     shape = (count, 1, bins, size, 1) if axis == 0 else (count, 1, 1, bins, size)
     wide = reshape(y, (*y.shape[:2], 1, *y.shape[2:]) if axis == 0 else (*y.shape[:3], 1, y.shape[3]))
@@ -102,10 +102,10 @@ def _reduced(y: Variable, inside: Variable, axis: int, largest: bool) -> Variabl
     return node("Where", node("IsInf", chosen), np.asarray(0, np.float32), chosen)
 
 
-def roi_aligned(largest: bool) -> Callable[..., Variable]:
+def roi_aligned(largest: bool) -> Callable[..., ChainVariable]:
     """The samples of each bin are read one by one. Those that lie outside count as nothing: zeros of a mean, left out of a maximum."""
 
-    def function(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float, sampling_ratio: Any = None) -> Variable:
+    def function(x: Any, rois: Any, roi_indices: Any, outsize: Any, spatial_scale: float, sampling_ratio: Any = None) -> ChainVariable:
         x, rois, images = map(as_variable, (x, rois, roi_indices))
         bins = spread(outsize, 2)
         ratios = tuple(sampling_ratio) if isinstance(sampling_ratio, list | tuple) else (sampling_ratio, sampling_ratio)
@@ -114,7 +114,7 @@ def roi_aligned(largest: bool) -> Callable[..., Variable]:
         turned = concat([get_item(rois, (slice(None), slice(place, place + 1))) for place in (1, 0, 3, 2)], 1)
         counts = [size * ratio for size, ratio in zip(bins, ratios, strict=True)]
 
-        def samples(image: Variable) -> Variable:
+        def samples(image: ChainVariable) -> ChainVariable:
             read = node(
                 "RoiAlign", image, turned, node("Cast", images, to=7), mode="avg", output_height=counts[0], output_width=counts[1],
                 sampling_ratio=1, spatial_scale=float(spatial_scale), coordinate_transformation_mode="output_half_pixel",

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webkiln.frontends.chainer.functions.shape import places, reshape
-from webkiln.frontends.chainer.variable import Variable, as_variable, node
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
-def _kept(x: Variable, gamma: Variable, axis: Any) -> tuple[int, ...]:
+def _kept(x: ChainVariable, gamma: ChainVariable, axis: Any) -> tuple[int, ...]:
     """The axes of the parameters: those behind the first, or those that are not averaged over."""
     if axis is None:
         return tuple(range(1, 1 + gamma.ndim))
@@ -15,7 +15,7 @@ def _kept(x: Variable, gamma: Variable, axis: Any) -> tuple[int, ...]:
     return tuple(d for d in range(x.ndim) if d not in averaged)
 
 
-def fixed_batch_normalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None) -> Variable:
+def fixed_batch_normalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any, eps: float = 2e-5, axis: Any = None) -> ChainVariable:
     x, *given = map(as_variable, (x, gamma, beta, mean, var))
     kept = _kept(x, given[0], axis)
     if kept == (1,):
@@ -25,11 +25,11 @@ def fixed_batch_normalization(x: Any, gamma: Any, beta: Any, mean: Any, var: Any
     return _scaled(node("Sub", x, centre), spread, scale, shift, eps)
 
 
-def _scaled(apart: Variable, spread: Variable, scale: Variable, shift: Variable, eps: float) -> Variable:
+def _scaled(apart: ChainVariable, spread: ChainVariable, scale: ChainVariable, shift: ChainVariable, eps: float) -> ChainVariable:
     return node("Add", node("Mul", node("Div", apart, node("Sqrt", node("Add", spread, float(eps)))), scale), shift)
 
 
-def batch_normalization(x: Any, gamma: Any, beta: Any, *old: Any, eps: float = 2e-5, axis: Any = None, **kwargs: Any) -> Variable:
+def batch_normalization(x: Any, gamma: Any, beta: Any, *old: Any, eps: float = 2e-5, axis: Any = None, **kwargs: Any) -> ChainVariable:
     """By the mean and deviation of the batch itself."""
     x, gamma, beta = map(as_variable, (x, gamma, beta))
     eps = old[0] if old else eps
@@ -41,11 +41,11 @@ def batch_normalization(x: Any, gamma: Any, beta: Any, *old: Any, eps: float = 2
     return _scaled(apart, spread, reshape(gamma, shape), reshape(beta, shape), eps)
 
 
-def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
+def layer_normalization(x: Any, gamma: Any, beta: Any, eps: float = 1e-5) -> ChainVariable:
     return node("LayerNormalization", as_variable(x), gamma, beta, axis=-1, epsilon=float(eps))
 
 
-def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5) -> Variable:
+def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float = 1e-5) -> ChainVariable:
     x, gamma, beta = map(as_variable, (x, gamma, beta))
     n, channels, *rest = x.shape
     apart = reshape(x, (n, groups, -1))
@@ -56,12 +56,12 @@ def group_normalization(x: Any, groups: int, gamma: Any, beta: Any, eps: float =
     return node("Add", node("Mul", whole, reshape(gamma, shape)), reshape(beta, shape))
 
 
-def local_response_normalization(x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75) -> Variable:
+def local_response_normalization(x: Any, n: int = 5, k: float = 2, alpha: float = 1e-4, beta: float = 0.75) -> ChainVariable:
     width = 2 * (n // 2) + 1
     return node("LRN", as_variable(x), size=width, bias=float(k), alpha=float(alpha) * width, beta=float(beta))
 
 
-def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> Variable:
+def normalize(x: Any, eps: float = 1e-5, axis: Any = 1) -> ChainVariable:
     x = as_variable(x)
     axes = places(x, *((axis,) if isinstance(axis, int) else axis))
     norm = node("Sqrt", node("ReduceSum", node("Mul", x, x), axes=axes, keepdims=1))

@@ -9,7 +9,7 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.shape import concat, get_item, pad, reshape, stack
 from webkiln.frontends.chainer.sizes import is_open
-from webkiln.frontends.chainer.variable import Variable, as_variable, node, nodes
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ TANH, RELU = Kind("RNN", (0,), 1, "Tanh"), Kind("RNN", (0,), 1, "Relu")
 Weights = Sequence[Sequence[Any]]
 
 
-def padded(xs: Sequence[Variable]) -> tuple[Variable, list[Any] | None]:
+def padded(xs: Sequence[ChainVariable]) -> tuple[ChainVariable, list[Any] | None]:
     """Sequences [T, I] side by side, [T, N, I], with their lengths where they differ."""
     lengths = [x.shape[0] for x in xs]
     if all(length == lengths[0] for length in lengths):
@@ -37,11 +37,11 @@ def padded(xs: Sequence[Variable]) -> tuple[Variable, list[Any] | None]:
 
 
 def layers(
-    kind: Kind, x: Variable, lengths: list[Any] | None, states: Sequence[Any], ws: Weights, bs: Weights, both: bool
-) -> tuple[list[Variable], Variable]:  # fmt: skip
+    kind: Kind, x: ChainVariable, lengths: list[Any] | None, states: Sequence[Any], ws: Weights, bs: Weights, both: bool
+) -> tuple[list[ChainVariable], ChainVariable]:  # fmt: skip
     """The last states [layers * directions, N, H], and the outputs of the last layer [T, N, directions * H]."""
     directions = 2 if both else 1
-    lasts: list[list[Variable]] = [[] for _ in range(kind.states)]
+    lasts: list[list[ChainVariable]] = [[] for _ in range(kind.states)]
     steps, batch = x.shape[0], x.shape[1]
     counts = None if lengths is None else np.asarray(lengths, np.int32)
     for layer in range(len(ws) // directions):
@@ -62,7 +62,7 @@ def layers(
     return [concat(item, 0) for item in lasts], x
 
 
-def _gates(kind: Kind, weights: Sequence[Any], half: int) -> Variable:
+def _gates(kind: Kind, weights: Sequence[Any], half: int) -> ChainVariable:
     """The weights of the input or of the state, of all gates."""
     count = len(kind.order)
     return concat([as_variable(weights[half * count + gate]) for gate in kind.order], 0)
@@ -70,7 +70,7 @@ def _gates(kind: Kind, weights: Sequence[Any], half: int) -> Variable:
 
 def sequences(
     kind: Kind, xs: Sequence[Any], states: Sequence[Any], ws: Weights, bs: Weights, both: bool
-) -> tuple[list[Variable], list[Variable]]:  # fmt: skip
+) -> tuple[list[ChainVariable], list[ChainVariable]]:  # fmt: skip
     """Of sequences one by one: the last states, and the outputs of each."""
     given = [as_variable(x) for x in xs]
     sizes = [x.shape[0] for x in given]

@@ -10,15 +10,15 @@ from webkiln.errors import SourceError
 from webkiln.frontends.chainer.functions.elementwise import cast
 from webkiln.frontends.chainer.functions.shape import broadcast_to, places, reshape, swapaxes, transpose
 from webkiln.frontends.chainer.sizes import is_open
-from webkiln.frontends.chainer.variable import Variable, as_variable, node
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 
-def _axes(x: Variable, axis: Any) -> tuple[int, ...]:
+def _axes(x: ChainVariable, axis: Any) -> tuple[int, ...]:
     return tuple(range(x.ndim)) if axis is None else places(x, *((axis,) if isinstance(axis, int) else axis))
 
 
-def reduction(op: str) -> Callable[..., Variable]:
-    def function(x: Any, axis: Any = None, keepdims: bool = False) -> Variable:
+def reduction(op: str) -> Callable[..., ChainVariable]:
+    def function(x: Any, axis: Any = None, keepdims: bool = False) -> ChainVariable:
         x = as_variable(x)
         return node(op, x, axes=_axes(x, axis), keepdims=keepdims) if x.ndim else x
 
@@ -29,7 +29,7 @@ total, largest, smallest, product = (reduction(op) for op in ("ReduceSum", "Redu
 mean = reduction("ReduceMean")
 
 
-def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Variable:
+def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> ChainVariable:
     if weights is None:
         return mean(x, axis, keepdims)
     x, weights = as_variable(x), as_variable(weights)
@@ -40,13 +40,13 @@ def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fals
     return node("Div", total(node("Mul", x, wide), axes, keepdims), total(wide, axes, keepdims))
 
 
-def logsumexp(x: Any, axis: Any = None) -> Variable:
+def logsumexp(x: Any, axis: Any = None) -> ChainVariable:
     x = as_variable(x)
     return node("ReduceLogSumExp", x, axes=_axes(x, axis), keepdims=0)
 
 
-def place_of(op: str) -> Callable[..., Variable]:
-    def function(x: Any, axis: int | None = None) -> Variable:
+def place_of(op: str) -> Callable[..., ChainVariable]:
+    def function(x: Any, axis: int | None = None) -> ChainVariable:
         x = as_variable(x)
         if axis is None:
             x, axis = reshape(x, (-1,)), 0
@@ -55,8 +55,8 @@ def place_of(op: str) -> Callable[..., Variable]:
     return function
 
 
-def cumulative(op: str) -> Callable[..., Variable]:
-    def function(x: Any, axis: int | None = None) -> Variable:
+def cumulative(op: str) -> Callable[..., ChainVariable]:
+    def function(x: Any, axis: int | None = None) -> ChainVariable:
         x = as_variable(x)
         if axis is None:
             x, axis = reshape(x, (-1,)), 0
@@ -65,32 +65,32 @@ def cumulative(op: str) -> Callable[..., Variable]:
     return function
 
 
-def sum_to(x: Any, shape: Any) -> Variable:
+def sum_to(x: Any, shape: Any) -> ChainVariable:
     x, wanted = as_variable(x), tuple(shape)
     lead = x.ndim - len(wanted)
     axes = [*range(lead), *(d + lead for d, size in enumerate(wanted) if not is_open(size) and size == 1)]
     return reshape(node("ReduceSum", x, axes=tuple(axes), keepdims=1), wanted) if axes else x
 
 
-def batch_l2_norm_squared(x: Any) -> Variable:
+def batch_l2_norm_squared(x: Any) -> ChainVariable:
     x = as_variable(x)
     return total(node("Mul", x, x), tuple(range(1, x.ndim)))
 
 
-def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
+def matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> ChainVariable:
     a, b = as_variable(a), as_variable(b)
     left = swapaxes(a, -1, -2) if transa and a.ndim > 1 else a
     right = swapaxes(b, -1, -2) if transb and b.ndim > 1 else b
     return node("MatMul", left, right)
 
 
-def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> Variable:
+def batch_matmul(a: Any, b: Any, transa: bool = False, transb: bool = False) -> ChainVariable:
     """Of vectors, columns."""
     left, right = (reshape(x, (*x.shape, 1)) if x.ndim == 2 else x for x in map(as_variable, (a, b)))
     return matmul(left, right, transa, transb)
 
 
-def einsum(*operands: Any) -> Variable:
+def einsum(*operands: Any) -> ChainVariable:
     if isinstance(operands[0], str):
         equation, given = operands[0], operands[1:]
     else:
@@ -105,7 +105,7 @@ def _letters(places: Any) -> str:
     return "".join("..." if place is Ellipsis else chr(97 + place) for place in places)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
+def tensordot(a: Any, b: Any, axes: Any = 2) -> ChainVariable:
     a, b = as_variable(a), as_variable(b)
     if isinstance(axes, int):
         left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
@@ -122,7 +122,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Variable:
     return reshape(node("MatMul", rows, columns), [*(a.shape[d] for d in first), *(b.shape[d] for d in last)])
 
 
-def determinant(a: Any) -> Variable:
+def determinant(a: Any) -> ChainVariable:
     a = as_variable(a)
     if is_open(a.shape[-1]):
         raise SourceError("F.det: the size of the matrix has to be known before the model runs")

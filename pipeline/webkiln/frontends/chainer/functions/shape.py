@@ -8,12 +8,12 @@ import numpy as np
 
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.chainer.sizes import bare, is_open
-from webkiln.frontends.chainer.variable import Variable, as_variable, node, nodes, sizes
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes, sizes
 
 FAR = 1 << 40
 
 
-def places(x: Variable, *axes: int) -> tuple[int, ...]:
+def places(x: ChainVariable, *axes: int) -> tuple[int, ...]:
     """Axes counted from the front."""
     for axis in axes:
         if not -x.ndim <= axis < x.ndim:
@@ -21,14 +21,14 @@ def places(x: Variable, *axes: int) -> tuple[int, ...]:
     return tuple(axis % x.ndim for axis in axes)
 
 
-def reshape(x: Any, shape: Any) -> Variable:
+def reshape(x: Any, shape: Any) -> ChainVariable:
     given = as_variable(x)
     wanted = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     same = len(wanted) == given.ndim and not any(map(is_open, (*wanted, *given.shape))) and wanted == given.shape
     return given if same else node("Reshape", given, sizes(wanted), allowzero=1)
 
 
-def transpose(x: Any, axes: Any = None, *more: int) -> Variable:
+def transpose(x: Any, axes: Any = None, *more: int) -> ChainVariable:
     x = as_variable(x)
     if axes is None:
         return node("Transpose", x, perm=tuple(reversed(range(x.ndim))))
@@ -36,7 +36,7 @@ def transpose(x: Any, axes: Any = None, *more: int) -> Variable:
     return x if places(x, *perm) == tuple(range(x.ndim)) else node("Transpose", x, perm=places(x, *perm))
 
 
-def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
+def swapaxes(x: Any, axis1: int, axis2: int) -> ChainVariable:
     x = as_variable(x)
     a, b = places(x, axis1, axis2)
     perm = list(range(x.ndim))
@@ -44,23 +44,23 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Variable:
     return transpose(x, perm)
 
 
-def moveaxis(x: Any, source: Any, destination: Any) -> Variable:
+def moveaxis(x: Any, source: Any, destination: Any) -> ChainVariable:
     x = as_variable(x)
     moved = np.moveaxis(np.zeros([2 + d for d in range(x.ndim)], np.int8), source, destination).shape
     return transpose(x, [size - 2 for size in moved])
 
 
-def rollaxis(x: Any, axis: int, start: int = 0) -> Variable:
+def rollaxis(x: Any, axis: int, start: int = 0) -> ChainVariable:
     x = as_variable(x)
     moved = np.rollaxis(np.zeros([2 + d for d in range(x.ndim)], np.int8), axis, start).shape
     return transpose(x, [size - 2 for size in moved])
 
 
-def expand_dims(x: Any, axis: int) -> Variable:
+def expand_dims(x: Any, axis: int) -> ChainVariable:
     return node("Unsqueeze", as_variable(x), axes=(axis,))
 
 
-def squeeze(x: Any, axis: Any = None) -> Variable:
+def squeeze(x: Any, axis: Any = None) -> ChainVariable:
     x = as_variable(x)
     if axis is None:
         chosen = tuple(d for d, size in enumerate(x.shape) if not is_open(size) and size == 1)
@@ -69,11 +69,11 @@ def squeeze(x: Any, axis: Any = None) -> Variable:
     return reshape(x, [size for d, size in enumerate(x.shape) if d not in chosen])
 
 
-def flatten(x: Any) -> Variable:
+def flatten(x: Any) -> ChainVariable:
     return reshape(x, (-1,))
 
 
-def broadcast_to(x: Any, shape: Any) -> Variable:
+def broadcast_to(x: Any, shape: Any) -> ChainVariable:
     return node("Expand", as_variable(x), sizes(tuple(shape)))
 
 
@@ -87,27 +87,27 @@ def broadcast(*xs: Any) -> Any:
     return tuple(broadcast_to(x, shape) for x in given)
 
 
-def concat(xs: Any, axis: int = 1) -> Variable:
+def concat(xs: Any, axis: int = 1) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     return given[0] if len(given) == 1 else node("Concat", *given, axis=places(given[0], axis)[0])
 
 
-def stack(xs: Any, axis: int = 0) -> Variable:
+def stack(xs: Any, axis: int = 0) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     return concat([expand_dims(x, axis) for x in given], axis)
 
 
-def vstack(xs: Any) -> Variable:
+def vstack(xs: Any) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     return concat([reshape(x, (1, -1)) if x.ndim < 2 else x for x in given], 0)
 
 
-def hstack(xs: Any) -> Variable:
+def hstack(xs: Any) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     return concat([reshape(x, (1,)) if x.ndim == 0 else x for x in given], 0 if given[0].ndim < 2 else 1)
 
 
-def dstack(xs: Any) -> Variable:
+def dstack(xs: Any) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     wide = [reshape(x, (1, -1, 1)) if x.ndim < 2 else expand_dims(x, 2) if x.ndim == 2 else x for x in given]
     return concat(wide, 2)
@@ -130,7 +130,7 @@ def split_axis(x: Any, indices_or_sections: Any, axis: int, force_tuple: bool = 
     return nodes("Split", len(counts), x, sizes(counts), axis=place)
 
 
-def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
+def separate(x: Any, axis: int = 0) -> tuple[ChainVariable, ...]:
     x = as_variable(x)
     place = places(x, axis)[0]
     size = x.shape[place]
@@ -139,14 +139,14 @@ def separate(x: Any, axis: int = 0) -> tuple[Variable, ...]:
     return tuple(get_item(x, (*[slice(None)] * place, number)) for number in range(size))
 
 
-def tile(x: Any, reps: Any) -> Variable:
+def tile(x: Any, reps: Any) -> ChainVariable:
     x = as_variable(x)
     counts = (reps,) if isinstance(reps, int) else tuple(reps)
     counts = (1,) * (x.ndim - len(counts)) + counts
     return node("Tile", reshape(x, (1,) * (len(counts) - x.ndim) + x.shape), sizes(counts))
 
 
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> ChainVariable:
     x = as_variable(x)
     if axis is None:
         x, axis = flatten(x), 0
@@ -160,37 +160,37 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Variable:
     return node("Gather", x, np.repeat(np.arange(len(counts)), counts), axis=place)
 
 
-def flip(x: Any, axis: int) -> Variable:
+def flip(x: Any, axis: int) -> ChainVariable:
     x = as_variable(x)
     return get_item(x, tuple(slice(None, None, -1) if d == places(x, axis)[0] else slice(None) for d in range(x.ndim)))
 
 
-def fliplr(a: Any) -> Variable:
+def fliplr(a: Any) -> ChainVariable:
     return flip(a, 1)
 
 
-def flipud(a: Any) -> Variable:
+def flipud(a: Any) -> ChainVariable:
     return flip(a, 0)
 
 
-def copy(x: Any, dst: Any = None) -> Variable:
+def copy(x: Any, dst: Any = None) -> ChainVariable:
     return as_variable(x)
 
 
-def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> Variable:
+def permutate(x: Any, indices: Any, axis: int = 0, inv: bool = False) -> ChainVariable:
     order = as_variable(indices)
     if inv:
-        order = Variable(np.argsort(order.known)) if order.known is not None else nodes(
+        order = ChainVariable(np.argsort(order.known)) if order.known is not None else nodes(
             "TopK", 2, order, sizes([order.shape[0]]), axis=0, largest=0)[1]  # fmt: skip
     return node("Gather", as_variable(x), order, axis=axis)
 
 
-def select_item(x: Any, t: Any) -> Variable:
+def select_item(x: Any, t: Any) -> ChainVariable:
     x, t = as_variable(x), as_variable(t)
     return reshape(node("GatherElements", x, reshape(t, (*t.shape, 1)), axis=1), t.shape)
 
 
-def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variable:
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> ChainVariable:
     x = as_variable(x)
     a, b = places(x, axis1, axis2)
     rest = [d for d in range(x.ndim) if d not in (a, b)]
@@ -202,7 +202,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Variabl
     return transpose(picked, (*range(1, picked.ndim), 0))
 
 
-def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
+def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> ChainVariable:
     x = as_variable(x)
     widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)) if np.ndim(pad_width) < 2 or len(pad_width) == 1 else np.asarray(pad_width)
     flat = [int(width) for width in (*widths[:, 0], *widths[:, 1])]
@@ -215,29 +215,29 @@ def pad(x: Any, pad_width: Any, mode: str, **keywords: Any) -> Variable:
     return node("Pad", x, sizes(flat), fill if mode == "constant" else None, mode=mode)
 
 
-def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> Variable:
+def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariable:
     given = [as_variable(x) for x in xs]
     longest = max(x.shape[0] for x in given) if length is None else length
     rows = [pad(x, [(0, bare(longest - x.shape[0])), *[(0, 0)] * (x.ndim - 1)], "constant", constant_values=padding) for x in given]
     return stack(rows, 0)
 
 
-def transpose_sequence(xs: Any) -> tuple[Variable, ...]:
+def transpose_sequence(xs: Any) -> tuple[ChainVariable, ...]:
     """Sequences of falling lengths as one value a step."""
     given = [as_variable(x) for x in xs]
     longest = max((len(x) for x in given), default=0)
     return tuple(stack([x[step] for x in given if len(x) > step], 0) for step in range(longest))
 
 
-def depth2space(X: Any, r: int) -> Variable:
+def depth2space(X: Any, r: int) -> ChainVariable:
     return node("DepthToSpace", as_variable(X), blocksize=r, mode="DCR")
 
 
-def space2depth(X: Any, r: int) -> Variable:
+def space2depth(X: Any, r: int) -> ChainVariable:
     return node("SpaceToDepth", as_variable(X), blocksize=r)
 
 
-def get_item(x: Any, slices: Any) -> Variable:
+def get_item(x: Any, slices: Any) -> ChainVariable:
     """As numpy indexes: slices, numbers, new axes, an ellipsis, and arrays of numbers or truths that are known, or of numbers that are not."""
     x = as_variable(x)
     given = list(slices) if isinstance(slices, tuple) else [slices]
@@ -264,10 +264,10 @@ def _unmasked(item: Any) -> list[Any]:
 
 
 def _is_number(item: Any) -> bool:
-    return hasattr(item, "__index__") and not isinstance(item, np.ndarray | Variable)
+    return hasattr(item, "__index__") and not isinstance(item, np.ndarray | ChainVariable)
 
 
-def _sliced(x: Variable, given: Sequence[Any]) -> tuple[Variable, list[Any], dict[int, Any]]:
+def _sliced(x: ChainVariable, given: Sequence[Any]) -> tuple[ChainVariable, list[Any], dict[int, Any]]:
     """What slices and numbers leave; its shape with new axes and without those of numbers; arrays by the axes that they index then."""
     starts, ends, axes, steps = [], [], [], []
     wanted: list[Any] = []
@@ -291,7 +291,7 @@ def _sliced(x: Variable, given: Sequence[Any]) -> tuple[Variable, list[Any], dic
             ends.append(FAR if not is_open(item) and item == -1 else item + 1)
             axes.append(axis)
             steps.append(1)
-        elif isinstance(item, np.ndarray | Variable):
+        elif isinstance(item, np.ndarray | ChainVariable):
             arrays[len(kept)] = item
             kept.append(axis)
         else:
@@ -303,7 +303,7 @@ def _sliced(x: Variable, given: Sequence[Any]) -> tuple[Variable, list[Any], dic
     return x, wanted, arrays
 
 
-def _gathered(x: Variable, arrays: Mapping[int, Any]) -> Variable:
+def _gathered(x: ChainVariable, arrays: Mapping[int, Any]) -> ChainVariable:
     axes = list(arrays)
     if len(axes) == 1:
         return node("Gather", x, _indices(arrays[axes[0]]), axis=axes[0])
@@ -317,14 +317,14 @@ def _gathered(x: Variable, arrays: Mapping[int, Any]) -> Variable:
     return transpose(found, (*before, *range(count), *range(count + axes[0], found.ndim)))
 
 
-def _indices(item: Any) -> Variable:
-    return item if isinstance(item, Variable) else Variable(np.asarray(item, np.int64))
+def _indices(item: Any) -> ChainVariable:
+    return item if isinstance(item, ChainVariable) else ChainVariable(np.asarray(item, np.int64))
 
 
-def scatter_add(a: Any, slices: Any, b: Any) -> Variable:
+def scatter_add(a: Any, slices: Any, b: Any) -> ChainVariable:
     """At places that are known."""
     a, b = as_variable(a), as_variable(b)
-    if any(map(is_open, a.shape)) or any(isinstance(item, Variable) for item in (slices if isinstance(slices, tuple) else (slices,))):
+    if any(map(is_open, a.shape)) or any(isinstance(item, ChainVariable) for item in (slices if isinstance(slices, tuple) else (slices,))):
         raise SourceError("F.scatter_add: the shape and the places have to be known before the model runs")
     total = int(np.prod(a.shape))
     numbers = np.arange(total).reshape(a.shape)[slices]

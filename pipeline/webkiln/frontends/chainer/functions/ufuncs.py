@@ -11,22 +11,22 @@ from webkiln.frontends.chainer.functions.elementwise import ELEMENTWISE, binary,
 from webkiln.frontends.chainer.functions.reduce import REDUCE, matmul
 from webkiln.frontends.chainer.functions.shape import SHAPE, concat, get_item, reshape, transpose
 from webkiln.frontends.chainer.sizes import is_open
-from webkiln.frontends.chainer.variable import Variable, as_variable, node
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node
 
 add, subtract, multiply = binary("Add"), binary("Sub"), binary("Mul")
 floor_divide = binary("FloorDiv", DOMAIN)
 COMPARED = {"less": "Less", "less_equal": "LessOrEqual", "greater": "Greater", "greater_equal": "GreaterOrEqual", "equal": "Equal"}
 
 
-def negative(x: Any) -> Variable:
+def negative(x: Any) -> ChainVariable:
     return node("Neg", as_variable(x))
 
 
-def not_equal(x: Any, y: Any) -> Variable:
+def not_equal(x: Any, y: Any) -> ChainVariable:
     return node("Not", binary("Equal")(x, y))
 
 
-def joined(op: str) -> Callable[[Any, Any], Variable]:
+def joined(op: str) -> Callable[[Any, Any], ChainVariable]:
     return lambda x, y: node(op, cast(x, np.bool_), cast(y, np.bool_))
 
 
@@ -40,8 +40,8 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def filled(value: float) -> Callable[..., Variable]:
-    def function(x: Any, dtype: Any = None, **options: Any) -> Variable:
+def filled(value: float) -> Callable[..., ChainVariable]:
+    def function(x: Any, dtype: Any = None, **options: Any) -> ChainVariable:
         x = as_variable(x)
         return node("Expand", np.asarray(value, dtype or x.dtype), node("Shape", x))
 
@@ -62,21 +62,21 @@ def turned(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: function(y, x)
 
 
-def _reshape(x: Variable, *shape: Any) -> Variable:
+def _reshape(x: ChainVariable, *shape: Any) -> ChainVariable:
     return reshape(x, shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
 
 
-def _transpose(x: Variable, *axes: Any) -> Variable:
+def _transpose(x: ChainVariable, *axes: Any) -> ChainVariable:
     given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
     return transpose(x, given)
 
 
-def _equal(x: Variable, y: Any) -> Any:
+def _equal(x: ChainVariable, y: Any) -> Any:
     return (
         False
         if y is None
         or isinstance(y, str)
-        or (not isinstance(y, Variable | np.ndarray | float | int | bool | np.generic) and not is_open(y))
+        or (not isinstance(y, ChainVariable | np.ndarray | float | int | bool | np.generic) and not is_open(y))
         else binary("Equal")(x, y)
     )
 
@@ -97,5 +97,6 @@ METHODS: Mapping[str, Any] = {
 
 def install() -> None:
     """Give variables their operators and methods."""
+    ChainVariable.ufuncs, ChainVariable.functions = UFUNCS, FUNCTIONS
     for name, method in METHODS.items():
-        setattr(Variable, name, method)
+        setattr(ChainVariable, name, method)

@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.chainer.functions.shape import concat, reshape, transpose
 from webkiln.frontends.chainer.sizes import is_open
-from webkiln.frontends.chainer.variable import Variable, as_variable, node, nodes, sizes
+from webkiln.frontends.chainer.variable import ChainVariable, as_variable, node, nodes, sizes
 
 
 def spread(value: Any, count: int) -> tuple[int, ...]:
@@ -25,7 +25,7 @@ def pads_of(pad: tuple[int, ...], more: tuple[int, ...] | None = None) -> tuple[
 
 def convolution(
     x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1, groups: int = 1, **kwargs: Any
-) -> Variable:  # fmt: skip
+) -> ChainVariable:  # fmt: skip
     """With `cover_all` a window more where the last would leave something out."""
     x, W = as_variable(x), as_variable(W)
     count = x.ndim - 2
@@ -34,8 +34,8 @@ def convolution(
     return node("Conv", x, W, b, strides=strides, pads=pads, dilations=gaps, group=groups)
 
 
-def convolution_of(count: int) -> Callable[..., Variable]:
-    def function(x: Any, *given: Any, **options: Any) -> Variable:
+def convolution_of(count: int) -> Callable[..., ChainVariable]:
+    def function(x: Any, *given: Any, **options: Any) -> ChainVariable:
         if as_variable(x).ndim != count + 2:
             raise ShapeError(f"the input has {as_variable(x).ndim} axes, {list(as_variable(x).shape)}; expected {count + 2}")
         return convolution(x, *given, **options)
@@ -45,7 +45,7 @@ def convolution_of(count: int) -> Callable[..., Variable]:
 
 def deconvolution(
     x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, outsize: Any = None, dilate: Any = 1, groups: int = 1, **kwargs: Any
-) -> Variable:  # fmt: skip
+) -> ChainVariable:  # fmt: skip
     """To the size from which a convolution comes to this one, or to `outsize`."""
     x, W = as_variable(x), as_variable(W)
     count = x.ndim - 2
@@ -63,11 +63,11 @@ def deconvolution(
 
 def dilated_convolution_2d(
     x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, cover_all: bool = False
-) -> Variable:
+) -> ChainVariable:
     return convolution(x, W, b, stride, pad, cover_all, dilate)
 
 
-def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0) -> Variable:
+def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad: Any = 0) -> ChainVariable:
     """The kernel is [multiplier, channels, height, width]."""
     W = as_variable(W)
     multiplier, channels, height, width = W.shape
@@ -75,7 +75,7 @@ def depthwise_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1, pad
     return convolution(x, kernel, b, stride, pad, groups=channels)
 
 
-def columns(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any) -> Variable:
+def columns(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: Any) -> ChainVariable:
     """The windows of an image, [N, C * taps, ...]: a convolution by kernels that have one 1 each."""
     x = as_variable(x)
     count = x.ndim - 2
@@ -85,11 +85,11 @@ def columns(x: Any, ksize: Any, stride: Any, pad: Any, cover_all: bool, dilate: 
     return convolution(x, kernel, None, stride, pad, cover_all, dilate, groups=channels)
 
 
-def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1) -> Variable:
+def im2col(x: Any, ksize: Any, stride: Any = 1, pad: Any = 0, cover_all: bool = False, dilate: Any = 1) -> ChainVariable:
     return columns(x, ksize, stride, pad, cover_all, dilate)
 
 
-def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Variable:
+def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> ChainVariable:
     """A kernel for every place: [out, rows, columns, in, height, width]."""
     x, W = as_variable(x), as_variable(W)
     out, rows, across, channels, height, width = W.shape
@@ -101,7 +101,7 @@ def local_convolution_2d(x: Any, W: Any, b: Any = None, stride: Any = 1) -> Vari
     return y if b is None else node("Add", y, as_variable(b))
 
 
-def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> Variable:
+def shift(x: Any, ksize: Any = 3, dilate: Any = 1) -> ChainVariable:
     """Each group of channels moved by its place in the window; the one that stays is the last."""
     x = as_variable(x)
     (height, width), (down, across), channels = spread(ksize, 2), spread(dilate, 2), x.shape[1]
@@ -131,10 +131,10 @@ def max_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, cover_all:
 
 
 def _within(
-    x: Variable, y: Variable, found: Variable, window: tuple[int, ...], strides: tuple[int, ...], before: tuple[int, ...]
-) -> Variable:  # fmt: skip
+    x: ChainVariable, y: ChainVariable, found: ChainVariable, window: tuple[int, ...], strides: tuple[int, ...], before: tuple[int, ...]
+) -> ChainVariable:  # fmt: skip
     """Places in windows from those in the whole tensor."""
-    result: Variable | None = None
+    result: ChainVariable | None = None
     inner: Any = 1
     parts = []
     for axis in reversed(range(2, x.ndim)):
@@ -149,11 +149,11 @@ def _within(
     return node("Cast", result, to=6)
 
 
-def sizes_scalar(size: Any) -> Variable:
+def sizes_scalar(size: Any) -> ChainVariable:
     return node("Squeeze", sizes([size]), axes=(0,))
 
 
-def average_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: Any = 0) -> Variable:
+def average_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_value: Any = 0) -> ChainVariable:
     """Padding counts as zeros, or with None not at all."""
     x = as_variable(x)
     count = x.ndim - 2
@@ -165,7 +165,7 @@ def average_pooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, pad_va
     return node("AveragePool", x, kernel_shape=window, strides=strides, pads=pads_of(spread(pad, count)), count_include_pad=counted)
 
 
-def unpooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True) -> Variable:
+def unpooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True) -> ChainVariable:
     """Each element in every place of its window, added where windows overlap."""
     x = as_variable(x)
     count = x.ndim - 2
@@ -176,14 +176,16 @@ def unpooling(x: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any
     return deconvolution(x, kernel, None, strides, pad, out, groups=x.shape[1])
 
 
-def _unpooled(x: Variable, window: tuple[int, ...], strides: tuple[int, ...], pad: tuple[int, ...], cover_all: bool) -> tuple[Any, ...]:
+def _unpooled(
+    x: ChainVariable, window: tuple[int, ...], strides: tuple[int, ...], pad: tuple[int, ...], cover_all: bool
+) -> tuple[Any, ...]:
     rows = zip(x.shape[2:], window, strides, pad, strict=True)
     return tuple(step * (size - 1) + k - (step - 1 if cover_all else 0) - 2 * before for size, k, step, before in rows)
 
 
 def upsampling_2d(
     x: Any, indexes: Any, ksize: Any, stride: Any = None, pad: Any = 0, outsize: Any = None, cover_all: bool = True
-) -> Variable:  # fmt: skip
+) -> ChainVariable:  # fmt: skip
     """Each element in one place of its window, which pooling found."""
     x = as_variable(x)
     window = spread(ksize, 2)
@@ -206,7 +208,7 @@ def upsampling_2d(
     return node("Slice", image, sizes(before), sizes(ends), sizes([2, 3]), sizes([1, 1]))
 
 
-def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling_class: Any = None, pooling: Any = None) -> Variable:
+def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling_class: Any = None, pooling: Any = None) -> ChainVariable:
     """The largest of 1, 4, 16, ... bins."""
     x = as_variable(x)
     if pooling is not None and pooling != "max":

@@ -15,9 +15,9 @@ from webkiln.frontends.chainer.functions.recurrent import RELU, TANH, Kind
 from webkiln.frontends.chainer.functions.shape import concat, split_axis
 from webkiln.frontends.chainer.link import Chain, ChainList, Link
 from webkiln.frontends.chainer.links.shapes import Linear
-from webkiln.frontends.chainer.recorder import ACTIVE, Recorder
+from webkiln.frontends.chainer.recorder import ACTIVE, ChainRecorder
 from webkiln.frontends.chainer.sizes import is_open
-from webkiln.frontends.chainer.variable import Parameter, Variable, as_variable, node, sizes
+from webkiln.frontends.chainer.variable import ChainVariable, Parameter, as_variable, node, sizes
 
 
 class Stateful(Chain):
@@ -40,7 +40,7 @@ class Stateful(Chain):
             setattr(self, name, None)
         self._is_kept = ACTIVE.recorder is None
 
-    def begin(self, x: Variable, size: int) -> None:
+    def begin(self, x: ChainVariable, size: int) -> None:
         """Have states where a run is to begin with what the last one left."""
         if not self._is_kept or ACTIVE.recorder is None or any(getattr(self, name) is not None for name in self.states):
             return
@@ -57,7 +57,7 @@ class Stateful(Chain):
     def _path(self) -> str:
         return ACTIVE.current().links.get(id(self), "") or "state"
 
-    def keep(self, recorder: Recorder, path: str, domain: str) -> None:
+    def keep(self, recorder: ChainRecorder, path: str, domain: str) -> None:
         """Say what the states are for the next run, and forget them."""
         for name, zeros in self._begun.items():
             value = getattr(self, name)
@@ -68,11 +68,11 @@ class Stateful(Chain):
         for name in self.states:
             setattr(self, name, None)
 
-    def zeros(self, x: Variable, size: int) -> Variable:
+    def zeros(self, x: ChainVariable, size: int) -> ChainVariable:
         return node("Expand", np.asarray(0, x.dtype), _shape(x.shape[0], size))
 
 
-def _shape(*values: Any) -> Variable:
+def _shape(*values: Any) -> ChainVariable:
     return sizes(values)
 
 
@@ -198,11 +198,11 @@ class StatefulGRU(Stateful):
             new = tanh(node("Add", new, self._when(on, self.U(node("Mul", r, h)))))
             self.h = linear_interpolate(z, new, h)
         if on is not None:
-            self.on = Variable(np.ones(1, x.dtype))
+            self.on = ChainVariable(np.ones(1, x.dtype))
         return self.h
 
     @staticmethod
-    def _when(on: Any, value: Variable) -> Variable:
+    def _when(on: Any, value: ChainVariable) -> ChainVariable:
         return value if on is None or on.known is not None else node("Mul", value, on)
 
 
@@ -220,7 +220,7 @@ class StatelessMGU(Chain):
         return _mgu(self, as_variable(h), x)
 
 
-def _mgu(link: Any, h: Variable, x: Any) -> Variable:
+def _mgu(link: Any, h: ChainVariable, x: Any) -> ChainVariable:
     f = sigmoid(link.W_f(concat([h, x])))
     return linear_interpolate(f, tanh(link.W_h(concat([node("Mul", f, h), x]))), h)
 
@@ -313,13 +313,13 @@ class ChildSumTreeLSTM(Chain):
         return tree_lstm(*cells, concat([node("Add", self.W_h_aio(total), both), *forgets], 1))
 
 
-def _tree(given: Sequence[Any], size: int, in_size: int) -> tuple[list[Variable], list[Variable], Variable]:
+def _tree(given: Sequence[Any], size: int, in_size: int) -> tuple[list[ChainVariable], list[ChainVariable], ChainVariable]:
     """The cells and outputs of children, zeros where there are none, and the input."""
     present = next((as_variable(item) for item in given if item is not None), None)
     if present is None:
         raise SourceError("a tree LSTM without any input")
 
-    def filled(item: Any, width: int) -> Variable:
+    def filled(item: Any, width: int) -> ChainVariable:
         return node("Expand", np.asarray(0, present.dtype), _shape(present.shape[0], width)) if item is None else as_variable(item)
 
     count = len(given) // 2
