@@ -1,5 +1,6 @@
 """Python files of the user, run as modules of their own."""
 
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -65,6 +66,23 @@ def isolated_plugins() -> Iterator[None]:
         sys.modules.update(before)
 
 
+@contextmanager
+def importable(modules: Path | None) -> Iterator[None]:
+    """Modules below a folder can be imported inside, and are forgotten at the end."""
+    if modules is None:
+        yield
+        return
+    sys.path.insert(0, str(modules))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(modules))
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
+                del sys.modules[name]
+
+
 def _take_modules() -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(PREFIX)}
 
@@ -76,19 +94,3 @@ def failed_plugin(error: Exception, where: str) -> Exception:
         return error
     file = Path(lines[-1].filename).name
     return SourceError(f"{where}: its handler failed in {file}, line {lines[-1].lineno}: {type(error).__name__}: {error}")
-
-
-@contextmanager
-def importable(modules: Path | None) -> Iterator[None]:
-    """Modules below a folder can be imported inside, and are forgotten at the end."""
-    if modules is None:
-        yield
-        return
-    sys.path.insert(0, str(modules))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(modules))
-        for name, module in list(sys.modules.items()):
-            if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
-                del sys.modules[name]

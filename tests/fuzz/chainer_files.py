@@ -1,12 +1,7 @@
-"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing ends in a traceback.
+"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing ends in a traceback."""
 
-`python -m tests.fuzz.chainer_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
-"""
-
-import argparse
 import io
 import random
-import sys
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +10,7 @@ from pathlib import Path
 from tests.conformance.bulk import optimised
 from tests.frontends.chainer.reading import recorded, snapshot
 from tests.fuzz import files
-from tests.fuzz.onnx_files import mutate_bytes
+from tests.fuzz.files import mutate_bytes
 from webkiln.frontends.chainer.converter import ChainerConverter
 from webkiln.frontends.chainer.recording import read, write
 
@@ -98,20 +93,3 @@ def judge(folder: Path) -> str | None:
 
 
 FORMAT = files.Format(make, attempt, judge)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

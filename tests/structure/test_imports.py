@@ -174,7 +174,6 @@ PROTOBUF = {"frontends/messages", "frontends/manifest_weights"}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
-    "fetch caffe": {"frontends/caffe/stage_fetch", "frontends/exported", "plugins"},
     "fetch chainer": {
         CHAINER,
         f"{CHAINER}/functions",
@@ -188,9 +187,7 @@ REACH: dict[str, set[str]] = {
         *FORMAT_TABLE,
         *OPERATORS,
     },
-    "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
-    "fetch tensorflow": {"frontends/tensorflow/stage_fetch", "frontends/exported", "plugins"},
-    "fetch tflite": {"frontends/tflite/stage_fetch", "frontends/exported", "plugins"},
+    "fetch scripts": {"frontends/scripts/stage_fetch", "frontends/exported", "plugins"},
     "fetch torch": {TORCH, NODES, PROBE, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load": {"ir", *FORMAT_TABLE},
     "load tensorflow": {TENSORFLOW, NODES, *FORMAT_TABLE, *PROTOBUF, *GRAPHS},

@@ -22,7 +22,7 @@ class ChainVariable:
 
     if TYPE_CHECKING:
 
-        def __getitem__(self, slices: Any) -> "Variable": ...
+        def __getitem__(self, slices: Any) -> "ChainVariable": ...
 
     ufuncs: ClassVar[Mapping[str, Callable[..., Any]]] = {}
     functions: ClassVar[Mapping[str, Callable[..., Any]]] = {}
