@@ -610,8 +610,77 @@ def attention():
     return of(compute, draw(2, 4, 3), enc=L.Linear(3, 5), dec=L.StatelessGRU(5, 5), out=L.Linear(5, 4))
 
 
+def connections():
+    """Functions that links call, with weights of their own."""
+
+    def compute(m, x, y, z, e, tokens):
+        return [
+            F.convolution_2d(x, m.w2, m.b4, stride=(2, 1), pad=1, dilate=(1, 2)), F.convolution_2d(x, m.w2, cover_all=True, stride=3), F.convolution_nd(x, m.w2, None, 1, 1),
+            F.convolution_1d(y, m.w1, None, 2), F.convolution_3d(z, m.w3, None, 1, (1, 0, 1)), F.convolution_2d(x, m.wg, groups=2), F.dilated_convolution_2d(x, m.w2, None, 1, 2, 2),
+            F.deconvolution_2d(x, m.d2, m.b4, 2, 1), F.deconvolution_nd(x, m.d2, None, (2, 3), 0), F.deconvolution_1d(y, m.d1, None, 2), F.deconvolution_3d(z, m.d3, None, 2, 1),
+            F.depthwise_convolution_2d(x, m.dw, None, 1, 1), F.local_convolution_2d(x, m.lw, None, 1), F.deformable_convolution_2d_sampler(x, m.offsets, m.w2, m.b4, 1, 1),
+            F.bilinear(e, e * 2, m.bi), F.embed_id(tokens, m.table), F.embed_id(tokens, m.table, ignore_label=2), F.simplified_dropconnect(e, m.fc, None, train=False), F.linear(e, m.fc),
+            F.prelu(x, m.b4[:2]), F.zoneout(e, e * 2), F.forget(F.tanh, e), F.fixed_batch_renormalization(x, np.ones(2, "f"), np.zeros(2, "f"), np.full(2, 0.3, "f"), np.full(2, 2, "f")),
+            F.lstm(e[:, :1], e), F.tree_lstm(e[:, :2], e[:, 2:], F.tile(e, (1, 3))[:, :10]), F.unpooling_nd(x, 2),
+        ]  # fmt: skip
+
+    model, inputs = of(
+        compute, draw(1, 2, 6, 6), draw(1, 2, 7), draw(1, 2, 3, 4, 3), draw(3, 4), np.array([[0, 2, 1], [2, 2, 0]], np.int32)
+    )
+    shapes = {
+        "w2": (4, 2, 3, 3), "b4": (4,), "w1": (3, 2, 3), "w3": (2, 2, 2, 1, 3), "wg": (4, 1, 3, 3), "d2": (2, 4, 3, 3), "d1": (2, 3, 2), "d3": (2, 1, 2, 3, 2), "dw": (2, 2, 3, 3),
+        "lw": (3, 5, 5, 2, 2, 2), "offsets": (1, 18, 6, 6), "bi": (4, 4, 3), "table": (3, 5), "fc": (2, 4),
+    }  # fmt: skip
+    for name, shape in sorted(shapes.items()):
+        model.add_param(name, shape, initializer=draw(*shape))
+    return model, inputs
+
+
+def more_sequences():
+    def compute(m, x, y):
+        xs = F.transpose_sequence([x, y])
+        zero = np.zeros((2, 2, 4), np.float32)
+        found = [
+            F.n_step_bilstm(1, 0.0, zero, zero, m.bilstm.ws, m.bilstm.bs, xs), F.n_step_bigru(1, 0.0, zero, m.bigru.ws, m.bigru.bs, xs), F.n_step_rnn(1, 0.0, zero[:1], m.rnn.ws, m.rnn.bs, xs),
+            F.n_step_rnn(1, 0.0, zero[:1], m.rnn.ws, m.rnn.bs, xs, activation="relu"), F.n_step_birnn(1, 0.0, zero, m.birnn.ws, m.birnn.bs, xs, activation="tanh"), m.relu(None, [x, y]), m.bi(zero, [x, y]),
+        ]  # fmt: skip
+        return [list(item) for item in found]
+
+    return of(
+        compute, draw(4, 3), draw(2, 3), bilstm=L.NStepBiLSTM(1, 3, 4, 0.0), bigru=L.NStepBiGRU(1, 3, 4, 0.0), rnn=L.NStepRNNTanh(1, 3, 4, 0.0), birnn=L.NStepBiRNNTanh(1, 3, 4, 0.0),
+        relu=L.NStepRNNReLU(2, 3, 4, 0.0), bi=L.NStepBiRNNTanh(1, 3, 4, 0.0),
+    )  # fmt: skip
+
+
+def more_pooling():
+    """Windows that reach behind the end, or lie there."""
+
+    def compute(m, x, y):
+        return [
+            F.max_pooling_2d(x, 3, 2), F.max_pooling_2d(x, 2, 3), F.max_pooling_2d(x, (2, 3), (3, 2), (1, 1)), F.max_pooling_2d(x, 5, 4, 2), F.max_pooling_2d(x, 3, 3, 1, False), F.max_pooling_1d(y, 4, 3, 1),
+            F.average_pooling_2d(x, (3, 2), (2, 3), (1, 0)), F.average_pooling_2d(x, 5, 1, 2), F.average_pooling_nd(x, 2, 2, 1, None), F.spatial_pyramid_pooling_2d(x, 2, pooling="max"),
+            m.three(F.reshape(x, (1, 2, 2, 4, 4))[:, :, :, :3]), m.stateful(F.reshape(y, (2, -1))[:, :3]),
+        ]  # fmt: skip
+
+    def wrapped(m, x, y):
+        m.stateful.reset_state()
+        return compute(m, x, y)
+
+    return of(wrapped, draw(2, 2, 4, 4), draw(1, 2, 9), three=L.Deconvolution3D(2, 2, 2, 2), stateful=L.StatefulGRU(3, 4))
+
+
+def indices():
+    def compute(m, x):
+        return [
+            x[0, 1], x[:, -1], x[-2:], x[1:-1, :, ::2], x[:, ::-1], x[::-2], x[..., 0], x[:, None, 1:, ...], x[[2, 0], :, 1], x[:, [0, 2]], x[:, [0, 2], [1, 3]], x[[0, 1], :, [1, 3]],
+            x[np.array([[0, 1], [2, 0]])], x[:, np.array([True, False, True])], x[5:], x[:, 1:2, -3:-1], F.get_item(x, (Ellipsis, None)), x[np.int64(1)],
+        ]  # fmt: skip
+
+    return of(compute, draw(4, 3, 5))
+
+
 NETS = [
     classifier, chainer_1, resnet, chain_list, convolutions, deconvolutions, deformable, activations, elementwise, operators, shapes, reductions, products, pooling, upsampling,
     normalisations, instance_norm, embeddings, tokens, parametric, inception, inception_reduction, mlp_convolution, sequence_links, ragged_sequences, sequence_functions, cells, unrolled,
-    images, regions, own_function, encoder, unet, detector, wavenet, generator, mobile, squeeze_excite, capsule, pixel_shuffle, nested, siamese, attention,
+    images, regions, own_function, encoder, unet, detector, wavenet, generator, mobile, squeeze_excite, capsule, pixel_shuffle, nested, siamese, attention, connections, more_sequences, more_pooling, indices,
 ]  # fmt: skip

@@ -26,7 +26,7 @@ HANDLERS = NodeHandlers(
 
 
 class ChainerConverter(NodeConverter):
-    """Converts one model at a time; `register_handler(op, domain="chainer")` adds operators that `chainer.functions` of a plugin record."""
+    """Converts one model at a time; `register_handler` has an operator of recordings converted otherwise."""
 
     handlers = HANDLERS
     register_handler = HANDLERS.register
