@@ -79,9 +79,9 @@ def fill(snapshot: Snapshot, prefix: str, model: Link, where: str, *, strict: bo
         if found is None and is_array(current) and current is not None:
             held(path)
         elif found is not None:
-            _check_shape(snapshot, prefix + path, found, current.shape if isinstance(current, np.ndarray) else None, where)
-            value = found.read()
             is_number = isinstance(current, int | float)
+            _check_shape(snapshot, prefix + path, found, () if is_number else getattr(current, "shape", None), where)
+            value = found.read()
             setattr(link, name, type(current)(value) if is_number else value.astype(getattr(current, "dtype", value.dtype)))
 
 
