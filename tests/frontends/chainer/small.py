@@ -70,6 +70,17 @@ def old_linear():
     return L.Linear(3, 2, wscale=1.0, bias=0.5, initialW=numbers(2, 3)), X
 
 
+def old_convolutions():
+    """By position: scale, bias, no bias, the library, first values."""
+    plain = L.Convolution2D(3, 4, 3, 1, 1, 1.0, 0.5, False, True, numbers(4, 3, 3, 3))
+    bare = L.Convolution2D(4, 4, 3, 1, 1, 1, 0, True, True, numbers(4, 4, 3, 3), use_cudnn=False)
+    dilated = L.DilatedConvolution2D(4, 2, 3, 1, 2, 2, 1, 0.25, False, True, numbers(2, 4, 3, 3))
+    up = L.Deconvolution2D(2, 2, 2, 2, 0, 1, 0.5, False, (8, 8), True, numbers(2, 2, 2, 2))
+    assert bare.b is None
+    model = chainer.Chain(plain=plain, bare=bare, dilated=dilated, up=up)
+    return lambda x: F.relu(model.up(model.dilated(model.bare(model.plain(x)))), use_cudnn=False), np.zeros((1, 3, 4, 4), np.float32)
+
+
 def old_functions():
     model = chainer.FunctionSet(a=F.Linear(3, 4, initialW=numbers(4, 3)), b=F.Linear(4, 2, initialW=numbers(2, 4)))
     return lambda x: F.dropout(model.b(F.relu(model.a(x))), 0.5, False), X
@@ -122,8 +133,13 @@ REFUSED = {
     "backward": lambda: lambda x: F.sum(x).backward(),
     "raises": lambda: lambda x: x + {}["missing"],
     "random": lambda: L.Linear(3, 2),
+    "inside": lambda: hidden(L.Linear(3, 2)),
     "reads": lambda: lambda x: F.concat([x] * range(x.shape[0])[-1]),
 }
+
+
+def hidden(link):
+    return lambda x: link(x)
 
 
 def keeping(m, x):

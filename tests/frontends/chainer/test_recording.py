@@ -130,6 +130,13 @@ def test_weights_that_the_function_gives(name: str) -> None:
     assert computed(small(name), np.ones((2, 3), np.float32))[0].shape == (2, 2)
 
 
+def test_arguments_of_chainer_1() -> None:
+    graph = small("old_convolutions")
+    assert computed(graph, np.ones((1, 3, 4, 4), np.float32))[0].shape == (1, 2, 8, 8)
+    kernels = [value.shape for value in graph.weights.values()]
+    assert sorted(kernels) == [(2,), (2,), (2, 2, 2, 2), (2, 4, 3, 3), (4,), (4, 3, 3, 3), (4, 4, 3, 3)]
+
+
 SAYS = {
     "loss": "chainer.functions.softmax_cross_entropy: is not converted. It trains a model; return what it would compare",
     "truth": r"small.py, line \d+: the code asks for the truth in a value of shape \[\], which is only known when the model runs",
@@ -146,6 +153,7 @@ SAYS = {
     "grown": "chainer.links.VGG16Layers: is not converted. It reads weights that are converted from Caffe",
     "backward": "gradients are not computed",
     "raises": r"small.py, line \d+: KeyError: 'missing'",
+    "inside": "nothing was loaded for W; give a snapshot",
     "random": "nothing was loaded for W; give a snapshot with --weights FILE.npz",
 }
 

@@ -17,7 +17,7 @@ from webkiln.frontends.chainer.links.recurrent import Stateful
 from webkiln.frontends.chainer.modules import standing_in
 from webkiln.frontends.chainer.recorder import ChainRecorder, recording
 from webkiln.frontends.chainer.serializers import load
-from webkiln.frontends.chainer.variable import ChainVariable
+from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 from webkiln.frontends.exported import check_parameters
 from webkiln.frontends.nodes.spec import NodeModel, to_json
 
@@ -149,7 +149,7 @@ def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[NodeModel, Blo
         for path, link in links:
             if isinstance(link, Stateful):
                 link.keep(recorder, path or "state", DOMAIN)
-    _check_given(model, recorder, where)
+    _check_given(recorder, where)
     return recorder.model(where.rpartition(":")[2], outputs), recorder.blobs
 
 
@@ -178,12 +178,13 @@ def _outputs(recorder: ChainRecorder, result: Any, where: str) -> dict[str, str]
     return found
 
 
-def _check_given(model: Any, recorder: ChainRecorder, where: str) -> None:
+def _check_given(recorder: ChainRecorder, where: str) -> None:
     """SourceError where the call read weights that are nobody's."""
-    if not isinstance(model, Link):
-        return
-    read = {id(owner) for _, owner in recorder.arrays_read}
-    missing = [path.lstrip("/") for path, param in model.namedparams() if id(param) in read and not param.was_given]
+    missing = [
+        recorder.owners.get(id(owner), owner.name or "a weight")
+        for _, owner in recorder.arrays_read
+        if isinstance(owner, Parameter) and not owner.was_given
+    ]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise SourceError(

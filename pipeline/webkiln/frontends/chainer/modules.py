@@ -98,7 +98,11 @@ def _dtype(dtype: Any = None, map_mixed16: Any = None) -> Any:
 
 def contents() -> Mapping[str, dict[str, Any]]:
     """What each module has; others of the package hold nothing that can be called."""
-    functions = {**FUNCTIONS, **{name: link for name, link in LINKS.items() if name not in FUNCTIONS}}
+    functions: dict[str, Any] = {
+        "MaxPooling2D": "max",
+        **FUNCTIONS,
+        **{name: link for name, link in LINKS.items() if name not in FUNCTIONS},
+    }
     return {
         ROOT: _main(), f"{ROOT}.functions": functions, f"{ROOT}.links": dict(LINKS), f"{ROOT}.initializers": dict(initializers.NAMES),
         f"{ROOT}.serializers": dict(serializers.NAMES), f"{ROOT}.cuda": _cuda(), f"{ROOT}.backends.cuda": _cuda(), f"{ROOT}.backend": _backend(),

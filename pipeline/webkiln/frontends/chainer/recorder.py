@@ -57,14 +57,14 @@ class ChainRecorder(ChainerConverter):
         self.values[tensor] = self._input(self.inputs[-1], sizes, None)
         return tensor
 
-    def array(self, array: Array, value: Any = None) -> str:
+    def array(self, array: Array, value: Any = None, name: str | None = None) -> str:
         """The tensor of an array: a slot where a parameter or a persistent value of a link, or where large; else a part of the structure."""
         owner = array if value is None else value
         if id(owner) in self._arrays:
             return self._arrays[id(owner)][0]
         if str(array.dtype) not in DTYPES:
             raise SourceError(f"an array is of {array.dtype}; webkiln has {', '.join(DTYPES)}")
-        tensor, path = self._fresh(), self.owners.get(id(owner))
+        tensor, path = self._fresh(), self.owners.get(id(owner), name)
         if path is not None or array.size > INLINE_ELEMENTS:
             self.tensors[tensor] = self._weights.store(path or "constant", array)
         else:

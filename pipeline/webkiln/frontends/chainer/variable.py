@@ -223,7 +223,7 @@ class Parameter(ChainVariable):
     def tensor(self, recorder: ChainRecorder) -> str:
         if self._array is None:
             raise SourceError(f"the weight {self.name or ''} has no shape yet; load a snapshot, or say its input size")
-        return recorder.array(self._array, self)
+        return recorder.array(self._array, self, self.name or "weight")
 
 
 def operand(recorder: ChainRecorder, value: Any, like: ChainVariable | None = None) -> str:

@@ -23,6 +23,7 @@ GROUPS: Mapping[str, Mapping[str, Callable[..., Any]]] = {
 }  # fmt: skip
 RECORDED: Mapping[str, Callable[..., Any]] = {name: function for group in GROUPS.values() for name, function in group.items()}
 
+LIBRARIES = ("use_cudnn", "deterministic", "use_ideep")
 LOSS = "it trains a model; return what it would compare"
 RANDOM = "it draws at random; return its parameters, and draw on the page"
 SPECIAL = "no backend has this function; compute it on the page"
@@ -48,12 +49,12 @@ REFUSED: Mapping[str, str] = {
 
 
 def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The nodes of a function are named after it."""
+    """The nodes of a function are named after it. What older versions are told of their libraries changes nothing."""
 
     @wraps(function)
     def call(*given: Any, **options: Any) -> Any:
         with ACTIVE.current().inside(name, is_link=False):
-            return function(*given, **options)
+            return function(*given, **{key: value for key, value in options.items() if key not in LIBRARIES})
 
     return call
 

@@ -211,8 +211,9 @@ def upsampling_2d(
 def spatial_pyramid_pooling_2d(x: Any, pyramid_height: int, pooling_class: Any = None, pooling: Any = None) -> ChainVariable:
     """The largest of 1, 4, 16, ... bins."""
     x = as_variable(x)
-    if pooling is not None and pooling != "max":
-        raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {pooling!r}; there is max")
+    chosen = pooling or pooling_class
+    if chosen not in (None, "max"):
+        raise SourceError(f"F.spatial_pyramid_pooling_2d: pooling is {chosen!r}; there is max")
     height, width = x.shape[2:]
     if is_open(height) or is_open(width):
         raise SourceError("F.spatial_pyramid_pooling_2d: the height and width have to be known; give numbers in input_shapes")

@@ -1,7 +1,7 @@
 """Links with a kernel of weights."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -36,17 +36,29 @@ class Weighted(Link):
             self.b.initialize(bias_shape())
 
 
+OLD = ("wscale", "bias", "nobias")
+"""What followed the sizes in Chainer 1, where a number stands in the place of today's `nobias`."""
+
+
+def named(given: Sequence[Any], now: Sequence[str], then: Sequence[str], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by their names of today, or of Chainer 1, whose scale is of first values alone and whose `bias` is the first one."""
+    old = bool(given) and type(given[0]) in (int, float)
+    found = {**dict(zip((*OLD, *then) if old else now, given, strict=False)), **kwargs}
+    if found.get("initial_bias") is None:
+        found["initial_bias"] = found.get("bias")
+    return found
+
+
 class Linear(Weighted):
-    def __init__(
-        self, in_size: Any, out_size: Any = None, nobias: bool = False, initialW: Any = None, initial_bias: Any = None, *old: Any, **kwargs: Any
-    ) -> None:  # fmt: skip
+    def __init__(self, in_size: Any, out_size: Any = None, *given: Any, **kwargs: Any) -> None:
+        """`nobias, initialW, initial_bias` follow."""
         super().__init__()
-        if "wscale" in kwargs or "bias" in kwargs or _is_scale(nobias):
-            nobias, initialW, initial_bias = _of_chainer_1(nobias, initialW, initial_bias, old, kwargs)
+        said = named(given, ("nobias", "initialW", "initial_bias"), ("initialW", "initial_bias"), kwargs)
         if out_size is None:
             in_size, out_size = None, in_size
         self.in_size, self.out_size = in_size, out_size
-        self.make(None if in_size is None else (out_size, in_size), initialW, out_size, initial_bias, nobias)
+        shape = None if in_size is None else (out_size, in_size)
+        self.make(shape, said.get("initialW"), out_size, said["initial_bias"], bool(said.get("nobias")))
 
     def forward(self, x: Any, n_batch_axes: int = 1) -> Any:
         x = as_variable(x)
@@ -54,40 +66,24 @@ class Linear(Weighted):
         return linear(x, self.W, self.b, n_batch_axes)
 
 
-def _is_scale(value: Any) -> bool:
-    return type(value) is float
-
-
-def _of_chainer_1(nobias: Any, initialW: Any, initial_bias: Any, old: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """`wscale, bias, nobias, initialW, initial_bias`, as Chainer 1 had them, by position or name."""
-    given = [nobias, initialW, initial_bias, *old] if _is_scale(nobias) else [None, None, False, initialW, initial_bias]
-    given += [None] * (5 - len(given))
-    if not _is_scale(nobias) and isinstance(nobias, bool | int):
-        given[2] = nobias
-    return bool(given[2]), given[3], given[4] if given[4] is not None else kwargs.get("bias", given[1])
-
-
 class ConvolutionND(Weighted):
     transposed = False
 
     def __init__(
-        self, ndim: int, in_channels: Any, out_channels: Any, ksize: Any = None, stride: Any = 1, pad: Any = 0, nobias: bool = False,
-        *old: Any, **kwargs: Any,
+        self, ndim: int, in_channels: Any, out_channels: Any, ksize: Any = None, stride: Any = 1, pad: Any = 0, *given: Any, **kwargs: Any
     ) -> None:  # fmt: skip
+        """`nobias`, `outsize` of a transposed one, `initialW, initial_bias` and, of one of any rank, `cover_all, dilate, groups` follow."""
         super().__init__()
-        names = ("outsize",) if self.transposed else ()
-        names = (*names, "initialW", "initial_bias") if ndim == 2 or self.transposed else ("initialW", "initial_bias", "cover_all")
-        if _is_scale(nobias):
-            nobias, *old_ = (*old, None, None, None)[1:]
-            old, nobias = tuple(item for item in old_ if item is not None), bool(nobias)
-        given = {**dict(zip((*names, "dilate", "groups"), old, strict=False)), **kwargs}
+        size = ("outsize",) if self.transposed else ()
+        now = ("nobias", *size, "initialW", "initial_bias", *(() if self.transposed else ("cover_all",)), "dilate", "groups")
+        said = named(given, now, (*size, "use_cudnn", "initialW", "initial_bias"), kwargs)
         if ksize is None:
             in_channels, out_channels, ksize = None, in_channels, out_channels
         self.ndim, self.ksize, self.stride, self.pad = ndim, ksize, stride, pad
-        self.dilate, self.groups = given.get("dilate", 1), int(given.get("groups", 1))
-        self.cover_all, self.outsize, self.out_channels = given.get("cover_all", False), given.get("outsize"), out_channels
-        bias = given.get("initial_bias") if given.get("initial_bias") is not None else given.get("bias")
-        self.make(None if in_channels is None else self.shape(in_channels), given.get("initialW"), out_channels, bias, nobias)
+        self.dilate, self.groups = said.get("dilate", 1), int(said.get("groups", 1))
+        self.cover_all, self.outsize, self.out_channels = said.get("cover_all", False), said.get("outsize"), out_channels
+        shape = None if in_channels is None else self.shape(in_channels)
+        self.make(shape, said.get("initialW"), out_channels, said["initial_bias"], bool(said.get("nobias")))
 
     def shape(self, channels: int) -> tuple[Any, ...]:
         first, second = (channels, self.out_channels) if self.transposed else (self.out_channels, channels)
@@ -118,10 +114,9 @@ Deconvolution1D, Deconvolution2D, Deconvolution3D = (of_rank(DeconvolutionND, n,
 
 class DilatedConvolution2D(Convolution2D):  # type: ignore[misc, valid-type]
     def __init__(
-        self, in_channels: Any, out_channels: Any, ksize: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, nobias: bool = False,
-        initialW: Any = None, initial_bias: Any = None,
+        self, in_channels: Any, out_channels: Any, ksize: Any = None, stride: Any = 1, pad: Any = 0, dilate: Any = 1, *given: Any, **kwargs: Any
     ) -> None:  # fmt: skip
-        super().__init__(in_channels, out_channels, ksize, stride, pad, nobias, initialW, initial_bias, dilate=dilate)
+        super().__init__(in_channels, out_channels, ksize, stride, pad, *given, dilate=dilate, **kwargs)
 
 
 class DepthwiseConvolution2D(Weighted):
