@@ -27,7 +27,7 @@ class Initial:
         if self.value is not None:
             return np.array(np.broadcast_to(np.asarray(self.value, dtype), shape))
         self.made = np.zeros(shape, dtype)
-        return self.made.copy()
+        return np.zeros(shape, dtype)
 
     def is_untouched(self, array: Array) -> bool:
         return self.made is not None and np.array_equal(self.made, array)

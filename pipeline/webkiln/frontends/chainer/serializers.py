@@ -72,7 +72,7 @@ def fill(snapshot: Snapshot, prefix: str, model: Link, where: str, *, strict: bo
     for path, param in params.items():
         if (found := held(path)) is not None:
             _check_shape(snapshot, prefix + path, found, param.shape if param.is_initialized else None, where)
-            param.array = found.read().astype(param.dtype)
+            param.array = found.read().astype(param.dtype, copy=False)
     for path, (link, name) in values.items():
         current = getattr(link, name)
         found = snapshot.arrays.get(prefix + path)
