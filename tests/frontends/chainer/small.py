@@ -51,6 +51,25 @@ def linear():
     return L.Linear(3, 2), X
 
 
+class Trained(chainer.Chain):
+    """As examples of Chainer have it: the call computes a loss, a method predicts."""
+
+    def __init__(self):
+        super().__init__(fc=L.Linear(None, 2))
+
+    def __call__(self, x, t):
+        loss = F.softmax_cross_entropy(self.fc(x), t)
+        chainer.report({"loss": loss}, self)
+        return loss
+
+    def predict(self, x):
+        return F.softmax(self.fc(x))
+
+
+def method():
+    return Trained().predict, X
+
+
 def lazy():
     return L.Linear(None, 2), X
 

@@ -212,6 +212,16 @@ def test_snapshots_of_whatever_holds_the_model(name: str, prefix: str, tmp_path:
         assert np.array_equal(got, np.ones((2, 3), np.float32) @ W.T + B)
 
 
+def test_a_method_of_a_chain_has_its_weights(tmp_path: Path) -> None:
+    graph = small("method", weights=saved(tmp_path / "a.npz", "updater/model:main/fc/"))
+    assert set(graph.slots) == {"fc/W", "fc/b"}
+    assert np.allclose(computed(graph, np.ones((2, 3), np.float32))[0].sum(axis=1), 1)
+    with pytest.raises(
+        SourceError, match="returned a function, which has no weights; return the chain that the snapshot is of, or a method of it"
+    ):
+        small("old_functions", weights=tmp_path / "a.npz")
+
+
 def test_weights_in_several_places_are_chosen_in_the_function(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(

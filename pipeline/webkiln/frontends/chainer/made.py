@@ -21,7 +21,7 @@ from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 from webkiln.frontends.exported import check_parameters
 from webkiln.frontends.nodes.spec import NodeModel, to_json
 
-RETURNS = "it returns a chainer.Chain or another function of variables, or one and its example inputs"
+RETURNS = "it returns a chainer.Chain, a method of one or another function of variables, or one of these and its example inputs"
 
 
 def made_model(made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None) -> tuple[NodeModel, Blobs]:
@@ -30,11 +30,12 @@ def made_model(made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]
     with standing_in():
         model, examples = _called(made, where)
         if weights is not None:
-            if not isinstance(model, Link):
+            root = owner_of(model)
+            if root is None:
                 raise SourceError(
-                    f"{where}: returned {type(model).__name__}, which has no weights; return the chain that the snapshot is of"
+                    f"{where}: returned a {type(model).__name__}, which has no weights; return the chain that the snapshot is of, or a method of it"
                 )
-            load(weights, model, where)
+            load(weights, root, where)
         inputs = _inputs(model, examples, shapes, where)
         first, blobs = _recorded(model, inputs, where)
         second, _ = _recorded(model, inputs, where)
@@ -44,6 +45,12 @@ def made_model(made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]
             "return it as an output and take it as an input"
         )
     return first, blobs
+
+
+def owner_of(model: Any) -> Link | None:
+    """The link whose weights a model has: itself, or that of which it is a method."""
+    root = getattr(model, "__self__", model)
+    return root if isinstance(root, Link) else None
 
 
 def _called(made: Mapping[str, Any], where: str) -> tuple[Any, tuple[Any, ...] | None]:
@@ -132,12 +139,13 @@ def _parameters(model: Any) -> list[str]:
 
 def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[NodeModel, Blobs]:
     """One call of the model, from the beginning."""
-    links = [(path.lstrip("/"), link) for path, link in model.namedlinks()] if isinstance(model, Link) else []
+    root = owner_of(model)
     owners: dict[int, str] = {}
-    if isinstance(model, Link):
-        for path, param in model.namedparams():
+    links = [(path.lstrip("/"), link) for path, link in root.namedlinks()] if root is not None else []
+    if root is not None:
+        for path, param in root.namedparams():
             owners.setdefault(id(param), path.lstrip("/"))
-        for path, link, name in model.named_persistent():
+        for path, link, name in root.named_persistent():
             owners.setdefault(id(getattr(link, name)), path.lstrip("/"))
     recorder = ChainRecorder(owners)
     for path, link in reversed(links):
