@@ -51,6 +51,19 @@ def linear():
     return L.Linear(3, 2), X
 
 
+def mixtures():
+    def compute(x):
+        rows = [x[0], x[1, :2]]
+        whole = chainer.dataset.concat_examples(rows, padding=0)
+        return (
+            F.sum(whole, axis=1) / np.array([3, 2], np.int32),
+            np.array([1, 2], np.int32)[:, None] * x,
+            chainer.dataset.convert.concat_examples([(x, x), (x, x)])[1],
+        )
+
+    return compute, X
+
+
 class Trained(chainer.Chain):
     """As examples of Chainer have it: the call computes a loss, a method predicts."""
 

@@ -222,6 +222,14 @@ def test_a_method_of_a_chain_has_its_weights(tmp_path: Path) -> None:
         small("old_functions", weights=tmp_path / "a.npz")
 
 
+def test_whole_numbers_beside_floats_and_concatenated_examples() -> None:
+    x = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    mean, scaled, stacked = computed(small("mixtures"), x)
+    assert np.allclose(mean, [2, 4.5])
+    assert np.array_equal(scaled, x * [[1], [2]])
+    assert np.array_equal(stacked, np.stack([x, x]))
+
+
 def test_weights_in_several_places_are_chosen_in_the_function(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(

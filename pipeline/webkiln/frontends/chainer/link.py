@@ -9,6 +9,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.recorder import ACTIVE
+from webkiln.frontends.chainer.settings import CPU
 from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 
 
@@ -68,6 +69,10 @@ class Link:
     @property
     def xp(self) -> Any:
         return np
+
+    @property
+    def device(self) -> Any:
+        return CPU
 
     def add_param(self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None) -> None:
         with self.init_scope():

@@ -12,15 +12,17 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer import initializers, serializers
+from webkiln.frontends.chainer.functions.shape import concat_examples
 from webkiln.frontends.chainer.functions.table import FUNCTIONS
 from webkiln.frontends.chainer.functions.ufuncs import install
 from webkiln.frontends.chainer.link import Chain, ChainList, Link, SequentialChain
 from webkiln.frontends.chainer.links.table import LINKS
 from webkiln.frontends.chainer.recorder import nothing_recorded
-from webkiln.frontends.chainer.settings import CONFIG, nothing, using_config, usual_config
+from webkiln.frontends.chainer.settings import CONFIG, CPU, nothing, using_config, usual_config
 from webkiln.frontends.chainer.variable import ChainVariable, Parameter, as_variable
 
-ROOT = "chainer"
+ROOT, ARRAYS = "chainer", "chainerx"
+"""The package, and that of the arrays which it brings, of which there are none here."""
 VERSION = "7.8.1"
 
 
@@ -75,8 +77,8 @@ def _cuda() -> dict[str, Any]:
 
 def _backend() -> dict[str, Any]:
     return {
-        "get_array_module": lambda *xs: np, "get_device": lambda *xs: "@numpy", "to_numpy": lambda x: x, "using_device": nothing,
-        "get_device_from_array": lambda *xs: "@numpy", "copyto": np.copyto,
+        "get_array_module": lambda *xs: np, "get_device": lambda *xs: CPU, "to_numpy": lambda x: x, "using_device": nothing,
+        "get_device_from_array": lambda *xs: CPU, "CpuDevice": lambda: CPU, "copyto": np.copyto,
     }  # fmt: skip
 
 
@@ -87,7 +89,7 @@ def _main() -> dict[str, Any]:
         "using_config": using_config, "no_backprop_mode": nothing, "force_backprop_mode": nothing, "using_device": nothing,
         "as_variable": as_variable, "as_array": lambda x: x.array if isinstance(x, ChainVariable) else x, "is_debug": lambda: False,
         "is_arrays_compatible": lambda xs: True, "get_array_types": lambda: (np.ndarray, ChainVariable), "get_dtype": _dtype,
-        "get_device": lambda *given: "@numpy", "report": lambda *given, **options: None, "set_debug": lambda on: None,
+        "get_device": lambda *given: CPU, "report": lambda *given, **options: None, "set_debug": lambda on: None,
         "should_use_cudnn": lambda *given: False, "get_array_module": lambda *xs: np, "AbstractSerializer": object, "Serializer": object,
     }  # fmt: skip
 
@@ -104,12 +106,13 @@ def contents() -> Mapping[str, dict[str, Any]]:
         **{name: link for name, link in LINKS.items() if name not in FUNCTIONS},
     }
     return {
-        ROOT: _main(), f"{ROOT}.functions": functions, f"{ROOT}.links": dict(LINKS), f"{ROOT}.initializers": dict(initializers.NAMES),
+        ROOT: _main(), ARRAYS: {"ndarray": type(None), "is_available": lambda: False}, f"{ROOT}.functions": functions, f"{ROOT}.links": dict(LINKS), f"{ROOT}.initializers": dict(initializers.NAMES),
         f"{ROOT}.serializers": dict(serializers.NAMES), f"{ROOT}.cuda": _cuda(), f"{ROOT}.backends.cuda": _cuda(), f"{ROOT}.backend": _backend(),
         f"{ROOT}.variable": {"Variable": ChainVariable, "Parameter": Parameter, "as_variable": as_variable},
         f"{ROOT}.link": {"Link": Link, "Chain": Chain, "ChainList": ChainList}, f"{ROOT}.sequential": {"Sequential": SequentialChain},
         f"{ROOT}.function": {"Function": Function, "no_backprop_mode": nothing, "force_backprop_mode": nothing},
         f"{ROOT}.function_node": {"FunctionNode": Function}, f"{ROOT}.configuration": {"config": CONFIG, "using_config": using_config},
+        f"{ROOT}.dataset": {"concat_examples": concat_examples}, f"{ROOT}.dataset.convert": {"concat_examples": concat_examples},
         f"{ROOT}.reporter": {"report": lambda *given, **options: None},
         f"{ROOT}.utils": {"force_array": np.asarray},
         f"{ROOT}.functions.activation": functions, f"{ROOT}.functions.array": functions, f"{ROOT}.functions.math": functions,
@@ -123,8 +126,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.contents = contents()
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
-        inside = name == ROOT or name.startswith(f"{ROOT}.")
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if inside else None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.partition(".")[0] in (ROOT, ARRAYS) else None
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
@@ -159,7 +161,7 @@ def standing_in() -> Iterator[None]:
     install()
 
     def take() -> dict[str, ModuleType]:
-        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == ROOT}
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in (ROOT, ARRAYS)}
 
     before, finder = take(), StandIns()
     sys.meta_path.insert(0, finder)

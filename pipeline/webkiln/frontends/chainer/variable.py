@@ -8,6 +8,7 @@ import numpy as np
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.chainer.initializers import Initial, initial_of
 from webkiln.frontends.chainer.recorder import ACTIVE, ChainRecorder, attribute, shape_of, size_operand
+from webkiln.frontends.chainer.settings import CPU
 from webkiln.frontends.chainer.sizes import OpenSize, is_open
 from webkiln.ir.types import Array
 
@@ -114,6 +115,10 @@ class ChainVariable:
     @property
     def xp(self) -> Any:
         return np
+
+    @property
+    def device(self) -> Any:
+        return CPU
 
     @property
     def node(self) -> "ChainVariable":

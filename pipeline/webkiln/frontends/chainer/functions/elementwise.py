@@ -28,9 +28,14 @@ def binary(op: str, domain: str = "") -> Callable[[Any, Any], ChainVariable]:
 
 
 def paired(x: Any, y: Any) -> tuple[Any, Any]:
-    """Two operands, of which arrays that are not recorded have the dtype of the other where it holds their numbers."""
+    """Two operands; whole numbers beside floats are floats of the same dtype, where numpy would make wider ones."""
     if not isinstance(x, ChainVariable) and not isinstance(y, ChainVariable):
         return as_variable(x), y
+    kinds = [item.dtype.kind if isinstance(item, ChainVariable | np.ndarray) else "" for item in (x, y)]
+    if kinds[0] == "f" and kinds[1] in ("i", "u", "b"):
+        return x, cast(y, x.dtype)
+    if kinds[1] == "f" and kinds[0] in ("i", "u", "b"):
+        return cast(x, y.dtype), y
     return x, y
 
 

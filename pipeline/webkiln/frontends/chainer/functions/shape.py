@@ -222,6 +222,21 @@ def pad_sequence(xs: Any, length: Any = None, padding: float = 0) -> ChainVariab
     return stack(rows, 0)
 
 
+def concat_examples(batch: Any, device: Any = None, padding: float | None = None) -> Any:
+    """chainer.dataset.concat_examples: items, or each part of tuples or tables, along a new first axis, padded where they are to be."""
+    first = batch[0]
+    if isinstance(first, tuple):
+        return tuple(concat_examples([item[place] for item in batch], device, padding) for place in range(len(first)))
+    if isinstance(first, dict):
+        return {key: concat_examples([item[key] for item in batch], device, padding) for key in first}
+    given = [as_variable(item) for item in batch]
+    if padding is None:
+        return stack(given, 0)
+    longest = [max(x.shape[axis] for x in given) for axis in range(given[0].ndim)]
+    widths = [[(0, bare(size - own)) for own, size in zip(x.shape, longest, strict=True)] for x in given]
+    return stack([pad(x, width, "constant", constant_values=padding) for x, width in zip(given, widths, strict=True)], 0)
+
+
 def transpose_sequence(xs: Any) -> tuple[ChainVariable, ...]:
     """Sequences of falling lengths as one value a step."""
     given = [as_variable(x) for x in xs]
