@@ -1,6 +1,7 @@
 """Every raw operator of TensorFlow that webkiln converts. Absent means unsupported."""
 
 from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.tensorflow.operators.control import CONTROL
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tensorflow.operators.images import IMAGES
@@ -23,4 +24,5 @@ OPERATORS: dict[str, NodeHandler] = {
     **LOOPS,
     **LISTS,
     **IMAGES,
+    **STATES,
 }
