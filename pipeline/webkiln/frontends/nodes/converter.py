@@ -205,7 +205,7 @@ def find_unsupported(
         elif node.domain not in opsets and node.domain == "":
             yield where, "the model does not say of which opset", "Export the model again"
         elif handlers.find(node.domain, node.op) is None and (node.domain or node.op not in handlers.folds.ops):
-            yield where, "no handler", handlers.advice
+            yield (where, *handlers.refused.get(node.op, ("no handler", handlers.advice)))
         for value in node.attrs.values():
             if isinstance(value, GraphSpec) and (branches or node.op != "If"):
                 yield from find_unsupported(handlers, value, opsets, branches=branches)
