@@ -146,6 +146,7 @@ BUILD = {
     "frontends/cut",
     "frontends/functions",
     "frontends/programs",
+    "frontends/recorded",
     "frontends/manifest",
     "frontends/manifest_weights",
 }
