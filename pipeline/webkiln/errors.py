@@ -18,6 +18,10 @@ class SourceError(UserError):
     """A model file that cannot be read: not a model, truncated, unsafe or too large."""
 
 
+class UntrustedError(SourceError):
+    """A model file that is a program, which is not run unless its user says that it may be."""
+
+
 class RecipeError(UserError):
     """A recipe, variable or option that does not exist or does not fit."""
 

@@ -54,10 +54,10 @@ def is_saved_model(path: Path) -> bool:
 
 def chosen_signature(path: Path, wanted: str) -> str:
     """The name of the signature that is meant."""
-    return _chosen(path.name, _signatures(_served(path, path.read_bytes())), wanted)
+    return _chosen(path.name, signatures_of(served_graph(path, path.read_bytes())), wanted)
 
 
-def _served(path: Path, data: bytes) -> Any:
+def served_graph(path: Path, data: bytes) -> Any:
     """The graph of a SavedModel that is for serving."""
     saved = _parsed(SavedModelDef, data, path.name)
     served = [item for item in saved.meta_graphs if SERVED in item.meta_info_def.tags] or list(saved.meta_graphs)
@@ -66,13 +66,13 @@ def _served(path: Path, data: bytes) -> Any:
     return served[0]
 
 
-def _signatures(graph: Any) -> dict[str, Any]:
+def signatures_of(graph: Any) -> dict[str, Any]:
     return {name: item for name, item in graph.signature_def.items() if not name.startswith(HIDDEN) and item.outputs}
 
 
 def _saved_model(path: Path, data: bytes, folder: Path, wanted: str) -> GraphSource:
-    graph = _served(path, data)
-    signatures = _signatures(graph)
+    graph = served_graph(path, data)
+    signatures = signatures_of(graph)
     chosen = signatures[_chosen(path.name, signatures, wanted)]
     main, functions = bodies(graph.graph_def, path.name)
     inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
@@ -118,6 +118,11 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
 
 def _open(shape: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
     return None if shape is None else tuple(None if size < 0 else size for size in shape)
+
+
+def frozen_version(path: Path, data: bytes) -> int:
+    """The version of GraphDefs that wrote a frozen graph."""
+    return int(_parsed(GraphDef, data, path.name).versions.producer)
 
 
 def _frozen(path: Path, data: bytes) -> GraphSource:

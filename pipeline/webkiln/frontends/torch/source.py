@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from webkiln.errors import SourceError
+from webkiln.errors import SourceError, UntrustedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
@@ -35,7 +35,7 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
     if not is_script(path):
         return TracedProgram(read_exported(path))
     if not trust_source:
-        raise SourceError(f"{path.name}: is a TorchScript file, which is a program; where you trust it, say --trust-source, or {SAVE}")
+        raise UntrustedError(f"{path.name}: is a TorchScript file, which is a program; where you trust it, say --trust-source, or {SAVE}")
     return script_exported(path, shapes)
 
 
