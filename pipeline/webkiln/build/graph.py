@@ -211,7 +211,7 @@ class ModelGraph:
     def _program(self, stage: str) -> Taken:
         """The format's program of a stage, with what it takes of the recipe."""
         module = self._share.package / "frontends" / self.format.name / f"stage_{stage}.py"
-        return Taken(params={"format": self.format.name}, code=(module,)) | take(self.recipe, self.format.takes[stage])
+        return Taken(params={"format": self.format.name}, code=(module,)) | take(self.recipe, self.format.takes.get(stage, ()))
 
     def _add(
         self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], **more: Any

@@ -41,6 +41,8 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
     if tensor.raw_data and len(tensor.raw_data) != prod(shape) * dtype.itemsize:
         raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.raw_data)} bytes; the file is damaged")
+    if tensor.raw_data and (instead := unread(dtype, shape)) is not None:
+        return instead
     try:
         return np.asarray(numpy_helper.to_array(tensor)).reshape(shape).astype(dtype, copy=False)
     except (ValueError, TypeError) as error:

@@ -20,7 +20,7 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     if is_saved_model(path):
         return _saved_model(path)
     data = path.read_bytes()
-    if data.lstrip()[:1] == b"{":
+    if data[:64].lstrip()[:1] == b"{":
         return _graph_model(path, data)
     return FileFacts(rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path, data)}"))
 
