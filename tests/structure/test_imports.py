@@ -146,6 +146,7 @@ BUILD = {
     "frontends/cut",
     "frontends/functions",
     "frontends/programs",
+    "frontends/glance",
     "frontends/recorded",
     "frontends/manifest",
     "frontends/manifest_weights",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-Shape = tuple[int | str | None, ...] | None
+TensorShape = tuple[int | str | None, ...] | None
 """A size is a number, an expression of names, or not known; without a shape the rank is not known."""
 Row = tuple[str, str]
 """What something is called, and what it is."""
@@ -20,7 +20,7 @@ class TensorFacts:
 
     name: str
     dtype: str
-    shape: Shape
+    shape: TensorShape
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.cut import cut_of
-from webkiln.frontends.facts import Description, FileFacts, Inspector, Shape, TensorFacts, listed, rows
+from webkiln.frontends.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, listed, rows
 from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.eras.files import open_model
 from webkiln.frontends.keras.eras.tfjs import is_json
@@ -75,7 +75,7 @@ def _weights(layer: LayerSpec) -> Iterator[Any]:
         todo += one.parts.values()
 
 
-def _input(layer: LayerSpec | None) -> tuple[str, Shape]:
+def _input(layer: LayerSpec | None) -> tuple[str, TensorShape]:
     shape = layer.config.get("batch_shape") if layer is not None else None
     dtype = str(layer.config.get("dtype") or "") if layer is not None else ""
     known = isinstance(shape, list | tuple) and all(size is None or type(size) is int for size in shape)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.errors import SourceError
-from webkiln.frontends.facts import Description, FileFacts, Inspector, Shape, TensorFacts, rows
+from webkiln.frontends.facts import Description, FileFacts, Inspector, TensorFacts, TensorShape, rows
 from webkiln.frontends.nodes.described import described_nodes
 from webkiln.frontends.torch.archive import LARGEST_JSON, check_archive
 from webkiln.frontends.torch.format import SCRIPT
@@ -94,7 +94,7 @@ def _tensors(arguments: list[Any], values: Mapping[str, Any]) -> Iterator[Tensor
             yield TensorFacts(str(name), *_type(values[name]))
 
 
-def _type(meta: Mapping[str, Any]) -> tuple[str, Shape]:
+def _type(meta: Mapping[str, Any]) -> tuple[str, TensorShape]:
     number = meta["dtype"]
     dtype = DTYPES[number] if isinstance(number, int) and 0 <= number < len(DTYPES) else f"type {number}"
     sizes = [size["as_int"] if "as_int" in size else SYMBOL.sub(r"\1", str(size["as_expr"]["expr_str"])) for size in meta["sizes"]]
