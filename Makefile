@@ -1,4 +1,4 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=5000] · make web · make conformance [backend=webgl] [browser=firefox] · make conformance-keras [backend=js,wasm]
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make fuzz-files [n=1000] · make web · make conformance [backend=webgl] [browser=firefox] · make conformance-keras [backend=js,wasm]
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -96,8 +96,4 @@ fuzz: setup
 
 # Mutated model files: what is accepted keeps to the standard, and nothing ends in a traceback, takes long or much memory.
 fuzz-files: setup
-	$(BIN)/python -m tests.fuzz.onnx_files $(or $(n),5000)
-	$(BIN)/python -m tests.fuzz.tflite_files $(or $(n),5000)
-	$(BIN)/python -m tests.fuzz.keras_files $(or $(n),3000)
-	$(BIN)/python -m tests.fuzz.tensorflow_files $(or $(n),1000)
-	$(BIN)/python -m tests.fuzz.caffe_files $(or $(n),1000)
+	for format in onnx keras tensorflow tflite caffe torch; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done

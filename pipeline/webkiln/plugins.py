@@ -1,5 +1,6 @@
 """Python files of the user, run as modules of their own."""
 
+import importlib
 import importlib.util
 import sys
 import traceback
@@ -63,6 +64,23 @@ def isolated_plugins() -> Iterator[None]:
     finally:
         _take_modules()
         sys.modules.update(before)
+
+
+@contextmanager
+def importable(modules: Path | None) -> Iterator[None]:
+    """Modules below a folder can be imported inside, and are forgotten at the end."""
+    if modules is None:
+        yield
+        return
+    sys.path.insert(0, str(modules))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(modules))
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
+                del sys.modules[name]
 
 
 def _take_modules() -> dict[str, ModuleType]:

@@ -218,6 +218,11 @@ def test_a_format_that_is_none() -> None:
             {"source": PathSource(Path("net.onnx"), Path("net.h5"))},
             "is an ONNX model, and its weights are in it; weights is for",
         ),
+        (
+            "net",
+            {"source": ModuleSource(Path(), "net", "make"), "source_format": "tflite"},
+            r"is a LiteRT \(TensorFlow Lite\) model, and functions cannot return one; write a file in an export script; modules is for a Keras",
+        ),
         ("net.onnx", {"batch_size": 2}, "is an ONNX model, and no axis is left out there; .* batch_size is for a Keras model"),
     ],
 )

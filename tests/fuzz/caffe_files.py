@@ -1,12 +1,7 @@
-"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a traceback.
+"""Mutated definitions and weight files of Caffe: what is accepted compiles, and nothing ends in a traceback."""
 
-`python -m tests.fuzz.caffe_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the files of the first seed instead.
-"""
-
-import argparse
 import random
 import re
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,6 +9,7 @@ from pathlib import Path
 from tests.conformance.bulk import optimised
 from tests.frontends.caffe.make import CORPUS
 from tests.fuzz import files
+from tests.fuzz.files import mutate_bytes
 from webkiln import canonical
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
@@ -46,7 +42,6 @@ NUMBERS = (
 )
 WORDS = ("TRAIN", "MAX", "AVE", "true", "false", "SUM", "data", "x", '"x"', '""', "layer", "dim")
 TOKEN = re.compile(r'"[^"]*"|[-+.\w]+|[^\s\w]')
-EXTREME = (b"\xff" * 9 + b"\x01", b"\x00", b"\x7f", b"\x80\x80\x80\x80\x08", b"\xff\xff\xff\xff\x07")
 
 
 @cache
@@ -88,28 +83,6 @@ def mutate_text(rng: random.Random, data: bytes) -> bytes:
     return "\n".join(lines).encode()
 
 
-def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
-    found = bytearray(data)
-    start, end = sorted(rng.choices(range(len(found) + 1), k=2))
-    match rng.choice(["flip", "early", "cut", "drop", "repeat", "random", "length"]):
-        case "flip":
-            for _ in range(rng.randint(1, 6)):
-                found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
-        case "early":
-            found[rng.randrange(min(60, len(found)))] ^= 1 << rng.randrange(8)
-        case "cut":
-            del found[start:]
-        case "drop":
-            del found[start : min(end, start + 20)]
-        case "repeat":
-            found[start:start] = found[start : start + 30]
-        case "random":
-            found[start : start + 4] = rng.randbytes(4)
-        case "length":
-            found[start : start + 1] = rng.choice(EXTREME)
-    return bytes(found)
-
-
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     text, weights = rng.choice(originals())
@@ -145,20 +118,3 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

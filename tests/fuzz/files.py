@@ -3,10 +3,15 @@
 A format gives `make(seed, folder)`, which writes a mutated file and says what was done to it, `attempt(folder, phase)`, which reads and compiles it,
 and `judge(folder)`, which says why a file that was accepted should not have been. What happens while `phase` is still `checking` happens to a probe,
 which may die: the file is refused then.
+
+`python -m tests.fuzz.files FORMAT [number] [--seed first] [--keep FOLDER]` tries mutated files of a format of `tests/fuzz/<format>_files.py`; `--keep`
+writes the file of the first seed instead.
 """
 
+import argparse
 import json
 import os
+import random
 import resource
 import signal
 import sys
@@ -18,12 +23,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from webkiln.errors import InternalError, UserError
 
 CPU_S = 20
 MEMORY_BYTES = 2 << 30
+EXTREME = (b"\xff" * 9 + b"\x01", b"\x00", b"\x7f", b"\x80\x80\x80\x80\x08", b"\xff\xff\xff\xff\x07")
 FINDINGS = ("traceback", "internal", "hang", "crash", "memory", "judged")
 
 
@@ -107,7 +114,30 @@ def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
         yield from pool.map(lambda seed: outcome(form, seed), seeds)
 
 
-def main(form: Format, number: int, first: int = 0) -> int:
+def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
+    """Bits, lengths and whole pieces of a file, which must not be empty, are changed."""
+    found = bytearray(data)
+    start, end = sorted(rng.choices(range(len(found) + 1), k=2))
+    match rng.choice(["flip", "early", "cut", "drop", "repeat", "random", "length"]):
+        case "flip":
+            for _ in range(rng.randint(1, 6)):
+                found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
+        case "early":
+            found[rng.randrange(min(60, len(found)))] ^= 1 << rng.randrange(8)
+        case "cut":
+            del found[start:]
+        case "drop":
+            del found[start : min(end, start + 20)]
+        case "repeat":
+            found[start:start] = found[start : start + 30]
+        case "random":
+            found[start : start + 4] = rng.randbytes(4)
+        case "length":
+            found[start : start + 1] = rng.choice(EXTREME)
+    return bytes(found)
+
+
+def try_all(form: Format, number: int, first: int = 0) -> int:
     """Print what is found, and a summary; the exit status."""
     kinds: Counter[str] = Counter()
     for found in outcomes(form, range(first, first + number)):
@@ -120,8 +150,27 @@ def main(form: Format, number: int, first: int = 0) -> int:
     return int(any(kinds[kind] for kind in FINDINGS))
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("format", choices=sorted(path.stem.removesuffix("_files") for path in Path(__file__).parent.glob("*_files.py")))
+    parser.add_argument("number", nargs="?", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path)
+    options = parser.parse_args()
+    module = import_module(f"tests.fuzz.{options.format}_files")
+    module.originals()
+    if options.keep:
+        print(keep(module.FORMAT, options.seed, options.keep))
+        return 0
+    return try_all(module.FORMAT, options.number, options.seed)
+
+
 def keep(form: Format, seed: int, folder: Path) -> str:
     """Write the file of a seed, to look at it."""
     with suppress(FileExistsError):
         folder.mkdir(parents=True)
     return form.make(seed, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

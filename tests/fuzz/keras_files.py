@@ -1,13 +1,8 @@
-"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, takes long or much memory.
+"""Mutated `.keras` and `.h5` files: nothing ends in a traceback, takes long or much memory."""
 
-`python -m tests.fuzz.keras_files [number] [--seed first] [--keep FOLDER]`
-"""
-
-import argparse
 import io
 import json
 import random
-import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -17,7 +12,8 @@ from typing import Any
 
 from tests.conformance.bulk import optimised
 from tests.fuzz import files
-from tests.fuzz.onnx_files import TEMPLATES, mutate_bytes
+from tests.fuzz.files import mutate_bytes
+from tests.fuzz.onnx_files import TEMPLATES
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.frontends.keras.converter import KerasConverter
@@ -126,20 +122,3 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=3000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    originals()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

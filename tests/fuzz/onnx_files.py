@@ -1,11 +1,6 @@
-"""Mutated ONNX files: what is accepted here, the onnx package's checker accepts too, and nothing ends in a traceback.
+"""Mutated ONNX files: what is accepted here, the onnx package's checker accepts too, and nothing ends in a traceback."""
 
-`python -m tests.fuzz.onnx_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
-"""
-
-import argparse
 import random
-import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +17,7 @@ from tests.conformance.cases import kept
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
 from tests.frontends.onnx.test_control import DATA, KNOWN, branches, doubled
 from tests.fuzz import files
+from tests.fuzz.files import mutate_bytes
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
@@ -221,24 +217,6 @@ def mutate_attribute(rng: random.Random, made: onnx.ModelProto) -> str:
     return f"another attribute or operator: {chosen.op_type}"
 
 
-def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
-    found = bytearray(data)
-    start, end = sorted(rng.choices(range(len(found) + 1), k=2))
-    match rng.choice(["flip", "cut", "drop", "repeat", "random"]):
-        case "flip":
-            for _ in range(rng.randint(1, 6)):
-                found[rng.randrange(len(found))] ^= 1 << rng.randrange(8)
-        case "cut":
-            del found[start:]
-        case "drop":
-            del found[start : min(end, start + 20)]
-        case "repeat":
-            found[start:start] = found[start : start + 30]
-        case "random":
-            found[start : start + 4] = rng.randbytes(4)
-    return bytes(found)
-
-
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
     data = rng.choice(OWN)().SerializeToString() if rng.random() < 0.5 else rng.choice(originals())
@@ -284,20 +262,3 @@ def judge(folder: Path) -> str | None:
 
 
 FORMAT = files.Format(make, attempt, judge)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=5000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

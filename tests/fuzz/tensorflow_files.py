@@ -1,12 +1,7 @@
-"""Mutated graphs of TensorFlow, as SavedModels, frozen graphs and JSON: each is built or refused, and nothing ends in a traceback.
+"""Mutated graphs of TensorFlow, as SavedModels, frozen graphs and JSON: each is built or refused, and nothing ends in a traceback."""
 
-`python -m tests.fuzz.tensorflow_files [number] [--seed first] [--keep FOLDER]`.
-"""
-
-import argparse
 import json
 import random
-import sys
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -17,7 +12,8 @@ from google.protobuf.json_format import MessageToDict
 
 from tests.conformance.bulk import optimised
 from tests.fuzz import files
-from tests.fuzz.onnx_files import NUMBERS, TEMPLATES, mutate_bytes
+from tests.fuzz.files import mutate_bytes
+from tests.fuzz.onnx_files import NUMBERS, TEMPLATES
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
@@ -144,20 +140,3 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,12 +1,7 @@
-"""Mutated LiteRT files: nothing ends in a traceback, and none takes the machine.
+"""Mutated LiteRT files: nothing ends in a traceback, and none takes the machine."""
 
-`python -m tests.fuzz.tflite_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
-"""
-
-import argparse
 import random
 import struct
-import sys
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +11,8 @@ import numpy as np
 
 from tests.conformance.bulk import optimised
 from tests.fuzz import files
-from tests.fuzz.onnx_files import TEMPLATES, mutate_bytes
+from tests.fuzz.files import mutate_bytes
+from tests.fuzz.onnx_files import TEMPLATES
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.frontends.tflite.converter import TfliteConverter
@@ -83,20 +79,3 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,13 +1,8 @@
-"""Mutated programs of PyTorch: what is accepted is read, and nothing ends in a traceback.
+"""Mutated programs of PyTorch: what is accepted is read, and nothing ends in a traceback."""
 
-`python -m tests.fuzz.torch_files [number] [--seed first] [--keep FOLDER]` tries them; `--keep` writes the file of the first seed instead.
-"""
-
-import argparse
 import io
 import json
 import random
-import sys
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -21,7 +16,7 @@ from tests.conformance.bulk import optimised
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import files
-from tests.fuzz.onnx_files import mutate_bytes
+from tests.fuzz.files import mutate_bytes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.framework import quiet
@@ -121,20 +116,3 @@ def judge(folder: Path) -> str | None:
 
 
 FORMAT = files.Format(make, attempt, judge)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", nargs="?", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    if options.keep:
-        print(files.keep(FORMAT, options.seed, options.keep))
-        return 0
-    originals()
-    return files.main(FORMAT, options.number, options.seed)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -175,10 +175,7 @@ PROTOBUF = {"frontends/messages", "frontends/manifest_weights"}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
-    "fetch caffe": {"frontends/caffe/stage_fetch", "frontends/exported", "plugins"},
-    "fetch onnx": {"frontends/onnx/stage_fetch", "frontends/exported", "plugins"},
-    "fetch tensorflow": {"frontends/tensorflow/stage_fetch", "frontends/exported", "plugins"},
-    "fetch tflite": {"frontends/tflite/stage_fetch", "frontends/exported", "plugins"},
+    "fetch scripts": {"frontends/scripts/stage_fetch", "frontends/exported", "plugins"},
     "fetch torch": {TORCH, NODES, PROBE, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
     "load": {"ir", *FORMAT_TABLE},
     "load tensorflow": {TENSORFLOW, NODES, *FORMAT_TABLE, *PROTOBUF, *GRAPHS},

@@ -14,6 +14,7 @@ from webkiln.build.source_format import format_of
 from webkiln.build.taken import Taken, companion, operators, take
 from webkiln.build.tools import tool_of
 from webkiln.frontends.model_format import ModelFormat
+from webkiln.frontends.programs import SCRIPTS
 from webkiln.passes.pipeline import PASSES
 from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
@@ -209,9 +210,11 @@ class ModelGraph:
         return self._add("report", choice.suffix, inputs, outputs, {"name": self.recipe.name})
 
     def _program(self, stage: str) -> Taken:
-        """The format's program of a stage, with what it takes of the recipe."""
-        module = self._share.package / "frontends" / self.format.name / f"stage_{stage}.py"
-        return Taken(params={"format": self.format.name}, code=(module,)) | take(self.recipe, self.format.takes.get(stage, ()))
+        """The format's program of a stage, with what it takes of the recipe; any format's program for scripts where it has none of its own."""
+        takes = self.format.takes.get(stage)
+        name = SCRIPTS if takes is None else self.format.name
+        module = self._share.package / "frontends" / name / f"stage_{stage}.py"
+        return Taken(params={"format": name}, code=(module,)) | take(self.recipe, takes or ())
 
     def _add(
         self, stage: str, detail: str, inputs: Mapping[str, Input], outputs: tuple[str, ...], params: Mapping[str, Any], **more: Any

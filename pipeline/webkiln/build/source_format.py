@@ -1,11 +1,12 @@
 """Which format the source of a recipe has: as the recipe says, by the bytes of a file, by the end of a name."""
 
+from pathlib import Path
+
+from webkiln.build.taken import module_weights
 from webkiln.errors import RecipeError
 from webkiln.frontends.foreign import ForeignFormat
 from webkiln.frontends.formats import BY_NAME, FORMATS, format_of_file, format_of_name, recognise
-from webkiln.frontends.keras.format import KERAS
 from webkiln.frontends.model_format import ModelFormat
-from webkiln.frontends.torch.format import TORCH
 from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource, choose
 
 
@@ -18,7 +19,8 @@ def format_of(recipe: Recipe) -> ModelFormat:
         ("cut", bool(recipe.from_layers or recipe.to_layers), "a part of it cannot be built (from_layers, to_layers)"),
         ("signature", bool(recipe.signature), "it has no signatures to choose from"),
         ("weights", isinstance(recipe.source, PathSource) and recipe.source.weights is not None, "its weights are in it"),
-        ("module_weights", _module_weights(recipe), "the function that makes the model also gives it its weights"),
+        ("modules", isinstance(recipe.source, ModuleSource), "functions cannot return one; write a file in an export script"),
+        ("module_weights", module_weights(recipe) is not None, "the function that makes the model also gives it its weights"),
         ("batch_size", recipe.batch_size != 1, "no axis is left out there; set sizes by dims or input_shapes"),
     ):
         if given and not found.takes_anywhere(option):
@@ -27,18 +29,20 @@ def format_of(recipe: Recipe) -> ModelFormat:
     return found
 
 
-def _module_weights(recipe: Recipe) -> bool:
-    return isinstance(recipe.source, ModuleSource) and recipe.source.weights is not None
-
-
 def _format(recipe: Recipe) -> ModelFormat:
     if recipe.source_format:
         return BY_NAME[choose("source_format", [recipe.source_format], BY_NAME, recipe.name)[0]]
     match recipe.source:
-        case PathSource(path, weights) if not path.exists() or (weights is not None and isinstance(recognise(path), ForeignFormat)):
-            return format_of_name(path.name)
-        case PathSource(path):
-            return format_of_file(path)
+        case PathSource(path, weights):
+            return _format_of_path(path, weights)
         case UrlSource(url):
             return format_of_name(url.partition("?")[0])
-    return TORCH if _module_weights(recipe) else KERAS
+    taken = "modules" if module_weights(recipe) is None else "module_weights"
+    return next(row for row in FORMATS if row.takes_anywhere(taken))
+
+
+def _format_of_path(path: Path, weights: Path | None) -> ModelFormat:
+    """What a file is; one that is not read alone may be half of a model, whose other half is its weights."""
+    if not path.exists() or (weights is not None and isinstance(recognise(path), ForeignFormat)):
+        return format_of_name(path.name)
+    return format_of_file(path)

@@ -52,10 +52,14 @@ def _modules(recipe: Recipe) -> Taken:
     return Taken({"modules/": Modules(source.root, source.module)}, params)
 
 
-def _module_weights(recipe: Recipe) -> Taken:
+def module_weights(recipe: Recipe) -> Path | None:
     """The file of weights for the model that a function returns."""
-    source = recipe.source
-    return Taken({"weights": Local(source.weights)} if isinstance(source, ModuleSource) and source.weights is not None else {})
+    return recipe.source.weights if isinstance(recipe.source, ModuleSource) else None
+
+
+def _module_weights(recipe: Recipe) -> Taken:
+    weights = module_weights(recipe)
+    return Taken({} if weights is None else {"weights": Local(weights)})
 
 
 def _weights(recipe: Recipe) -> Taken:

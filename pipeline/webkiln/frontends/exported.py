@@ -12,15 +12,16 @@ from webkiln.plugins import import_file
 def export(script: Path, params: Mapping[str, Any], target: Path) -> None:
     """Have a function of a script write a model file, to a path that ends as `suffix` of the parameters says."""
     function = params["function"]
+    name = (script.readlink() if script.is_symlink() else script).name
     made = getattr(import_file(script), function, None)
     if not callable(made):
-        raise RecipeError(f"{script.name}: has no function {function!r}; it takes the path to write to")
+        raise RecipeError(f"{name}: has no function {function!r}; it takes the path to write to")
     path = target.with_name(f"export{params['suffix']}")
-    check_parameters(f"{script.name}: {function}", made, path, **params["parameters"])
+    check_parameters(f"{name}: {function}", made, path, **params["parameters"])
     try:
         made(path, **params["parameters"])
         if not path.is_file():
-            raise SourceError(f"{script.name}: {function} wrote nothing to the path that it was given")
+            raise SourceError(f"{name}: {function} wrote nothing to the path that it was given")
         path.replace(target)
     finally:
         path.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 Its programs are the modules `stage_fetch`, `stage_load`, `stage_convert` and `stage_reference` beside the record, which the stages of these names call:
 
-* `fetch(inputs, params, target)` writes the model that a script or function of the user's makes;
+* `fetch(inputs, params, target)` writes the model that a script or function of the user's makes; without one, `frontends/scripts` runs scripts;
 * `load(inputs, params) -> (spec, blobs)`: spec.json, and the weights by digest;
 * `converted(spec, inputs, params)`: a context, in which what the user registers and defines is known, of a `Converted`;
 * `compute(inputs, params, samples) -> (reference, layers)`: the arrays of reference.npz and layers.npz, at the sizes `samples`.

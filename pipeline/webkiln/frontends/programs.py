@@ -3,6 +3,9 @@
 from importlib import import_module
 from typing import Any
 
+SCRIPTS = "scripts"
+"""Whose program of `fetch` runs the export scripts of formats that have none."""
+
 
 def program(format_name: str, stage: str) -> Any:
     """The module of a format that a stage calls."""

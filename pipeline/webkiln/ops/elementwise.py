@@ -30,12 +30,15 @@ def elementwise(
     name: str, formula: Formula, reference: Callable[..., Array], cases: Iterable[Case], *,
     kinds: Sequence[str] = ("float",), arity: int = 1, result: str | None = None, attributes: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """Define an elementwise operator with numpy broadcasting. `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype."""
+    """Define an elementwise operator with numpy broadcasting of operands of the kinds, or just the dtypes, that `kinds` names.
+
+    `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype.
+    """
     samples = tuple(cases)
 
     def infer(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
         dtypes = {item.dtype for item in types}
-        if len(dtypes) != 1 or kind(types[0].dtype) not in kinds:
+        if len(dtypes) != 1 or not {types[0].dtype, kind(types[0].dtype)} & {*kinds}:
             raise ShapeError(f"operands are {', '.join(map(str, types))}; all must have one dtype ({' or '.join(kinds)})")
         return (Type(result or types[0].dtype, broadcast(item.shape for item in types)),)
 

@@ -153,21 +153,21 @@ WIDE_PLACES = np.array([8, 15, 16, 31, 32, 33, 46], np.int32).reshape(-1, 1, 1, 
 
 elementwise(
     "DoublingHighMul", lambda attrs, a, b: doubling_high(a, b), lambda attrs, a, b: _high_reference(a, b),
-    [Case((EDGES, MULTIPLIERS))], kinds=("int",), arity=2,
+    [Case((EDGES, MULTIPLIERS))], kinds=("int32",), arity=2,
 )  # fmt: skip
 elementwise(
     "RoundingShiftRight", lambda attrs, x, places: rounding_shift(x, places), lambda attrs, x, places: _shift_reference(x, places),
-    [Case((EDGES, PLACES))], kinds=("int",), arity=2,
+    [Case((EDGES, PLACES))], kinds=("int32",), arity=2,
 )  # fmt: skip
 elementwise(
     "ScaleByMultiplier", lambda attrs, x, m, s: scaled(x, m, s), lambda attrs, x, m, s: _scaled_reference(x, m, s),
-    [Case((ACCUMULATED, SCALES, SHIFTS))], kinds=("int",), arity=3,
+    [Case((ACCUMULATED, SCALES, SHIFTS))], kinds=("int32",), arity=3,
 )  # fmt: skip
 elementwise(
     "ScaleWide", lambda attrs, high, low, m, s: scaled_wide(high, low, m, s), lambda attrs, high, low, m, s: _wide_reference(high, low, m, s),
-    [Case((HIGHS, LOWS, REDUCED, WIDE_PLACES))], kinds=("int",), arity=4,
+    [Case((HIGHS, LOWS, REDUCED, WIDE_PLACES))], kinds=("int32",), arity=4,
 )  # fmt: skip
 elementwise(
     "ScaleAway", lambda attrs, high, low, m, s: scaled_away(high, low, m, s), lambda attrs, high, low, m, s: _away_reference(high, low, m, s),
-    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))], kinds=("int",), arity=4,
+    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))], kinds=("int32",), arity=4,
 )  # fmt: skip

@@ -65,6 +65,11 @@ def test_signatures(scored: Path) -> None:
         read_model(scored, None, "doble")
 
 
+def test_no_signature_of_a_frozen_graph() -> None:
+    with pytest.raises(RecipeError, match=r"pools.pb: has no signature 'double'; only SavedModels have any to choose from"):
+        read_model(FOLDER / "pools.pb", None, "double")
+
+
 def test_without_its_variables(scored: Path, tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(scored.read_bytes())
     with pytest.raises(SourceError, match=r"variables\.index: is not beside the model, which has variables"):

@@ -9,7 +9,8 @@ from webkiln.errors import SourceError, ToolError
 from webkiln.frontends.caffe.net import CaffeNet, NetLayer
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.caffe.wire import encoded
-from webkiln.inputs import NATURAL, Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.inputs import NATURAL, reference_arrays
 from webkiln.ir.types import Array
 
 LAYER, NAME, BLOBS, SHAPE, DATA, DIMS = 100, 1, 7, 7, 5, 1
@@ -59,15 +60,14 @@ def check_known(net: CaffeNet, name: str) -> None:
 
 
 def compute_reference(
-    net: CaffeNet, table: Inputs, name: str, fixed: Mapping[str, Array] | None = None
+    net: CaffeNet, inputs: SampledInputs, name: str
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise includes the difference to OpenCV's own
+    """The arrays of reference.npz and of layers.npz. Noise includes the difference to OpenCV's own
     fused form of the net. Where boxes are chosen there is no extreme set: of equally good ones either may be named first."""
     check_known(net, name)
-    shapes = {item: shape for item, (_, shape) in table.items()}
-    run, fused = (Runner(net, shapes, name, fixed or {}, fused=fused) for fused in (False, True))
-    free = {item: row for item, row in table.items() if item not in (fixed or {})}
-    sets = natural_sets(lambda scale: make_inputs(free, scale), lambda values: run(values)[0], name)
+    shapes = {item: shape for item, (_, shape) in inputs.free.items()} | {item: value.shape for item, value in inputs.fixed.items()}
+    run, fused = (Runner(net, shapes, name, inputs.fixed, fused=fused) for fused in (False, True))
+    sets = inputs.sets(name, run)
     if any(layer.type == "DetectionOutput" for layer in net.layers):
         sets = {key: sets[key] for key in NATURAL}
     return reference_arrays(sets, run, [fused])

@@ -1,16 +1,8 @@
 """spec.json of a net of Caffe -> its structure in the IR."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any
+from functools import partial
 
 from webkiln.frontends.caffe.converter import CaffeConverter
-from webkiln.frontends.converted import Converted
 from webkiln.frontends.nodes.stage import converted_nodes
 
-
-def converted(
-    data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> AbstractContextManager[Converted]:  # fmt: skip
-    return converted_nodes(CaffeConverter, data, inputs, params)
+converted = partial(converted_nodes, CaffeConverter)

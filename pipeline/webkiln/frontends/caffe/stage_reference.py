@@ -8,7 +8,7 @@ from webkiln.frontends.caffe.load import described, read_net
 from webkiln.frontends.caffe.reference import compute_reference
 from webkiln.frontends.caffe.stage_load import companion
 from webkiln.frontends.cut import cut_of
-from webkiln.frontends.nodes.sizes import given_values, input_table
+from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.ir.types import Array
 
 
@@ -18,6 +18,4 @@ def compute(
     path = inputs["source"]
     net = read_net(path, companion(inputs), params["input_shapes"], cut_of(params))
     model, _ = described(net, path.stem)
-    table = input_table(model, params["dims"], params["input_shapes"], samples)
-    given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
-    return compute_reference(net, table, path.name, given)
+    return compute_reference(net, sampled_inputs(model, params, samples), path.name)

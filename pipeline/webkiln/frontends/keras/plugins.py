@@ -11,7 +11,7 @@ from typing import Any
 from webkiln.frontends.keras.registered import REGISTERED, registered_handler
 from webkiln.frontends.keras.spec import ModelSpec
 from webkiln.ops.operator import DEFINED
-from webkiln.plugins import PREFIX
+from webkiln.plugins import PREFIX, importable
 
 
 @contextmanager
@@ -27,20 +27,13 @@ def isolated(modules: Path | None = None) -> Iterator[None]:
     if keras is not None:
         keras.utils.clear_session(free_memory=False)
     _replace_all({}, {}, {})
-    if modules is not None:
-        sys.path.insert(0, str(modules))
-        importlib.invalidate_caches()
     try:
-        yield
+        with importable(modules):
+            yield
     finally:
         _replace_all(handlers, plugins, classes)
         DEFINED.clear()
         DEFINED.update(operators)
-        if modules is not None:
-            sys.path.remove(str(modules))
-            for name, module in list(sys.modules.items()):
-                if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
-                    del sys.modules[name]
 
 
 def _replace_all(handlers: dict[Any, Any], modules: dict[str, ModuleType], classes: dict[str, Any]) -> None:

@@ -10,22 +10,21 @@ import onnx
 
 from webkiln.errors import SourceError, ToolError
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.onnx.check import nodes_of
 from webkiln.frontends.onnx.load import layer_tensors, part_of
 from webkiln.frontends.onnx.tensors import load_external
-from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.inputs import reference_arrays
 from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, table: Inputs, folder: Path | None = None, fixed: Mapping[str, Array] | None = None, cut: Cut = WHOLE
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's. Noise includes the difference to
+    path: Path, inputs: SampledInputs, folder: Path | None = None, cut: Cut = WHOLE
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    """The arrays of reference.npz and of layers.npz. Noise includes the difference to
     onnxruntime's own optimised form of the model."""
-    run, optimised = (_Runner(path, folder, fixed or {}, cut, optimised=optimised) for optimised in (False, True))
-    table = {name: item for name, item in table.items() if name not in (fixed or {})}
-    sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], path.name)
-    return reference_arrays(sets, run, [optimised])
+    run, optimised = (_Runner(path, folder, inputs.fixed, cut, optimised=optimised) for optimised in (False, True))
+    return reference_arrays(inputs.sets(path.name, run), run, [optimised])
 
 
 class _Runner:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.cut import cut_of
-from webkiln.frontends.nodes.sizes import given_values, input_table
+from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.onnx.probe import read_model
 from webkiln.frontends.onnx.reference import compute_reference
 from webkiln.ir.types import Array
@@ -16,6 +16,4 @@ def compute(
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     folder, cut = inputs.get("external/"), cut_of(params)
     model, _ = read_model(inputs["source"], folder, cut)
-    table = input_table(model, params["dims"], params["input_shapes"], samples)
-    given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
-    return compute_reference(inputs["source"], table, folder, given, cut)
+    return compute_reference(inputs["source"], sampled_inputs(model, params, samples), folder, cut)

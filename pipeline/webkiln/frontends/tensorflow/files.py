@@ -35,6 +35,8 @@ def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphS
     data = path.read_bytes()
     if data.startswith(SAVED):
         return _saved_model(path, data, folder or path.parent, signature)
+    if signature:
+        raise RecipeError(f"{path.name}: has no signature {signature!r}; only SavedModels have any to choose from, leave it out")
     if data[:64].lstrip()[:1] == b"{":
         return _graph_model(path, data, folder or path.parent)
     return _frozen(path, data)

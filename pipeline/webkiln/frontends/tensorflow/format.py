@@ -47,7 +47,6 @@ TENSORFLOW = ModelFormat(
     main=main_file,
     beside=beside,
     takes={
-        "fetch": (),
         "load": ("signature",),
         "convert": ("plugins", "dims", "input_shapes", "values"),
         "reference": ("signature", "dims", "input_shapes", "values", "samples"),

@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.tensorflow.files import chosen_signature, is_saved_model, read_program
 from webkiln.frontends.tensorflow.source import split_reference
-from webkiln.inputs import Inputs, ModelRun, make_inputs, natural_sets, reference_arrays
+from webkiln.inputs import ModelRun, reference_arrays
 from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, folder: Path | None, signature: str, table: Inputs, fixed: Mapping[str, Array]
+    path: Path, folder: Path | None, signature: str, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's."""
-    tf = import_tensorflow()
-    run = runner(tf, path, folder, signature, fixed)
-    free = {name: item for name, item in table.items() if name not in fixed}
-    sets = natural_sets(lambda scale: make_inputs(free, scale), lambda values: run(values)[0], path.name)
-    return reference_arrays(sets, run)
+    """The arrays of reference.npz and of layers.npz."""
+    run = runner(import_tensorflow(), path, folder, signature, inputs.fixed)
+    return reference_arrays(inputs.sets(path.name, run), run)
 
 
 def import_tensorflow() -> Any:

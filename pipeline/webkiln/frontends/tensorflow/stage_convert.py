@@ -1,16 +1,8 @@
 """spec.json of a graph of TensorFlow -> its structure in the IR."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any
+from functools import partial
 
-from webkiln.frontends.converted import Converted
 from webkiln.frontends.nodes.stage import converted_nodes
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 
-
-def converted(
-    data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
-) -> AbstractContextManager[Converted]:  # fmt: skip
-    return converted_nodes(TensorFlowConverter, data, inputs, params)
+converted = partial(converted_nodes, TensorFlowConverter)

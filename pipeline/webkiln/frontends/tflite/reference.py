@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
-from webkiln.inputs import NATURAL, Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.inputs import NATURAL, Inputs, make_inputs, reference_arrays
 from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, table: Inputs, signature: str = "", fixed: Mapping[str, Array] | None = None
+    path: Path, inputs: SampledInputs, signature: str = ""
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's."""
-    run = Interpreted(path, signature, fixed or {})
-    table = {name: item for name, item in table.items() if name not in (fixed or {})}
-    sets = natural_sets(lambda scale: made_inputs(table, run.ranges, scale), lambda values: run(values)[0], path.name)
+    """The arrays of reference.npz and of layers.npz."""
+    run = Interpreted(path, signature, inputs.fixed)
+    sets = inputs.sets(path.name, run, lambda table, scale: made_inputs(table, run.ranges, scale))
     return reference_arrays(sets, run)
 
 

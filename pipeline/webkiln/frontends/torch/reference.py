@@ -8,20 +8,19 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Interpreter, Node
 
+from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.torch.program import decomposed, layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram
-from webkiln.inputs import Inputs, make_inputs, natural_sets, reference_arrays
+from webkiln.inputs import reference_arrays
 from webkiln.ir.types import DTYPES, Array
 
 
 def compute_reference(
-    source: TracedProgram, name: str, table: Inputs, fixed: Mapping[str, Array]
+    source: TracedProgram, name: str, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz; inputs that are `fixed` are none of the bundle's."""
-    run = _Runner(source, name, fixed)
-    table = {key: item for key, item in table.items() if key not in fixed}
-    sets = natural_sets(lambda scale: make_inputs(table, scale), lambda values: run(values)[0], name)
-    return reference_arrays(sets, run)
+    """The arrays of reference.npz and of layers.npz."""
+    run = _Runner(source, name, inputs.fixed)
+    return reference_arrays(inputs.sets(name, run), run)
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]

@@ -1,14 +1,12 @@
 """A program that an export script writes, or that a function's module becomes."""
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.exported import export
 from webkiln.frontends.torch.framework import quiet, require_torch
-from webkiln.plugins import isolated_plugins
+from webkiln.plugins import importable, isolated_plugins
 
 
 def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -> None:
@@ -25,19 +23,3 @@ def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -
         path = target.with_name("made.pt2")
         torch.export.save(program, path)
         path.replace(target)
-
-
-@contextmanager
-def importable(modules: Path | None) -> Iterator[None]:
-    """Modules below a folder can be imported inside, and are forgotten at the end."""
-    if modules is None:
-        yield
-        return
-    sys.path.insert(0, str(modules))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(modules))
-        for name, module in list(sys.modules.items()):
-            if str(getattr(module, "__file__", None)).startswith(f"{modules}/"):
-                del sys.modules[name]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.nodes.sizes import given_values, input_table
+from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.torch.framework import quiet, require_torch
 from webkiln.ir.types import Array
 
@@ -20,6 +20,4 @@ def compute(
     with quiet():
         found = program_of(inputs["source"], params["input_shapes"], trust_source=params["trust_source"])
         model, _ = read_program(found.program, inputs["source"].name, found.inputs)
-        table = input_table(model, params["dims"], params["input_shapes"], samples)
-        given = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
-        return compute_reference(found, inputs["source"].name, table, given)
+        return compute_reference(found, inputs["source"].name, sampled_inputs(model, params, samples))

@@ -1,4 +1,4 @@
-"""A frozen graph that an export script writes."""
+"""A file that an export script writes, of any format that has no program of its own for what the user's code makes."""
 
 from collections.abc import Mapping
 from pathlib import Path

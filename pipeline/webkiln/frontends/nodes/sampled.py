@@ -1,0 +1,31 @@
+"""The inputs that the framework of a model of nodes is asked for its outputs with."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.frontends.nodes.sizes import given_values, input_table
+from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.inputs import Inputs, ModelRun, make_inputs, natural_sets
+from webkiln.ir.types import Array
+
+Made = Callable[[Inputs, float], dict[str, dict[str, Array]]]
+
+
+@dataclass(frozen=True)
+class SampledInputs:
+    """The inputs of a bundle at the sizes that it is tried at, and the values of the model's others, which its build fixes."""
+
+    free: Inputs
+    fixed: Mapping[str, Array]
+
+    def sets(self, name: str, run: ModelRun, made: Made = make_inputs) -> dict[str, dict[str, Array]]:
+        """Those that `made` gives with the first scale at which what the model `name` computes differs; VerificationError where it never does."""
+        return natural_sets(lambda scale: made(self.free, scale), lambda values: run(values)[0], name)
+
+
+def sampled_inputs(model: NodeModel, params: Mapping[str, Any], samples: Mapping[str, int]) -> SampledInputs:
+    """As the parameters `dims`, `input_shapes` and `values` of a build say, and the sizes `samples`."""
+    table = input_table(model, params["dims"], params["input_shapes"], samples)
+    fixed = given_values(model, {name: shape for name, (_, shape) in table.items()}, params.get("values") or {})
+    return SampledInputs({name: item for name, item in table.items() if name not in fixed}, fixed)
