@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         default=REFERENCE,
-        help="another backend of the bundle, or reference (default): what Keras, onnxruntime or OpenCV computes",
+        help="another backend of the bundle, or reference (default): what the framework computes, or what was recorded of it",
     )
     parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
