@@ -18,8 +18,8 @@ class SourceError(UserError):
     """A model file that cannot be read: not a model, truncated, unsafe or too large."""
 
 
-class UntrustedError(SourceError):
-    """A model file that is a program, which is not run unless its user says that it may be."""
+class UndecidedError(SourceError):
+    """A model file of which its user has to say more before it is read: that it may run, which of its signatures is meant, which shape an input has."""
 
 
 class RecipeError(UserError):

@@ -100,6 +100,27 @@ def test_an_archive_of_a_saved_model_is_one_model(webkiln: Command) -> None:
     assert told(done.stdout[done.stdout.index("  kind") - 1 :])["kind"] == "a SavedModel"
 
 
+def test_every_signature_is_listed_where_one_has_to_be_chosen(webkiln: Command, tmp_path: Path) -> None:
+    from webkiln.frontends.tensorflow.messages import SavedModelDef
+
+    with zipfile.ZipFile(CORPORA / "tensorflow" / "corpus" / "activations.zip") as archive:
+        archive.extractall(tmp_path / "net")
+    path = tmp_path / "net" / "saved_model.pb"
+    saved = SavedModelDef.FromString(path.read_bytes())
+    signatures = saved.meta_graphs[0].signature_def
+    for name in ("first", "second"):
+        signatures[name].CopyFrom(signatures["serving_default"])
+    del signatures["serving_default"]
+    path.write_bytes(saved.SerializeToString())
+    done = webkiln("inspect", "net")
+    assert done.returncode == 2
+    assert "has the signatures first, second; choose one with --signature" in done.stderr
+    assert "first: x0 float32[?, 7] -> " in told(done.stdout)["signatures"]
+    assert "second: x0 float32[?, 7] -> " in told(done.stdout)["signatures"]
+    assert told(done.stdout)["converts"] == "not known"
+    assert told(webkiln("inspect", "net", "--signature", "second").stdout)["converts"] == "yes"
+
+
 def test_several_models_are_listed(webkiln: Command, tmp_path: Path) -> None:
     folder = tmp_path / "models"
     folder.mkdir()

@@ -19,8 +19,8 @@ from webkiln.errors import (
     ShapeError,
     SourceError,
     ToolError,
+    UndecidedError,
     UnsupportedError,
-    UntrustedError,
     UserError,
     missing_package,
 )
@@ -71,7 +71,7 @@ def inspect_model(format_name: str, inputs: Mapping[str, Path], params: Mapping[
             spec, _ = program(format_name, "load").load(inputs, params)
         except UnsupportedError as error:
             return Inspection(file, file.glimpsed, converts=False, unsupported=_distinct([*glance.unsupported, *error.items]))
-        except (ToolError, UntrustedError) as error:
+        except (ToolError, UndecidedError) as error:
             return Inspection(file, file.glimpsed, converts=None, reason=str(error))
         except ImportError as error:
             if (missing := missing_package(error, "reading it")) is None:

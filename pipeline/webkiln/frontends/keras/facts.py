@@ -25,7 +25,7 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     return FileFacts(
         rows(
             kind=f"{_container(seen, path)}, {kind}",
-            written_by=listed([f"Keras {version}", *_writers(seen)]),
+            written_by=listed([*([f"Keras {version}"] if version.count(".") > 1 else []), *_writers(seen)]),
             computed_with=backend,
         ),
         glimpsed=_described(model),

@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 
-from webkiln.errors import RecipeError, SourceError, similar
+from webkiln.errors import RecipeError, SourceError, UndecidedError, similar
 from webkiln.frontends.manifest_weights import manifest_weights
 from webkiln.frontends.tensorflow.attributes import shape_of
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
@@ -100,7 +100,7 @@ def _chosen(name: str, signatures: Mapping[str, Any], wanted: str) -> str:
     usual = next((item for item in (wanted, *USUAL) if item in signatures), "")
     if not usual and len(signatures) != 1:
         listed = ", ".join(sorted(signatures))
-        raise SourceError(
+        raise UndecidedError(
             f"{name}: has {f'the signatures {listed}; choose one with --signature' if listed else 'no signature; save it with one: tf.saved_model.save(model, folder, signatures=...)'}"
         )
     return usual or next(iter(signatures))
