@@ -96,4 +96,4 @@ fuzz: setup
 
 # Mutated model files: what is accepted keeps to the standard, and nothing ends in a traceback, takes long or much memory.
 fuzz-files: setup
-	for format in onnx keras tensorflow tflite caffe torch; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done
+	for format in onnx keras tensorflow tflite caffe chainer torch; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done

@@ -3,7 +3,9 @@
 from tests.docs.pages import ROOT
 from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.legacy import ENTERS, EXITS, MERGES, SWITCHES
+from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
+from webkiln.frontends.tensorflow.refused import REFUSED
 from webkiln.frontends.tensorflow.scope import CALLS, PASSED, TABLES, VARIABLES
 from webkiln.frontends.tensorflow.walk import BRANCHES, CASES, UNSAID
 
@@ -28,6 +30,9 @@ is, its bytes say; where there are none to look at yet (a URL, what an export sc
   A frozen graph has none: its inputs are the placeholders that something reads, its outputs the nodes that nothing reads, without what loops and assertions leave over.
 * **Variables** are read from the checkpoint beside the SavedModel, by what the graph's own restoring nodes call them, and are trained weights, as are constants of floats with axes. Small constants of
   integers are structure. Tables of numbers (`tf.lookup.StaticHashTable`) become part of the model.
+* **Variables that the run assigns** are states of the bundle: what one run leaves, the next one begins with (stateful recurrent layers, counters, caches). They are assigned as a whole, outside of
+  branches and loops.
+* **Complex numbers** are computed in two parts, so Fourier transforms, `tf.signal.stft` and its inverse, MFCCs and the arithmetic between them work; a bundle neither takes nor gives them.
 * **Functions** are inlined. Assertions, prints and other nodes without a result are left out.
 * **Control flow** of both TensorFlows: `If`, `Case` and `While` with functions, and `Switch`, `Merge`, `Enter`, `Exit`, `NextIteration`. Of a `Merge` both sides are computed and one is taken. A loop that takes as
   many steps as a size says becomes a recurrence, whatever the size; one of at most 64 known steps whose shapes change is written out; another runs as long as its condition says. Lists of tensors and
@@ -38,7 +43,7 @@ is, its bytes say; where there are none to look at yet (a URL, what an export sc
 
 ## Not supported
 
-Strings, sparse and ragged tensors, complex numbers, `bfloat16`, quantised types, random numbers, training; variables that a run assigns; parts of a model (`--from-layer`, `--to-layer`). What a model has of these is named
+Strings, sparse and ragged tensors, `bfloat16`, quantised types, random numbers, training; variables that are assigned in parts, in branches or in loops; parts of a model (`--from-layer`, `--to-layer`). What a model has of these is named
 all at once, with its nodes. `TensorFlowConverter.register_handler("MyOp")` in a plugin converts an operator of your own:
 
     from webkiln.frontends.tensorflow.converter import TensorFlowConverter
@@ -80,6 +85,18 @@ def page() -> str:
         + ", ".join(f"`{name}`" for name in folded)
         + ".",
         f"{len(seen)} are read as structure: " + ", ".join(f"`{name}`" for name in seen) + ".",
+        f"{len(COMPLEX)} also, or only, with complex numbers: " + ", ".join(f"`{name}`" for name in sorted(COMPLEX)) + ".",
+        "These are refused, by name and with what to do instead:",
+        "\n".join(
+            [
+                "| operators | what they do | instead |",
+                "|---|---|---|",
+                *(
+                    f"| {', '.join(f'`{name}`' for name, own in REFUSED.items() if own == (what, hint))} | {what} | {hint} |"
+                    for what, hint in dict.fromkeys(REFUSED.values())
+                ),
+            ]
+        ),
         "Others have no handler.",
     ]
     return HEAD + "\n" + "\n\n".join(parts) + "\n"

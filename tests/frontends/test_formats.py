@@ -15,8 +15,10 @@ from tests.frontends.onnx.models import classifier, dynamic
 from webkiln.build.source_format import format_of
 from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.chainer.recording import write
 from webkiln.frontends.foreign import FOREIGN, TORCH_MAGIC
 from webkiln.frontends.formats import FORMATS, check_format, format_of_file, recognise
+from webkiln.frontends.nodes.spec import GraphSpec, NodeModel
 from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
 
@@ -84,6 +86,9 @@ MADE = {
     "a pickle": [lambda path, protocol=protocol: path.write_bytes(pickle.dumps({"w": [1.0]}, protocol)) for protocol in (2, 4, 5)],
     "a safetensors file, which holds weights without a model": [safetensors],
     "a folder of Hugging Face": [hugging_face],
+    "an .npz file of arrays, such as a snapshot of Chainer": [
+        lambda path: (np.savez(path.with_name("it.npz"), **{"predictor/l1/W": np.zeros(3)}), path.with_name("it.npz").rename(path)),
+    ],
     "a GGUF file": [lambda path: path.write_bytes(b"GGUF\x03\0\0\0")],
     "an ORT file of onnxruntime": [lambda path: path.write_bytes(b"\x1c\0\0\0ORTM....")],
     "an OpenVINO model": [lambda path: path.write_text('<?xml version="1.0"?>\n<net name="net" version="11">')],
@@ -139,6 +144,7 @@ OURS = {
         lambda path: path.write_text('name: "net" layers { bottom: "a" }'),
         lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
     ],
+    "chainer": [lambda path: write(path, NodeModel("net", {}, GraphSpec((), (), {}, ())), {"0": np.zeros(3, np.float32)})],
     "tflite": [lite],
     "torch": [
         lambda path: archive(path, "net/data.pkl", "net/code/net.py", "net/constants.pkl"),
@@ -199,7 +205,8 @@ def test_the_format_of_what_cannot_be_looked_at_is_that_of_its_name_or_what_the_
 
 def test_a_format_that_is_none() -> None:
     with pytest.raises(
-        RecipeError, match=r"net: unknown source_format 'onx'; valid: keras, onnx, torch, tensorflow, tflite, caffe; did you mean onnx\?"
+        RecipeError,
+        match=r"net: unknown source_format 'onx'; valid: keras, onnx, torch, tensorflow, tflite, caffe, chainer; did you mean onnx\?",
     ):
         format_of(Recipe("net", PathSource(Path("net")), source_format="onx"))
 

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from tests.fuzz import caffe_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files
+from tests.fuzz import caffe_files, chainer_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files
 from webkiln.errors import InternalError, SourceError
 
 
-@pytest.mark.parametrize("form", [onnx_files, keras_files, tensorflow_files, tflite_files, caffe_files])
+@pytest.mark.parametrize("form", [onnx_files, keras_files, tensorflow_files, tflite_files, caffe_files, chainer_files])
 def test_mutated_files(form):
     form.originals()
     found = list(files.outcomes(form.FORMAT, range(100)))

@@ -14,6 +14,10 @@ FACTORY = (
     "give a function that makes the model, and this file as its weights: webkiln build package.module:function --weights NAME "
     '(in a recipe: source = {module = "package.module:function", weights = "NAME"}, source_format = "torch")'
 )
+SNAPSHOT = (
+    "give a function that makes the chain, and this file as its weights: webkiln build package.module:function --weights NAME --source-format chainer "
+    '(in a recipe: source = {module = "package.module:function", weights = "NAME"}, source_format = "chainer")'
+)
 WEIGHTS = "give its weights, too: --weights FILE.h5, of model.save_weights()"
 
 
@@ -59,6 +63,11 @@ FOREIGN: tuple[ForeignFormat, ...] = (
     ),
     ForeignFormat("a PyTorch file of weights", FACTORY, lambda seen: "data.pkl" in seen.members or seen.start.startswith(TORCH_MAGIC)),
     ForeignFormat("a pickle", f"a pickle is a program, which is not run; {EXPORT}", _begins(rb"\x80[\x02-\x05][\x80-\xff}\](]")),
+    ForeignFormat(
+        "an .npz file of arrays, such as a snapshot of Chainer",
+        SNAPSHOT,
+        lambda seen: bool(seen.members) and all(name.endswith(".npy") for name in seen.members),
+    ),
     ForeignFormat("an ORT file of onnxruntime", "give the .onnx file that it was made from", lambda seen: seen.start[4:8] == b"ORTM"),
     ForeignFormat("a GGUF file", EXPORT, lambda seen: seen.start.startswith(b"GGUF")),
     ForeignFormat(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from webkiln.errors import SourceError
 from webkiln.frontends.caffe.format import CAFFE
+from webkiln.frontends.chainer.format import CHAINER
 from webkiln.frontends.foreign import FOREIGN, ForeignFormat
 from webkiln.frontends.keras.format import KERAS
 from webkiln.frontends.model_format import Glimpse, ModelFormat
@@ -12,7 +13,7 @@ from webkiln.frontends.tensorflow.format import TENSORFLOW
 from webkiln.frontends.tflite.format import TFLITE
 from webkiln.frontends.torch.format import TORCH
 
-FORMATS = (KERAS, ONNX, TORCH, TENSORFLOW, TFLITE, CAFFE)
+FORMATS = (KERAS, ONNX, TORCH, TENSORFLOW, TFLITE, CAFFE, CHAINER)
 KNOWN: tuple[ModelFormat | ForeignFormat, ...] = (*FORMATS, *FOREIGN)
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
 

@@ -16,16 +16,18 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from tests.frontends.corpus import write_sample
 from tests.frontends.tensorflow.graphs import GRAPHS, sample
+from tests.frontends.tensorflow.networks import NETWORKS
 
 FOLDER = Path(__file__).parent / "corpus"
-OLD = ("conditions", "loops", "nested", "called", "recurrent")
+EVERY = {**GRAPHS, **NETWORKS}
+OLD = ("conditions", "loops", "nested", "called", "recurrent", "translated", "searched_beams")
 """What is also frozen with the control flow of TensorFlow 1."""
 NOISE = ("_output_shapes", "_collective_manager_ids", "config_proto", "_read_only_resource_inputs", "_has_manual_control_dependencies")
 """Attributes that say nothing of what is computed."""
 
 
 def make(name: str) -> None:
-    function, specs = GRAPHS[name]
+    function, specs = EVERY[name]
     signature = [tf.TensorSpec(shape, dtype, name=f"x{number}") for number, (shape, dtype) in enumerate(specs)]
     concrete = tf.function(function, input_signature=signature).get_concrete_function()
     inputs = {f"x{number}": sample(shape, dtype, number) for number, (shape, dtype) in enumerate(specs)}
@@ -68,5 +70,5 @@ def _strip(graph: object) -> None:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for wanted in sys.argv[1:] or GRAPHS:
+    for wanted in sys.argv[1:] or EVERY:
         make(wanted)

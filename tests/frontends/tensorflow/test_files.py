@@ -12,7 +12,11 @@ from google.protobuf.json_format import MessageToDict
 from tests.frontends.corpus import Sample, objection
 from tests.frontends.tensorflow.test_corpus import FOLDER, arrays, converted, sample, saved
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
+from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.load import read_model
+from webkiln.frontends.tensorflow.operators.complex import COMPLEX
+from webkiln.frontends.tensorflow.operators.table import OPERATORS
+from webkiln.frontends.tensorflow.refused import REFUSED
 from webkiln.ops.evaluate import run_graph
 
 
@@ -161,8 +165,13 @@ def test_everything_unsupported_is_named_at_once(tmp_path: Path) -> None:
 
     path = tmp_path / "odd.pb"
     path.write_bytes(odd.get_concrete_function().graph.as_graph_def().SerializeToString())
-    with pytest.raises(UnsupportedError, match=r"(?s)2 unsupported parts.*Digamma \(Digamma\).*Lgamma \(Lgamma\)"):
+    with pytest.raises(UnsupportedError, match=r"(?s)2 unsupported parts.*Digamma \(Digamma\): is a special function.*Lgamma \(Lgamma\)"):
         converted(path)
+
+
+def test_no_operator_is_converted_and_refused() -> None:
+    assert not REFUSED.keys() & {*OPERATORS, *COMPLEX, *FOLDS.ops}
+    assert {name for name in REFUSED if not hasattr(tf.raw_ops, name)} == {"TRTEngineOp"}
 
 
 def test_a_saved_model_and_a_frozen_graph_have_the_same_operators(tmp_path: Path) -> None:

@@ -162,9 +162,11 @@ class NodeConverter:
         return as_operands(handler(call))
 
     def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
-        """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible."""
+        """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible, or
+        where the node is there for its effect."""
         given = [item for item in call.operands if item is not None]
-        if not given or not all(item.is_constant for item in given) or any(isinstance(v, GraphSpec) for v in call.spec.attrs.values()):
+        has_graphs = any(isinstance(value, GraphSpec) for value in call.spec.attrs.values())
+        if not given or not call.spec.outputs or has_graphs or not all(item.is_constant for item in given):
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._handled(call.applied(scratch, call.operands))
@@ -203,7 +205,7 @@ def find_unsupported(
         elif node.domain not in opsets and node.domain == "":
             yield where, "the model does not say of which opset", "Export the model again"
         elif handlers.find(node.domain, node.op) is None and (node.domain or node.op not in handlers.folds.ops):
-            yield where, "no handler", handlers.advice
+            yield (where, *handlers.refused.get(node.op, ("no handler", handlers.advice)))
         for value in node.attrs.values():
             if isinstance(value, GraphSpec) and (branches or node.op != "If"):
                 yield from find_unsupported(handlers, value, opsets, branches=branches)

@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
-from webkiln.frontends.tensorflow.messages import DTYPES, dtype_name
+from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.ir.types import Array
 
 MAX_REPEATED_BYTES = 256 << 20
@@ -17,15 +17,17 @@ LISTS = ("s", "i", "f", "b", "type", "shape")
 VALUES = {
     "float32": "float_val", "float64": "double_val", "int32": "int_val", "int16": "int_val", "int8": "int_val", "uint8": "int_val", "uint16": "int_val",
     "int64": "int64_val", "bool": "bool_val", "float16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val",
+    "complex64": "scomplex_val", "complex128": "dcomplex_val",
 }  # fmt: skip
 """The field of a tensor that has values of a dtype one by one."""
 
 
 def read_tensor(tensor: Any, where: str) -> Array:
-    """The values of a TensorProto. Those at the end that are equal may be left out; SourceError where nothing fits."""
-    if tensor.dtype not in DTYPES:
+    """The values of a TensorProto. Those at the end that are equal may be left out; complex ones have two numbers each, in a last axis. SourceError
+    where nothing fits."""
+    if tensor.dtype not in DTYPES and tensor.dtype not in COMPLEX:
         raise SourceError(f"{where}: its values are {dtype_name(tensor.dtype)}, expected one of {', '.join(DTYPES.values())}")
-    dtype, shape = np.dtype(DTYPES[tensor.dtype]), tuple(size.size for size in tensor.tensor_shape.dim)
+    dtype, shape = np.dtype(dtype_name(tensor.dtype)), tuple(size.size for size in tensor.tensor_shape.dim)
     count = prod(shape)
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape) or count * dtype.itemsize > MAX_BYTES:
         raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
@@ -33,9 +35,11 @@ def read_tensor(tensor: Any, where: str) -> Array:
         if len(tensor.tensor_content) != count * dtype.itemsize:
             raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.tensor_content)} bytes; the file is damaged")
         if (instead := unread(dtype, shape)) is not None:
-            return instead
-        return np.frombuffer(tensor.tensor_content, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+            return _two_parts(instead)
+        return _two_parts(np.frombuffer(tensor.tensor_content, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
     given = getattr(tensor, VALUES[dtype.name])
+    if dtype.kind == "c":
+        given = np.array(given[: len(given) // 2 * 2]).reshape(-1, 2) @ (1, 1j)
     if len(given) > count:
         raise SourceError(f"{where}: its shape is {list(shape)}, and it has {len(given)} values; the file is damaged")
     values = (
@@ -47,7 +51,11 @@ def read_tensor(tensor: Any, where: str) -> Array:
     made[: len(given)] = values.astype(dtype)
     if len(given):
         made[len(given) :] = made[len(given) - 1]
-    return made.reshape(shape)
+    return _two_parts(made.reshape(shape))
+
+
+def _two_parts(array: Array) -> Array:
+    return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
 
 
 def attribute(item: Any) -> Any:

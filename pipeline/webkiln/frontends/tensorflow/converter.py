@@ -2,14 +2,18 @@
 
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
+from webkiln.frontends.tensorflow.domains import COMPLEX_DOMAIN
 from webkiln.frontends.tensorflow.fold import FOLDS
+from webkiln.frontends.tensorflow.operators.complex import COMPLEX
 from webkiln.frontends.tensorflow.operators.table import OPERATORS
+from webkiln.frontends.tensorflow.refused import REFUSED
 
 HANDLERS = NodeHandlers(
-    {"": OPERATORS},
+    {"": OPERATORS, COMPLEX_DOMAIN: COMPLEX},
     FOLDS,
     own_domain="TensorFlow",
     advice="Save the model without it, or register a handler for it (docs/from-tensorflow.md)",
+    refused=REFUSED,
 )
 
 

@@ -5,14 +5,14 @@ from webkiln.frontends.messages import message_types
 DTYPES = {
     1: "float32", 2: "float64", 3: "int32", 4: "uint8", 5: "int16", 6: "int8", 9: "int64", 10: "bool", 17: "uint16", 19: "float16", 22: "uint32", 23: "uint64",
 }  # fmt: skip
+COMPLEX = {8: "complex64", 18: "complex128"}
+"""Types of two numbers each, which are written as a last axis."""
 OTHERS = {
     7: "string",
-    8: "complex64",
     11: "qint8",
     12: "quint8",
     13: "qint32",
     14: "bfloat16",
-    18: "complex128",
     20: "resource",
     21: "variant",
 }
@@ -39,7 +39,7 @@ _TYPES = message_types(
         "Dim": "1 size int64; 2 name string",
         "TensorShape": "2 dim Dim*; 3 unknown_rank bool",
         "Tensor": "1 dtype DataType; 2 tensor_shape TensorShape; 4 tensor_content bytes; 5 float_val float**; 6 double_val double**; 7 int_val int32**; "
-        "8 string_val bytes*; 10 int64_val int64**; 11 bool_val bool**; 13 half_val int32**; 16 uint32_val uint32**; 17 uint64_val uint64**",
+        "8 string_val bytes*; 9 scomplex_val float**; 10 int64_val int64**; 11 bool_val bool**; 12 dcomplex_val double**; 13 half_val int32**; 16 uint32_val uint32**; 17 uint64_val uint64**",
         "Values": "2 s bytes*; 3 i int64**; 4 f float**; 5 b bool**; 6 type DataType**; 7 shape TensorShape*; 8 tensor Tensor*; 9 func NamedFunction*",
         "NamedFunction": "1 name string; 2 attr map<string, Attribute>",
         "Attribute": "1 list Values; 2 s bytes; 3 i int64; 4 f float; 5 b bool; 6 type DataType; 7 shape TensorShape; 8 tensor Tensor; "
@@ -73,4 +73,4 @@ SignatureDef = _TYPES["Signature"]
 def dtype_name(code: int) -> str:
     """The dtype of TensorFlow's number for it; those of references are 100 more."""
     code = code - 100 if code > 100 else code
-    return DTYPES.get(code) or OTHERS.get(code, f"type {code}")
+    return DTYPES.get(code) or COMPLEX.get(code) or OTHERS.get(code, f"type {code}")

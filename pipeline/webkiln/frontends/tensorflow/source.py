@@ -17,6 +17,9 @@ PARTS = {
     "SelfAdjointEigV2": ("e", "v"), "Lu": ("lu", "p"), "MaxPoolWithArgmax": ("output", "argmax"), "ListDiff": ("out", "idx"),
     "TensorListPopBack": ("output_handle", "tensor"), "TensorArrayV3": ("handle", "flow"), "CudnnRNNV3": ("output", "output_h", "output_c"),
     "Moments": ("mean", "variance"), "LinSpace": ("output",), "SparseFillEmptyRows": ("output_indices", "output_values"),
+    **dict.fromkeys(("BlockLSTM", "BlockLSTMV2", "LSTMBlockCell"), ("i", "cs", "f", "o", "ci", "co", "h")), "GRUBlockCell": ("r", "u", "c", "h"),
+    **dict.fromkeys(("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"), ("loss", "backprop")),
+    "LogMatrixDeterminant": ("sign", "log_abs_determinant"),
 }  # fmt: skip
 """The outputs of operators that have several, where a file does not list the operators that it uses."""
 

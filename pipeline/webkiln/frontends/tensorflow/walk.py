@@ -11,10 +11,12 @@ from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, litera
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.beginnings import Beginnings
+from webkiln.frontends.tensorflow.domains import COMPLEX_DTYPES, domain_of
+from webkiln.frontends.tensorflow.effects import ADDED, WRITES, Effects
 from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow, LoopFrame
-from webkiln.frontends.tensorflow.messages import DTYPES, dtype_name
+from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
-from webkiln.frontends.tensorflow.source import PARTS, Body, GraphSource, data_inputs, split_reference
+from webkiln.frontends.tensorflow.source import PARTS, Body, GraphSource, control_inputs, data_inputs, split_reference
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
@@ -48,6 +50,12 @@ class SpecWriter:
         self.beginnings = Beginnings(program)
         self.variables: dict[str, str] = {}
         self.flows: dict[int, ControlFlow] = {}
+        self.effects = Effects(program.functions)
+        self.states: dict[str, str] = {}
+        """Variables that the run assigns, and the states that they are."""
+        self.read_inside: set[str] = set()
+        """Variables that branches and loops read before anything was assigned to them."""
+        self.depth = 0
 
     def model(self) -> NodeModel:
         program = self.program
@@ -57,6 +65,10 @@ class SpecWriter:
             node, _, number = split_reference(item.tensor)
             scope.made[node] = [*scope.made.get(node, ()), given[item.tensor]] if number else [given[item.tensor]]
         self._run(scope, [item.tensor for item in program.outputs])
+        for name, state in self.states.items():
+            self.nodes.append(
+                NodeSpec(self.labels.distinct(f"{state}.next"), "SET_STATE", "", (self.variables[name],), (), {"state": state})
+            )
         read = self._read_names(outputs := self._outputs(scope))
         kept = [item for item in program.inputs if program.is_signature or given[item.tensor] in read]
         inputs = tuple(Declared(item.name, given[item.tensor], item.dtype, item.shape) for item in kept)
@@ -70,6 +82,8 @@ class SpecWriter:
             if isinstance(tensor, Handle):
                 self.unsupported.append((item.name, f"is an output that is a {tensor.kind}", "Only dense tensors can go in and out"))
                 continue
+            if item.dtype in COMPLEX_DTYPES:
+                self.unsupported.append((item.name, f"is an output of {item.dtype}", "Give its parts, tf.math.real(x) and tf.math.imag(x)"))
             found.append(Declared(item.name, tensor, item.dtype, item.shape))
         return tuple(found)
 
@@ -83,7 +97,9 @@ class SpecWriter:
         return f"t{self.count - 1}"
 
     def _run(self, scope: Scope, wanted: Sequence[str]) -> None:
-        for name in _ordered(scope, wanted, self.program, self._flow(scope)):
+        effects = self.effects.nodes(scope.body)
+        starts = [*wanted, *(name for name in effects if name not in scope.made)]
+        for name in _ordered(scope, starts, self.program, self._flow(scope), has_effects=bool(effects)):
             if name not in scope.made:
                 scope.made[name] = self._node(scope, scope.body.nodes[name])
 
@@ -138,6 +154,9 @@ class SpecWriter:
             raise SourceError(
                 f"{self.program.name}: {node.name} ({op}) has {len(inputs)} inputs, expected at least {fewest}; the graph is damaged"
             )
+        if op.startswith(WRITES):
+            self._assign(node, inputs)
+            return []
         if op in SWITCHES:
             return [inputs[0]] * max(2, int(node.attr["num_outs"].i))
         if op in PASSED:
@@ -152,7 +171,7 @@ class SpecWriter:
             return self._case(scope, node, inputs)
         tensors = self._operands(node, inputs, attrs)
         outputs = tuple(self._fresh() for _ in range(self._output_count(node, attrs)))
-        self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, "", tensors, outputs, attrs))
+        self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, domain_of(op, attrs), tensors, outputs, attrs))
         return outputs
 
     def _operands(self, node: Any, inputs: Sequence[TensorRef], attrs: dict[str, Any]) -> tuple[str, ...]:
@@ -288,10 +307,13 @@ class SpecWriter:
             raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
         outer_nodes, outer_tensors, outer_variables = self.nodes, self.tensors, dict(self.variables)
         self.nodes, self.tensors = [], {}
+        self.depth += 1
         self._run(inner, wanted)
+        self.depth -= 1
         results = [self._value(inner, item) for item in wanted]
         outputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(results) if isinstance(item, str))
         graph = GraphSpec(tuple(inputs), outputs, self.tensors, tuple(self.nodes))
+        self.read_inside |= self.variables.keys() - outer_variables.keys()
         self.nodes, self.tensors, self.variables = outer_nodes, outer_tensors, outer_variables
         return graph
 
@@ -315,9 +337,37 @@ class SpecWriter:
             self.tensors[self.variables[handle.name]] = self.weights.store(handle.name, array)
         return self.variables[handle.name]
 
+    def _assign(self, node: Any, inputs: Sequence[TensorRef]) -> None:
+        """From here on the variable is another tensor; what it is at the end, the next run begins with."""
+        what = f"{node.name} ({node.op})"
+        handle, value = (*inputs, "", "")[:2]
+        if node.op not in ADDED or not isinstance(handle, Handle) or handle.kind != "variable" or not isinstance(value, str):
+            self.unsupported.append(
+                (what, "changes part of a variable, or a table", "Assign whole variables, or save the model without it")
+            )
+            return
+        if self.depth or handle.name in self.read_inside:
+            self.unsupported.append((what, "assigns a variable that a branch or loop reads or assigns", "Read it before, assign it behind"))
+            return
+        now = self._read(handle)
+        if handle.name not in self.states:
+            begin = self._fresh()
+            self.tensors[begin] = self.tensors.pop(now)
+            self.states[handle.name] = self.labels.distinct(handle.name)
+            self.nodes.insert(0, NodeSpec(self.states[handle.name], "STATE", "", (begin,), (now,), {}))
+        self.variables[handle.name] = self._combined(node, ADDED[node.op], self.variables[handle.name], value)
+
+    def _combined(self, node: Any, op: str, now: str, value: str) -> str:
+        """The tensor that an assigned variable is: the value itself, or what an operator makes of both."""
+        if not op:
+            return value
+        made = self._fresh()
+        self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, "", (now, value), (made,), {}))
+        return made
+
     def _constant(self, node: Any) -> TensorRef:
         item = node.attr["value"].tensor if node.attr["value"].HasField("tensor") else None
-        if item is not None and item.dtype not in DTYPES:
+        if item is not None and item.dtype not in DTYPES and item.dtype not in COMPLEX:
             return Handle(f"constant of {dtype_name(item.dtype)}", node.name)
         where = f"{self.program.name}: constant {node.name}"
         if item is None and self.program.read is None:
@@ -360,8 +410,10 @@ def _is_structure(array: Array) -> bool:
     return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
 
 
-def _ordered(scope: Scope, wanted: Sequence[str], program: GraphSource, flow: ControlFlow) -> Iterator[str]:
-    """The nodes that some references need, each after what it needs."""
+def _ordered(
+    scope: Scope, wanted: Sequence[str], program: GraphSource, flow: ControlFlow, *, has_effects: bool
+) -> Iterator[str]:  # fmt: skip
+    """The nodes that some references need, each after what it needs; where some have effects, after what they have to wait for, too."""
     state: dict[str, bool] = {}
     stack = [(split_reference(item)[0], False) for item in reversed(wanted)]
     while stack:
@@ -379,7 +431,7 @@ def _ordered(scope: Scope, wanted: Sequence[str], program: GraphSource, flow: Co
             raise SourceError(f"{program.name}: {name} is read, and no node is called so")
         state[name] = False
         stack.append((name, True))
-        needed = (split_reference(item)[0] for item in _needs(node, flow))
+        needed = (split_reference(item)[0] for item in (*_needs(node, flow), *(control_inputs(node) if has_effects else ())))
         stack += [(item, False) for item in needed if not state.get(item)]
 
 

@@ -49,8 +49,8 @@ def get_item(b: GraphBuilder, x: Argument, key: Any) -> Tensor:
 
 
 def _positions(size: int, key: slice) -> tuple[int, int, int]:
-    """Start, count and step of a slice. Of a symbolic size, what it skips must be there: a guard sees to it."""
-    if not is_symbolic(size):
+    """Start, count and step of a slice. Where sizes are set at run time, what it skips must be there: a guard sees to it."""
+    if not any(map(is_symbolic, (size, key.start, key.stop))):
         index = range(size)[key]
         return (index.start if len(index) else 0), len(index), index.step
     step = 1 if key.step is None else key.step

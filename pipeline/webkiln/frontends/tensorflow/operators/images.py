@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from webkiln.frontends.keras.operations.image import colours, hsv_of, rgb_of
+from webkiln.frontends.keras.operations.segments import top_k
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, element, filled, iota, sized
+from webkiln.ops.pieces import cast, element, filled, iota, sized, total
 
 
 def in_hsv(change: Callable[[GraphBuilder, Tensor, Tensor, Tensor, Tensor], Sequence[Tensor]]) -> NodeHandler:
@@ -61,6 +64,52 @@ def suppressed(call: NodeCall) -> list[Tensor]:
         known = b.binary("Less", iota(b, kept[0].shape[0], "int32"), count)
         kept.append(b.op("Where", [known, best, call.like(0, best)]))
     return [*kept, count]
+
+
+def combined(call: NodeCall) -> list[Tensor]:
+    """`CombinedNonMaxSuppression`: boxes [N, boxes, 1 or classes, 4] and scores [N, boxes, classes] -> the best boxes of all classes of each image, their
+    scores, classes, and how many there are; zeros behind."""
+    b, boxes, scores = call.builder, call.tensor(0), call.tensor(1)
+    each, whole = call.sizes(2)[0], call.sizes(3)[0]
+    images, count, own, _ = boxes.shape
+    classes = scores.shape[2]
+    by_class = b.op("Transpose", [scores], {"perm": (0, 2, 1)})
+    kinds = b.op("Transpose", [boxes], {"perm": (0, 2, 1, 3)})
+    rows, columns = (images, classes) if own == 1 else (images * classes, 1)
+    limits = [
+        b.op("Reshape", [cast(b, call.tensor(position), dtype)], {"shape": (1,)})
+        for position, dtype in ((2, "int64"), (4, "float32"), (5, "float32"))
+    ]
+    given = [b.op("Reshape", [kinds], {"shape": (rows, count, 4)}), b.op("Reshape", [by_class], {"shape": (rows, columns, count)})]
+    found = b.op("NonMaxSuppression", [*given, *limits], {"center": False, "count": b.late()})
+    stays = b.op(
+        "ScatterND", [filled(b, 0, "int32", (rows, columns, count)), found, filled(b, 1, "int32", found.shape[:1])], {"reduction": "none"}
+    )
+    stays = b.op("Reshape", [stays], {"shape": (images, classes * count)})
+    ranked = b.op(
+        "Where",
+        [
+            b.binary("Greater", stays, 0),
+            b.op("Reshape", [by_class], {"shape": (images, classes * count)}),
+            call.like(float("-inf"), scores),
+        ],
+    )
+    size = min(whole, each * classes) if call.flag("pad_per_class") else whole
+    if size > classes * count:
+        ranked = b.op("Pad", [ranked], {"low": (0, 0), "high": (0, size - classes * count), "value": float("-inf")})
+    best, places = top_k(b, ranked, size)
+    is_there = b.binary("Greater", best, call.like(float("-inf"), best))
+    places = b.op("Where", [is_there, places, call.like(0, places)])
+    flat = b.op("Reshape", [kinds], {"shape": (images * own * count, 4)})
+    label, box = b.op("FloorDiv", [places, sized(b, count, "int32")]), b.op("Mod", [places, sized(b, count, "int32")])
+    first = b.op("Reshape", [iota(b, images, "int32") * sized(b, own * count, "int32")], {"shape": (images, 1)})
+    taken = b.op("Gather", [flat, b.binary("Add", first, places if own > 1 else box)], {"axis": 0})
+    taken = b.op("Clip", [taken], {"min": 0.0, "max": 1.0}) if call.flag("clip_boxes", default=True) else taken
+    kept = b.op("Reshape", [is_there], {"shape": (images, size, 1)})
+    return [
+        b.op("Where", [kept, taken, call.like(0, taken)]), b.op("Where", [is_there, best, call.like(0, best)]),
+        b.op("Where", [is_there, cast(b, label, scores.dtype), call.like(0, scores)]), total(b, cast(b, is_there, "int32"), 1),
+    ]  # fmt: skip
 
 
 def crop_and_resize(call: NodeCall) -> Tensor:
@@ -150,9 +199,46 @@ def fake_quantised(call: NodeCall) -> Tensor:
     return b.binary("Add", b.binary("Mul", b.op("Floor", [b.binary("Div", clamped - bottom, scale) + 0.5]), scale), bottom)
 
 
+def quantised_and_back(call: NodeCall) -> Tensor:
+    """`QuantizeAndDequantize*`: rounded to steps of so many bits, by a range that is given, or that of the elements; 0 is a step.
+
+    https://www.tensorflow.org/api_docs/python/tf/quantization/quantize_and_dequantize_v2
+    """
+    b, x = call.builder, call.tensor(0)
+    is_third = call.spec.op == "QuantizeAndDequantizeV3"
+    is_given, is_signed, axis = call.flag("range_given", default=is_third), call.flag("signed_input", default=True), call.attr("axis", -1)
+    bits = call.sizes(3)[0] if is_third else call.attr("num_bits", 8)
+    most = float((1 << (bits - 1)) - 1 if is_signed else (1 << bits) - 1)
+    least = -float((1 << (bits - 1)) - (1 if call.flag("narrow_range") else 0)) if is_signed else 0.0
+    if is_given:
+        low, high = call.tensor(1), call.tensor(2)
+    else:
+        axes = tuple(number for number in range(x.type.rank) if number != axis)
+        low, high = (b.op(op, [x], {"axes": axes, "keepdims": False}) for op in ("ReduceMin", "ReduceMax"))
+    if axis != -1:
+        shape = tuple(size if number == axis else 1 for number, size in enumerate(x.shape))
+        low, high = (b.op("Reshape", [item], {"shape": shape}) for item in (low, high))
+    far = call.like(float(np.finfo(np.float32).max), x)
+
+    def scale(end: float, size: Tensor) -> Tensor:
+        return b.op("Where", [b.binary("Greater", size * end, 0.0), b.binary("Div", call.like(end, size), size), far])
+
+    below, above = scale(least, low), scale(most, high)
+    by_low = b.op("Less", [below, above])
+    step = b.op("Where", [by_low, low / least if least else low * 0.0, high / most])
+    times = b.op("Where", [by_low, below, above])
+    if is_given:
+        bottom, top = b.op("Where", [by_low, low, step * least]), b.op("Where", [by_low, step * most, high])
+        x = b.binary("Max", b.binary("Min", x, top), bottom)
+    scaled = b.binary("Mul", x, times)
+    rounded = b.op("Floor", [scaled + 0.5]) if call.attr("round_mode", "HALF_TO_EVEN") == "HALF_UP" else b.op("Round", [scaled])
+    return b.binary("Mul", rounded, step)
+
+
 IMAGES: Mapping[str, NodeHandler] = {
     "RGBToHSV": lambda call: colours(hsv_of)(call.builder, call.tensor(0)), "HSVToRGB": lambda call: colours(rgb_of)(call.builder, call.tensor(0)),
     "AdjustHue": in_hsv(_hue), "AdjustSaturation": in_hsv(_saturation), "CropAndResize": crop_and_resize, "FakeQuantWithMinMaxArgs": fake_quantised,
+    "CombinedNonMaxSuppression": combined, **dict.fromkeys(("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4"), quantised_and_back),
     "FakeQuantWithMinMaxVars": fake_quantised, "FakeQuantWithMinMaxVarsPerChannel": fake_quantised, "NonMaxSuppression": suppressed,
     "NonMaxSuppressionV2": suppressed, "NonMaxSuppressionV3": suppressed, "NonMaxSuppressionV4": suppressed, "NonMaxSuppressionV5": suppressed,
 }  # fmt: skip

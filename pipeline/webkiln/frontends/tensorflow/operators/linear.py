@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from webkiln.frontends.keras.operations import linalg, linear, matrices
 from webkiln.frontends.keras.operations.arguments import numbers
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 
 
@@ -35,23 +36,43 @@ def diagonal_part(call: NodeCall) -> Tensor:
     return matrices.diagonal(call.builder, call.tensor(0), _diagonal_number(call), -2, -1)
 
 
-def _diagonal_number(call: NodeCall) -> int:
-    numbers = set(call.sizes(1)) if call.has(1) else {0}
+def _diagonal_number(call: NodeCall, position: int = 1) -> int:
+    numbers = set(call.sizes(position)) if call.has(position) else {0}
     if len(numbers) != 1:
         raise call.unsupported("takes several diagonals at once", "Take one diagonal at a time")
     return numbers.pop()
 
 
 def diagonal(call: NodeCall) -> Tensor:
-    """[..., N] -> [..., N, N] with zeros elsewhere."""
-    b, x = call.builder, call.tensor(0)
-    if _diagonal_number(call) or any(
-        size not in (-1, x.shape[-1]) for position in (2, 3) if call.has(position) for size in call.sizes(position)
-    ):
-        raise call.unsupported("puts a vector on another diagonal than the main one of a square matrix", "Pad the matrix behind it")
-    size = x.shape[-1]
-    eye = b.op("Equal", [numbers(b, size, "int32", 0, 2), numbers(b, size, "int32")])
-    return b.op("Where", [eye, b.op("Reshape", [x], {"shape": (*x.shape, 1)}), call.like(0, x)])
+    """[..., N] as a diagonal of a square matrix with zeros elsewhere, the main one or another."""
+    x, number = call.tensor(0), _diagonal_number(call)
+    size = x.shape[-1] + abs(number)
+    if any(given not in (-1, size) for position in (2, 3) if call.has(position) for given in call.sizes(position)):
+        raise call.unsupported("puts a vector into a matrix that is not square", "Pad the matrix behind it")
+    return call.op("Where", [_places(call, (size, size), number), _along(call, x, size, number), call.like(0, x)])
+
+
+def set_diagonal(call: NodeCall) -> Tensor:
+    """A matrix with another diagonal, the main one where the node says none."""
+    x, y = call.tensor(0), call.tensor(1)
+    number = _diagonal_number(call, 2)
+    rows, columns = x.shape[-2:]
+    return call.op("Where", [_places(call, (rows, columns), number), _along(call, y, rows if number >= 0 else columns, number), x])
+
+
+def _places(call: NodeCall, shape: tuple[int, int], number: int) -> Tensor:
+    """Where a diagonal is in a matrix."""
+    b, (rows, columns) = call.builder, shape
+    return b.op("Equal", [numbers(b, rows, "int32", 0, 2) + number, numbers(b, columns, "int32")])
+
+
+def _along(call: NodeCall, x: Tensor, size: int, number: int) -> Tensor:
+    """The elements of a diagonal by the row of each, or by its column below the main one, padded to so many."""
+    missing = size - x.shape[-1]
+    if is_symbolic(missing) or missing:
+        none = (0,) * x.type.rank
+        x = call.op("Pad", [x], {"low": none, "high": (*none[1:], missing), "value": 0})
+    return call.op("Reshape", [x], {"shape": (*x.shape, 1) if number >= 0 else (*x.shape[:-1], 1, x.shape[-1])})
 
 
 def cross(call: NodeCall) -> Tensor:
@@ -70,6 +91,8 @@ LINEAR: Mapping[str, NodeHandler] = {
     "MatMul": matmul, "BatchMatMul": matmul, "BatchMatMulV2": matmul, "BatchMatMulV3": matmul, "Einsum": einsum, "MatrixBandPart": band_part,
     "BatchMatrixBandPart": band_part, "MatrixDiagPart": diagonal_part, "MatrixDiag": diagonal, "MatrixDiagV2": diagonal, "MatrixDiagV3": diagonal, "MatrixDiagPartV2": diagonal_part, "MatrixDiagPartV3": diagonal_part, "Cross": cross, "MatrixTriangularSolve": triangular_solve,
     "Cholesky": lambda call: linalg.cholesky(call.builder, call.tensor(0)), "MatrixInverse": lambda call: linalg.inv(call.builder, call.tensor(0)),
+    "MatrixSetDiag": set_diagonal, "MatrixSetDiagV2": set_diagonal, "MatrixSetDiagV3": set_diagonal,
+    "LogMatrixDeterminant": lambda call: linalg.slogdet(call.builder, call.tensor(0)),
     "MatrixDeterminant": lambda call: linalg.det(call.builder, call.tensor(0)),
     "MatrixSolve": lambda call: linalg.solve(call.builder, call.tensor(0), call.tensor(1)),
     "Trace": lambda call: matrices.trace(call.builder, call.tensor(0)),

@@ -147,7 +147,8 @@ def fill(call: NodeCall) -> Tensor:
 
 def range_(call: NodeCall) -> Tensor:
     """Where its bounds are sizes, or floats that are known."""
-    start, limit, delta = (call.value(position).item() for position in range(3))
+    given = [call.value(position).item() for position in range(3)]
+    start, limit, delta = (int(value) if isinstance(value, float) and value.is_integer() else value for value in given)
     dtype = call.type(0).dtype
     whole = (limit - start + delta - 1) // delta if isinstance(delta, int) and delta > 0 else None
     if whole is None:
@@ -187,9 +188,16 @@ def _shape(call: NodeCall, shape: Sequence[int]) -> Tensor:
     return call.op("Sizes", [], {"sizes": tuple(shape), "dtype": call.attr("out_type", "int32")})
 
 
+def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[int]]]:
+    """The sizes of blocks, and what is added or cut around: operands, or of the older operators a number for both axes and an operand."""
+    if "block_size" in call.spec.attrs:
+        return (call.attr("block_size"),) * 2, call.value(1).tolist()
+    return call.sizes(1), call.value(2).tolist()
+
+
 def space_to_batch(call: NodeCall) -> Tensor:
-    """[N, *spatial, ...] padded, then each block of the spatial axes moved into the batch. `block` and `paddings` are operands."""
-    x, block, pairs = call.tensor(0), call.sizes(1), call.value(2).tolist()
+    """[N, *spatial, ...] padded, then each block of the spatial axes moved into the batch."""
+    x, (block, pairs) = call.tensor(0), _block(call)
     rest, count = x.type.rank - 1 - len(block), len(block)
     around = [(0, 0), *map(tuple, pairs), *[(0, 0)] * rest]
     if any(low or high for low, high in around):
@@ -208,7 +216,7 @@ def space_to_batch(call: NodeCall) -> Tensor:
 
 def batch_to_space(call: NodeCall) -> Tensor:
     """The inverse of `space_to_batch`, with crops."""
-    x, block, crops = call.tensor(0), call.sizes(1), call.value(2).tolist()
+    x, (block, crops) = call.tensor(0), _block(call)
     count = len(block)
     whole = 1
     for size in block:
@@ -235,5 +243,5 @@ SHAPE: Mapping[str, NodeHandler] = {
     "ParallelConcat": lambda call: call.op("Concat", call.tensors(), {"axis": 0}), "Unpack": unpack, "Split": split, "SplitV": split_v, "Slice": slice_,
     "StridedSlice": strided_slice, "Pad": pad, "PadV2": pad, "MirrorPad": mirror_pad, "Tile": tile, "BroadcastTo": broadcast_to, "Fill": fill,
     "Range": range_, "LinSpace": lin_space, "ReverseV2": reverse, "Reverse": reverse, "Roll": roll, "ShapeN": shape_n, "SpaceToBatchND": space_to_batch,
-    "BatchToSpaceND": batch_to_space, "Empty": zeros,
+    "BatchToSpaceND": batch_to_space, "SpaceToBatch": space_to_batch, "BatchToSpace": batch_to_space, "Empty": zeros,
 }  # fmt: skip

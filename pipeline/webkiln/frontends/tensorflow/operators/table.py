@@ -1,13 +1,16 @@
 """Every raw operator of TensorFlow that webkiln converts. Absent means unsupported."""
 
 from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.tensorflow.operators.control import CONTROL
+from webkiln.frontends.tensorflow.operators.counting import COUNTING
 from webkiln.frontends.tensorflow.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.tensorflow.operators.images import IMAGES
 from webkiln.frontends.tensorflow.operators.indexing import INDEXING
 from webkiln.frontends.tensorflow.operators.linear import LINEAR
 from webkiln.frontends.tensorflow.operators.lists import LISTS
 from webkiln.frontends.tensorflow.operators.loops import LOOPS
+from webkiln.frontends.tensorflow.operators.recurrent import RECURRENT
 from webkiln.frontends.tensorflow.operators.reduce import REDUCE
 from webkiln.frontends.tensorflow.operators.shape import SHAPE
 from webkiln.frontends.tensorflow.operators.windows import WINDOWS
@@ -23,4 +26,7 @@ OPERATORS: dict[str, NodeHandler] = {
     **LOOPS,
     **LISTS,
     **IMAGES,
+    **RECURRENT,
+    **COUNTING,
+    **STATES,
 }

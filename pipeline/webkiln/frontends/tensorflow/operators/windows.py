@@ -1,6 +1,6 @@
 """Raw operators over windows and images: convolutions, pools, normalisations, resizing. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from webkiln.frontends.keras.layers.resize import BICUBIC_STEPS
@@ -10,7 +10,7 @@ from webkiln.frontends.keras.operations.nn import space_to_depth as wide_to_deep
 from webkiln.frontends.keras.windows import Pads, by_channel, convolved, dims_of, padding_of, pads, plain, spans
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast, part, sized
+from webkiln.ops.pieces import cast, element, iota, part, sized
 
 
 def layout(call: NodeCall, name: str = "data_format") -> str:
@@ -110,6 +110,65 @@ def pool(op: str) -> NodeHandler:
         return call.op(op, [x], attrs)
 
     return handler
+
+
+def taps(
+    call: NodeCall, x: Tensor, window: Sequence[int], strides: Sequence[int], dilation: Sequence[int], outside: float
+) -> Iterator[tuple[tuple[int, int], Tensor, Tensor]]:  # fmt: skip
+    """Of images [N, H, W, C], for each place of a window: the place, the elements that all windows have there, and which elements of their image
+    these are, [rows, columns, 1]."""
+    b = call.builder
+    around = padding(call, x.shape[1:3], window, strides, dilation, 4)
+    low, high = ((0, *(pair[side] for pair in around), 0) for side in (0, 1))
+    wide = call.op("Pad", [x], {"low": low, "high": high, "value": outside})
+    counts = [(size - span) // step + 1 for size, span, step in zip(wide.shape[1:3], spans(window, dilation), strides, strict=True)]
+    for row in range(window[0]):
+        for column in range(window[1]):
+            found = wide
+            lines = []
+            for axis, place in enumerate((row, column)):
+                begin, step, count = place * dilation[axis], strides[axis], counts[axis]
+                found = part(b, found, axis + 1, begin, count, step)
+                lines.append(iota(b, count, "int64") * step + sized(b, begin - around[axis][0], "int64"))
+            rows, columns = (
+                call.op("Reshape", [line], {"shape": shape}) for line, shape in zip(lines, ((counts[0], 1, 1), (counts[1], 1)), strict=True)
+            )
+            yield (row, column), found, rows * sized(b, x.shape[2], "int64") + columns
+
+
+def pool_with_places(call: NodeCall) -> list[Tensor]:
+    """The largest elements, and where they stand in their image, or in the whole batch; of equal ones the first."""
+    b, x = call.builder, call.tensor(0)
+    window, strides = call.attr("ksize")[1:3], call.attr("strides")[1:3]
+    best: Tensor | None = None
+    place: Tensor | None = None
+    for _, value, plane in taps(call, x, window, strides, (1, 1), float("-inf")):
+        at = b.op("Broadcast", [plane], {"shape": value.shape})
+        if best is None or place is None:
+            best, place = value, at
+        else:
+            is_more = b.op("Greater", [value, best])
+            best, place = b.op("Where", [is_more, value, best]), b.op("Where", [is_more, at, place])
+    assert best is not None
+    assert place is not None
+    channels = x.shape[3]
+    place = place * sized(b, channels, "int64") + iota(b, channels, "int64")
+    if call.flag("include_batch_in_index"):
+        size = sized(b, x.shape[1] * x.shape[2] * channels, "int64")
+        place = place + call.op("Reshape", [iota(b, x.shape[0], "int64") * size], {"shape": (x.shape[0], 1, 1, 1)})
+    return [best, cast(b, place, call.attr("Targmax", "int64"))]
+
+
+def dilation(call: NodeCall) -> Tensor:
+    """Grayscale dilation: the largest sum of an element and a filter [rows, columns, C]."""
+    b, x, w = call.builder, call.tensor(0), call.tensor(1)
+    strides, rates = call.attr("strides")[1:3], call.attr("rates")[1:3]
+    best: Tensor | None = None
+    for (row, column), value, _ in taps(call, x, w.shape[:2], strides, rates, float("-inf")):
+        total = b.op("Add", [value, element(b, element(b, w, 0, row), 0, column)])
+        best = total if best is None else b.op("Max", [best, total])
+    assert best is not None
+    return best
 
 
 def batch_norm(call: NodeCall) -> list[Tensor]:
@@ -224,5 +283,5 @@ WINDOWS: Mapping[str, NodeHandler] = {
     "MaxPoolV2": pool("MaxPool"), "MaxPool3D": pool("MaxPool"), "AvgPool": pool("AvgPool"), "AvgPool3D": pool("AvgPool"), "FusedBatchNorm": batch_norm,
     "FusedBatchNormV2": batch_norm, "FusedBatchNormV3": batch_norm, "LRN": lrn, "ResizeBilinear": resize("linear"),
     "ResizeNearestNeighbor": resize("nearest"), "ResizeBicubic": resize("cubic"), "ResizeArea": resize("area"), "DepthToSpace": depth_to_space,
-    "SpaceToDepth": space_to_depth, "AdjustContrastv2": adjust_contrast, "ExtractImagePatches": extract_patches, "DataFormatVecPermute": vector_permute,
+    "MaxPoolWithArgmax": pool_with_places, "Dilation2D": dilation, "SpaceToDepth": space_to_depth, "AdjustContrastv2": adjust_contrast, "ExtractImagePatches": extract_patches, "DataFormatVecPermute": vector_permute,
 }  # fmt: skip

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor
 from webkiln.frontends.nodes.spec import GraphSpec
+from webkiln.frontends.nodes.states import STATES
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
 from webkiln.ops.pieces import reshaped
 
@@ -75,14 +76,4 @@ def call_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     return call.subgraph(call.builder, call.attr("body"), [call.operand(place) for place in range(len(call))])
 
 
-def state(call: NodeCall) -> Tensor:
-    """What a value is when a run begins."""
-    return call.builder.state(call.spec.name, call.tensor(0))
-
-
-def set_state(call: NodeCall) -> list[Tensor]:
-    call.builder.set_state(call.attr("state"), call.tensor(0))
-    return []
-
-
-CONTROL: dict[str, NodeHandler] = {"IF": if_, "WHILE": while_, "CALL": call_, "STATE": state, "SET_STATE": set_state}
+CONTROL: dict[str, NodeHandler] = {"IF": if_, "WHILE": while_, "CALL": call_, **STATES}

@@ -1,0 +1,58 @@
+"""ChainerConverter: spec of a recorded chain -> Graph. Recordings are written in the operators of ONNX, and few of their own."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.chainer.operators import OWN
+from webkiln.frontends.nodes.call import GraphValue, NodeCall
+from webkiln.frontends.nodes.converter import NodeConverter
+from webkiln.frontends.nodes.handlers import NodeHandlers
+from webkiln.frontends.nodes.sizes import size_name
+from webkiln.frontends.nodes.spec import NodeModel, NodeSpec
+from webkiln.frontends.onnx.fold import FOLDS
+from webkiln.frontends.onnx.operators.table import OPERATORS
+from webkiln.ir import dim
+from webkiln.ir.dim import placeholder
+from webkiln.ir.graph import Graph
+from webkiln.ir.notation import parse_size
+
+DOMAIN = "chainer"
+OPSETS: Mapping[str, int] = {"": 20, DOMAIN: 1}
+HANDLERS = NodeHandlers(
+    {"": OPERATORS, DOMAIN: OWN}, FOLDS, own_domain="ai.onnx", advice="Write that part of the model with other functions"
+)
+
+
+class ChainerConverter(NodeConverter):
+    """Converts one model at a time; `register_handler` has an operator of recordings converted otherwise."""
+
+    handlers = HANDLERS
+    register_handler = HANDLERS.register
+
+    def convert(self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None) -> Graph:
+        return super().convert(_resized(source, self.dims), blobs, name)
+
+    def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
+        """What a state is belongs to the graph, even where it is known."""
+        return None if call.spec.domain == DOMAIN and call.spec.op in ("StateStart", "StateNext") else super()._evaluated(call)
+
+
+def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:
+    """The model with the sizes that were open when it was recorded as they are now asked for."""
+    named = {size_name(size): size for item in model.graph.inputs for size in item.shape or () if isinstance(size, str)}
+    values: dict[str, int] = {}
+    for own, called in named.items():
+        chosen = dims.get(called, dims.get(own, own))
+        values[own] = chosen if isinstance(chosen, int) else placeholder(chosen)
+    nodes = tuple(_resized_node(node, values) if node.op == "Sizes" else node for node in model.graph.nodes)
+    return replace(model, graph=replace(model.graph, nodes=nodes))
+
+
+def _resized_node(node: NodeSpec, values: Mapping[str, int]) -> NodeSpec:
+    def resized(size: Any) -> Any:
+        found = dim.at(parse_size(size), values) if isinstance(size, str) else size
+        return str(found) if dim.is_symbolic(found) else found
+
+    return replace(node, attrs={**node.attrs, "sizes": tuple(map(resized, node.attrs["sizes"]))})

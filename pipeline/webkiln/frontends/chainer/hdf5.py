@@ -1,0 +1,69 @@
+"""Snapshots that `chainer.serializers.save_hdf5` wrote."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+
+from webkiln.errors import SourceError
+from webkiln.frontends.chainer.members import MAX_BYTES, MAX_ENTRIES, SAVE, native
+from webkiln.frontends.keras.eras.held import Held
+from webkiln.frontends.probe import run_probe
+from webkiln.ir.types import Array
+
+PROBE = "webkiln.frontends.chainer.probe"
+
+
+@contextmanager
+def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
+    """Its arrays, and the keys without one. The file is walked in a process of its own first, since the HDF5 library can crash on damaged files."""
+    status, said = run_probe(PROBE, path)
+    if status != 0:
+        what = said.strip() or ("it takes too long to read" if status is None else "the HDF5 library fails on it")
+        raise SourceError(f"{path.name}: not a readable snapshot ({what[:300]}); it may be truncated or damaged; {SAVE}")
+    with h5py.File(path, "r") as file:
+        yield entries(path.name, file)
+
+
+def entries(name: str, file: h5py.Group) -> tuple[dict[str, Held], frozenset[str]]:
+    """Every data set by its path, without links out of the file."""
+    arrays: dict[str, Held] = {}
+    empty: set[str] = set()
+    todo: list[tuple[str, h5py.Group, int]] = [("", file, 0)]
+    count = 0
+    while todo:
+        path, group, depth = todo.pop()
+        for key in group:
+            count += 1
+            if count > MAX_ENTRIES or depth > 100:
+                raise SourceError(f"{name}: has more than {MAX_ENTRIES} entries, or groups within groups without end")
+            if not isinstance(group.get(key, getlink=True), h5py.HardLink):
+                raise SourceError(f"{name}: {path}{key} is a link to elsewhere; {SAVE}")
+            item = group[key]
+            if isinstance(item, h5py.Group):
+                todo.append((f"{path}{key}/", item, depth + 1))
+            elif isinstance(item, h5py.Dataset):
+                _entry(name, f"{path}{key}", item, arrays, empty)
+    return arrays, frozenset(empty)
+
+
+def _entry(name: str, key: str, item: h5py.Dataset, arrays: dict[str, Held], empty: set[str]) -> None:
+    if item.shape is None or item.dtype.hasobject:
+        empty.add(key)
+        return
+    if item.external or item.is_virtual:
+        raise SourceError(f"{name}: {key} lies in another file; {SAVE}")
+    if item.nbytes > MAX_BYTES:
+        raise SourceError(f"{name}: {key} claims {item.nbytes} bytes, at most {MAX_BYTES} are read")
+    arrays[key] = Held(key, tuple(item.shape), _reader(name, key, item))
+
+
+def _reader(name: str, key: str, item: h5py.Dataset) -> Callable[[], Array]:
+    def read() -> Array:
+        try:
+            return native(item[()], f"{name}: {key}")
+        except (OSError, RuntimeError, ValueError) as error:
+            raise SourceError(f"{name}: {key} cannot be read ({error}); {SAVE}") from None
+
+    return read

@@ -1,0 +1,86 @@
+"""What stands in for `chainer.initializers`: constants are constants, and what is drawn at random has to be loaded."""
+
+from typing import Any
+
+import numpy as np
+
+from webkiln.ir.types import Array
+
+
+class Initial:
+    """First values. Those of one that is `random` are nobody's."""
+
+    def __init__(self, value: Any = None, dtype: Any = None) -> None:
+        self.value, self.dtype = value, dtype
+        self.made: Array | None = None
+
+    @property
+    def is_random(self) -> bool:
+        return self.value is None
+
+    def array(self, shape: tuple[int, ...]) -> Array:
+        dtype = np.float32 if self.dtype is None else self.dtype
+        if callable(self.value):
+            made = np.zeros(shape, dtype)
+            result = self.value(made)
+            return np.array(made if result is None else result, dtype)
+        if self.value is not None:
+            return np.array(np.broadcast_to(np.asarray(self.value, dtype), shape))
+        self.made = np.zeros(shape, dtype)
+        return np.zeros(shape, dtype)
+
+    def is_untouched(self, array: Array) -> bool:
+        return self.made is not None and np.array_equal(self.made, array)
+
+    def __call__(self, array: Array) -> None:
+        array[...] = self.array(array.shape)
+
+
+def initial_of(value: Any) -> Initial:
+    """The initializer that an argument stands for: none for the usual one, which is random, a number, an array or a function."""
+    if isinstance(value, Initial):
+        return Initial(value.value, value.dtype)
+    if isinstance(value, np.ndarray):
+        return Initial(value, value.dtype)
+    return Initial(value)
+
+
+class RandomInitial(Initial):
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(None, options.get("dtype"))
+
+
+class ConstantInitial(Initial):
+    def __init__(self, fill_value: Any, dtype: Any = None) -> None:
+        super().__init__(fill_value, dtype)
+
+
+class IdentityInitial(Initial):
+    def __init__(self, scale: float = 1.0, dtype: Any = None) -> None:
+        super().__init__(lambda array: np.eye(*array.shape) * scale, dtype)
+
+
+def zero(dtype: Any = None) -> Initial:
+    return Initial(0.0, dtype)
+
+
+def one(dtype: Any = None) -> Initial:
+    return Initial(1.0, dtype)
+
+
+def nan(dtype: Any = None) -> Initial:
+    return Initial(float("nan"), dtype)
+
+
+def generate_array(initializer: Any, shape: tuple[int, ...], xp: Any, dtype: Any = None, device: Any = None) -> Array:
+    return initial_of(initializer).array(shape)
+
+
+RANDOM = (
+    "Normal", "LeCunNormal", "GlorotNormal", "HeNormal", "Orthogonal", "Uniform", "LeCunUniform", "GlorotUniform", "HeUniform",
+    "UpsamplingDeconvFilter", "DownsamplingConvFilter",
+)  # fmt: skip
+NAMES: dict[str, Any] = {
+    **dict.fromkeys(RANDOM, RandomInitial), "Constant": ConstantInitial, "Identity": IdentityInitial, "Zero": zero, "One": one, "NaN": nan, "Initializer": Initial,
+    "generate_array": generate_array,
+}  # fmt: skip

@@ -1,0 +1,173 @@
+"""Recording: what a chain computes, as nodes. Each node is converted as it is recorded, so that its results have the shapes that the graph will have."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import ShapeError, SourceError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.chainer.converter import DOMAIN, OPSETS, ChainerConverter
+from webkiln.frontends.chainer.sizes import OpenSize, bare, is_open
+from webkiln.frontends.nodes.call import GraphValue
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.sizes import size_name
+from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.ir.dim import is_symbolic, placeholder
+from webkiln.ir.graph import INLINE_ELEMENTS
+from webkiln.ir.types import DTYPES, Array, Type
+from webkiln.ops.builder import GraphBuilder
+from webkiln.ops.table import RULES
+
+
+class ChainRecorder(ChainerConverter):
+    """The nodes so far. `owners` are the paths of parameters and persistent arrays by their identities."""
+
+    def __init__(self, owners: Mapping[int, str] | None = None) -> None:
+        super().__init__()
+        self.builder = GraphBuilder("recording", RULES)
+        self._opsets = OPSETS
+        self.owners = dict(owners or {})
+        self.nodes: list[NodeSpec] = []
+        self.tensors: dict[str, Weight | Literal] = {}
+        self.values: dict[str, GraphValue] = {}
+        self.inputs: list[Declared] = []
+        self.scopes: list[tuple[str, bool]] = []
+        self.links: dict[int, str] = {}
+        self._weights = StoredWeights()
+        self._labels = DistinctNames()
+        self._arrays: dict[int, tuple[str, Any]] = {}
+        self._count = 0
+
+    @property
+    def blobs(self) -> Blobs:
+        return self._weights.blobs
+
+    @property
+    def arrays_read(self) -> list[tuple[str, Any]]:
+        """The tensors of parameters and other arrays, each with its owner."""
+        return list(self._arrays.values())
+
+    def input(self, name: str, dtype: str, shape: Sequence[int | str]) -> str:
+        """The tensor of a new input; sizes that are names are open."""
+        tensor = self._fresh()
+        self.inputs.append(Declared(name, tensor, dtype, tuple(shape)))
+        sizes = tuple(placeholder(size_name(size)) if isinstance(size, str) else size for size in shape)
+        self.values[tensor] = self._input(self.inputs[-1], sizes, None)
+        return tensor
+
+    def array(self, array: Array, value: Any = None, name: str | None = None) -> str:
+        """The tensor of an array: a slot where a parameter or a persistent value of a link, or where large; else a part of the structure."""
+        owner = array if value is None else value
+        if id(owner) in self._arrays:
+            return self._arrays[id(owner)][0]
+        if str(array.dtype) not in DTYPES:
+            raise SourceError(f"an array is of {array.dtype}; webkiln has {', '.join(DTYPES)}")
+        tensor, path = self._fresh(), self.owners.get(id(owner), name)
+        if path is not None or array.size > INLINE_ELEMENTS:
+            self.tensors[tensor] = self._weights.store(path or "constant", array)
+        else:
+            self.tensors[tensor] = literal(array)
+        self.values[tensor] = self._held(self.tensors[tensor])
+        self._arrays[id(owner)] = (tensor, owner)
+        return tensor
+
+    def record(self, op: str, operands: Sequence[str], attrs: Mapping[str, Any], count: int, domain: str) -> list[str]:
+        outputs = [self._fresh() for _ in range(count)]
+        node = NodeSpec(self._label(), op, domain, tuple(operands), tuple(outputs), dict(attrs))
+        given = [self.values[name] if name else None for name in operands]
+        results = self._node(self.builder, node, given, {})
+        if len(results) < count:
+            raise ShapeError(f"{node.name} ({op}): has {len(results)} results, expected {count}")
+        self.nodes.append(node)
+        self.values |= dict(zip(outputs, results, strict=False))
+        return outputs
+
+    def _fresh(self) -> str:
+        self._count += 1
+        return f"t{self._count - 1}"
+
+    def _label(self) -> str:
+        """The path of the innermost link; of a chain with what it calls itself."""
+        links = [name for name, is_link in self.scopes if is_link and name]
+        function = self.scopes[-1][0] if self.scopes and not self.scopes[-1][1] else ""
+        return self._labels.distinct("/".join(filter(None, [links[-1] if links else "", function])) or "model")
+
+    @contextmanager
+    def inside(self, name: str, *, is_link: bool) -> Iterator[None]:
+        self.scopes.append((name, is_link))
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
+    def type(self, tensor: str) -> Type:
+        return self.values[tensor].type
+
+    def model(self, name: str, outputs: Mapping[str, str]) -> NodeModel:
+        declared = tuple(Declared(called, tensor, self.type(tensor).dtype, None) for called, tensor in outputs.items())
+        return NodeModel(name, OPSETS, GraphSpec(tuple(self.inputs), declared, self.tensors, tuple(self.nodes)))
+
+
+class _Active:
+    """Which recording is under way. Outside of one, what is computed (to give lazy parameters their shapes, say) goes nowhere."""
+
+    def __init__(self) -> None:
+        self.recorder: ChainRecorder | None = None
+        self.scratch: ChainRecorder | None = None
+
+    def current(self) -> ChainRecorder:
+        if self.recorder is not None:
+            return self.recorder
+        if self.scratch is None:
+            self.scratch = ChainRecorder()
+        return self.scratch
+
+
+ACTIVE = _Active()
+
+
+@contextmanager
+def recording(recorder: ChainRecorder) -> Iterator[ChainRecorder]:
+    before, ACTIVE.recorder = ACTIVE.recorder, recorder
+    try:
+        yield recorder
+    finally:
+        ACTIVE.recorder = before
+
+
+@contextmanager
+def nothing_recorded() -> Iterator[None]:
+    """Outside of any recording, from the beginning."""
+    before = ACTIVE.recorder, ACTIVE.scratch
+    ACTIVE.recorder = ACTIVE.scratch = None
+    try:
+        yield
+    finally:
+        ACTIVE.recorder, ACTIVE.scratch = before
+
+
+def size_operand(recorder: ChainRecorder, sizes: Sequence[Any]) -> str:
+    """A list of sizes as a tensor."""
+    if not any(map(is_open, sizes)):
+        return recorder.array(np.array([bare(size) for size in sizes], np.int64))
+    text = tuple(str(size.dim) if isinstance(size, OpenSize) else bare(size) for size in sizes)
+    return recorder.record("Sizes", [], {"sizes": text}, 1, DOMAIN)[0]
+
+
+def attribute(value: Any) -> Any:
+    """An attribute as specs have it."""
+    if isinstance(value, OpenSize):
+        raise ShapeError(f"the open size {value} decides how something is computed; give a number for it in input_shapes")
+    if isinstance(value, list | tuple):
+        return tuple(map(attribute, value))
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    return value
+
+
+def shape_of(type_: Type) -> tuple[Any, ...]:
+    return tuple(OpenSize(size) if is_symbolic(size) else size for size in type_.shape)

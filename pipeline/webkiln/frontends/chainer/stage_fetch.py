@@ -1,0 +1,18 @@
+"""A chain that a function makes, recorded."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.errors import RecipeError
+from webkiln.frontends.chainer.made import made_model
+from webkiln.frontends.chainer.recording import write
+from webkiln.plugins import importable, isolated_plugins
+
+
+def fetch(inputs: Mapping[str, Path], params: Mapping[str, Any], target: Path) -> None:
+    if "script.py" in inputs:
+        raise RecipeError('a chain is what a function returns, not what a script writes: source = "package.module:function"')
+    with isolated_plugins(), importable(inputs.get("modules/")):
+        model, blobs = made_model(params, params["input_shapes"], inputs.get("weights"))
+    write(target, model, blobs)

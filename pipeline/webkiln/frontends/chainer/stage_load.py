@@ -1,0 +1,14 @@
+"""A recording -> spec and weights."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.chainer.recording import read
+from webkiln.frontends.nodes.spec import to_json
+
+
+def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
+    model, blobs = read(inputs["source"])
+    return to_json(model), blobs

@@ -1,0 +1,17 @@
+"""There is no Chainer on the Pythons that webkiln runs on: what it computes is recorded where it runs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.errors import ToolError
+from webkiln.ir.types import Array
+
+
+def compute(
+    inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    raise ToolError(
+        "reference outputs are what Chainer computes, which needs Python 3.9 or less, where webkiln does not run; compute them there, and give "
+        'them with the recipe: reference = "expected.npz"'
+    )

@@ -1,0 +1,17 @@
+"""What a model of nodes keeps from one run to the next: a node STATE gives what the run begins with, a node SET_STATE takes what the next one will."""
+
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ops.builder import Tensor
+
+
+def state(call: NodeCall) -> Tensor:
+    """Its first value is the operand."""
+    return call.builder.state(call.spec.name, call.tensor(0))
+
+
+def set_state(call: NodeCall) -> list[Tensor]:
+    call.builder.set_state(call.attr("state"), call.tensor(0))
+    return []
+
+
+STATES: dict[str, NodeHandler] = {"STATE": state, "SET_STATE": set_state}

@@ -1,0 +1,40 @@
+"""What the functions of a program assign to variables when they are called."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from webkiln.frontends.tensorflow.source import Body
+
+ADDED = {"AssignVariableOp": "", "AssignAddVariableOp": "AddV2", "AssignSubVariableOp": "Sub"}
+"""Operators that assign to a variable, and what its value and theirs are put together by."""
+WRITES = ("Assign", "ResourceApply", "ResourceScatter", "ResourceStridedSliceAssign", "LookupTableInsert", "LookupTableRemove")
+"""How the operators begin whose effect outlasts the run."""
+
+
+class Effects:
+    """The nodes of function bodies that have effects, by themselves or by what they call."""
+
+    def __init__(self, functions: Mapping[str, Body]) -> None:
+        self.functions = functions
+        self._known: dict[str, bool] = {}
+
+    def nodes(self, body: Body) -> list[str]:
+        """Of a graph that is no function only what its outputs need is run."""
+        return [name for name, node in body.nodes.items() if self._has_effect(node)] if body.is_function else []
+
+    def _has_effect(self, node: Any) -> bool:
+        return node.op.startswith(WRITES) or any(map(self._of_function, _called(node)))
+
+    def _of_function(self, name: str) -> bool:
+        if name not in self._known:
+            self._known[name] = False
+            body = self.functions.get(name)
+            self._known[name] = body is not None and any(map(self._has_effect, body.nodes.values()))
+        return self._known[name]
+
+
+def _called(node: Any) -> Iterator[str]:
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        yield from (item.name for item in value.list.func)

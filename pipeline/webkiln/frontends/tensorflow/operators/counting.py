@@ -1,0 +1,118 @@
+"""Raw operators that count, sort into segments, and compare with labels. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
+
+from collections.abc import Mapping
+from math import prod, sqrt
+
+import numpy as np
+
+from webkiln.frontends.keras.operations import segments
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
+from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast, element, iota, reshaped, stacked, total
+
+
+def sorted_segment(reduction: str) -> NodeHandler:
+    """`Segment*`, whose segments are known; those that are empty are 0, or 1 of products."""
+
+    def handler(call: NodeCall) -> Tensor:
+        b, x, ids = call.builder, call.tensor(0), call.numbers(1)
+        count = int(ids[-1]) + 1 if len(ids) else 0
+        found: Tensor = segments.segment("add" if reduction == "mean" else reduction)(b, x, call.tensor(1), count)
+        sizes = np.bincount(ids, minlength=count)
+        shape = (count, *(1,) * (x.type.rank - 1))
+        if reduction == "mean":
+            return found / call.constant(np.maximum(sizes, 1).reshape(shape), x.dtype)
+        if reduction in ("add", "mul") or sizes.all():
+            return found
+        return call.op("Where", [call.constant((sizes == 0).reshape(shape), "bool"), call.like(0, x), found])
+
+    return handler
+
+
+def counts(call: NodeCall) -> Tensor:
+    """`DenseBincount`, `Bincount`: how often each number below a size is there, or the sum of its weights; of a matrix by rows."""
+    is_dense = call.spec.op == "DenseBincount"
+    b, x, (size,), weights = call.builder, call.tensor(0), call.sizes(1), call.tensor(2)
+    rows = x if is_dense else reshaped(b, x, (x.type.size,))
+    same = b.op("Equal", [reshaped(b, rows, (*rows.shape, 1)), iota(b, size, x.dtype)])
+    axis, dtype = rows.type.rank - 1, weights.dtype
+    if call.flag("binary_output"):
+        return cast(b, b.op("ReduceMax", [cast(b, same, "int32")], {"axes": (axis,), "keepdims": False}), dtype)
+    if weights.type.size == 0:
+        return cast(b, total(b, cast(b, same, "int32"), axis), dtype)
+    wide = reshaped(b, weights, (*rows.shape, 1))
+    return total(b, b.op("Where", [same, wide, call.like(0, wide)]), axis)
+
+
+def histogram(call: NodeCall) -> Tensor:
+    """How many values lie in each bin of one width; those outside in the first or last one."""
+    b, (bins,) = call.builder, call.sizes(2)
+    x, ends = call.tensor(0), call.tensor(1)
+    low, high = (element(b, ends, 0, number) for number in (0, 1))
+    place = b.op("Floor", [cast(b, reshaped(b, x, (x.type.size,)) - low, "float32") / cast(b, high - low, "float32") * float(bins)])
+    place = cast(b, b.op("Clip", [place], {"min": 0.0, "max": float(bins - 1)}), "int32")
+    same = b.op("Equal", [reshaped(b, place, (*place.shape, 1)), iota(b, bins, "int32")])
+    return cast(b, total(b, cast(b, same, "int32"), 0), call.attr("dtype", "int32"))
+
+
+def nth(call: NodeCall) -> Tensor:
+    """The element that is at a place of each row when it is sorted."""
+    (place,) = call.sizes(1)
+    (values, _) = call.builder.ops("Sort", [call.tensor(0)], {"axis": call.type(0).rank - 1, "descending": call.flag("reverse")})
+    return element(call.builder, values, values.type.rank - 1, place)
+
+
+def unraveled(call: NodeCall) -> Tensor:
+    """[axes, ...]: coordinates of places in a tensor of a known shape."""
+    b, flat, sizes = call.builder, call.tensor(0), [int(size) for size in call.numbers(1)]
+    found = []
+    for axis, size in enumerate(sizes):
+        behind = call.like(prod(sizes[axis + 1 :]), flat)
+        found.append(b.op("Mod", [b.op("FloorDiv", [flat, behind]), call.like(size, flat)]))
+    return stacked(b, found, 0)
+
+
+def stitched(call: NodeCall) -> Tensor:
+    """`DynamicStitch` by known indices: of those that are there twice the last one counts."""
+    b, half = call.builder, len(call) // 2
+    indices = [call.numbers(number) for number in range(half)]
+    rows = []
+    for number, own in enumerate(indices):
+        x = call.tensor(half + number)
+        rows.append(reshaped(b, x, (own.size, *x.shape[own.ndim :])))
+    flat = np.concatenate([own.ravel() for own in indices])
+    places = np.full(flat.max(initial=-1) + 1, -1)
+    places[flat] = np.arange(len(flat))
+    if (places < 0).any():
+        raise call.unsupported("leaves elements out, which then have no value", "Give every index from 0 on")
+    whole = rows[0] if len(rows) == 1 else b.op("Concat", rows, {"axis": 0})
+    return b.op("Gather", [whole, b.constant(places, "int32")], {"axis": 0})
+
+
+def different(call: NodeCall) -> list[GraphValue]:
+    """`ListDiff` of known lists: what the second does not have, and where it stands."""
+    x, kept = call.numbers(0), ~np.isin(call.numbers(0), call.numbers(1))
+    return [known(x[kept], call.type(0).dtype), known(np.flatnonzero(kept), call.attr("out_idx", "int32"))]
+
+
+def cross_entropy(call: NodeCall) -> list[Tensor]:
+    """The loss of each row, and its gradient; labels are shares of each class, or the number of one."""
+    b, x = call.builder, call.tensor(0)
+    axis = {"axis": x.type.rank - 1}
+    labels = call.tensor(1)
+    if call.spec.op.startswith("Sparse"):
+        same = b.op("Equal", [reshaped(b, cast(b, labels, "int32"), (*labels.shape, 1)), iota(b, x.shape[-1], "int32")])
+        labels = cast(b, same, x.dtype)
+    return [-total(b, labels * b.op("LogSoftmax", [x], axis), -1), b.op("Softmax", [x], axis) - labels]
+
+
+def normal_quantile(call: NodeCall) -> Tensor:
+    return call.op("ErfInv", [call.tensor(0) * 2.0 - 1.0]) * sqrt(2)
+
+
+COUNTING: Mapping[str, NodeHandler] = {
+    **{f"Segment{name}": sorted_segment(kind) for name, kind in (("Sum", "add"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"), ("Prod", "mul"))},
+    "DenseBincount": counts, "Bincount": counts, "HistogramFixedWidth": histogram, "NthElement": nth, "UnravelIndex": unraveled, "DynamicStitch": stitched,
+    "ParallelDynamicStitch": stitched, "ListDiff": different, "SoftmaxCrossEntropyWithLogits": cross_entropy, "SparseSoftmaxCrossEntropyWithLogits": cross_entropy,
+    "Ndtri": normal_quantile,
+}  # fmt: skip

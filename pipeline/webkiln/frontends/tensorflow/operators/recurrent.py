@@ -1,0 +1,88 @@
+"""Cells of LSTM and GRU as single operators, and whole sequences of them. https://www.tensorflow.org/api_docs/python/tf/raw_ops/BlockLSTM"""
+
+from collections.abc import Mapping, Sequence
+
+from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.ir.dim import is_symbolic
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import part
+
+OLD, NEW = (0, 1, 2, 3), (0, 2, 1, 3)
+"""Where the gates input, cell, forget, output stand: `BlockLSTMV2` has the forget gate second."""
+
+
+def affine(b: GraphBuilder, x: Tensor, h: Tensor, kernel: Tensor, bias: Tensor) -> Tensor:
+    return b.op("MatMul", [b.op("Concat", [x, h], {"axis": 1}), kernel]) + bias
+
+
+def pieces(b: GraphBuilder, x: Tensor, count: int) -> list[Tensor]:
+    width = x.shape[1] // count
+    return [part(b, x, 1, number * width, width) for number in range(count)]
+
+
+class BlockCell:
+    """The options and weights of a node, whose operands begin at `first`: x, memory, h, kernel, three peepholes, bias."""
+
+    def __init__(self, call: NodeCall, first: int, order: Sequence[int], *, forget: float, clip: float) -> None:
+        self.kernel, *self.peepholes, self.bias = (call.tensor(first + number) for number in range(3, 8))
+        self.order, self.forget, self.clip = order, call.attr("forget_bias", forget), call.attr("cell_clip", clip)
+        self.peeks = call.flag("use_peephole")
+
+    def step(self, b: GraphBuilder, x: Tensor, memory: Tensor, h: Tensor) -> list[Tensor]:
+        """The seven outputs: i, cs, f, o, ci, co, h."""
+        kernel, bias, *peepholes = (b.inside(item) for item in (self.kernel, self.bias, *self.peepholes))
+        gates = pieces(b, affine(b, x, h, kernel, bias), 4)
+        given, new, kept, shown = (gates[place] for place in self.order)
+        if self.peeks:
+            given, kept = given + memory * peepholes[0], kept + memory * peepholes[1]
+        i, ci, f = b.op("Sigmoid", [given]), b.op("Tanh", [new]), b.op("Sigmoid", [kept + self.forget if self.forget else kept])
+        cs = ci * i + memory * f
+        if self.clip > 0:
+            cs = b.op("Clip", [cs], {"min": -self.clip, "max": self.clip})
+        o = b.op("Sigmoid", [shown + cs * peepholes[2] if self.peeks else shown])
+        co = b.op("Tanh", [cs])
+        return [i, cs, f, o, ci, co, co * o]
+
+
+def lstm_cell(call: NodeCall) -> list[Tensor]:
+    cell = BlockCell(call, 0, OLD, forget=1.0, clip=3.0)
+    return cell.step(call.builder, *call.tensors()[:3])
+
+
+def lstm(order: Sequence[int], *, forget: float, clip: float) -> NodeHandler:
+    """[time, N, in] in up to `seq_len_max` steps, all outputs of each; they are 0 behind."""
+
+    def handler(call: NodeCall) -> list[Tensor]:
+        cell = BlockCell(call, 1, order, forget=forget, clip=clip)
+        x, memory, h = (call.tensor(number) for number in range(1, 4))
+        steps, length = x.shape[0], call.sizes(0)[0]
+        taken = x if is_symbolic(length) or is_symbolic(steps) or length >= steps else part(call.builder, x, 0, 0, length)
+        if taken is x and length != steps and (is_symbolic(length) or is_symbolic(steps)):
+            raise call.unsupported("takes fewer steps than the sequence has, which is set at run time", "Set the size by --dim")
+
+        def step(b: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+            found = cell.step(b, slices[0], *states)
+            return [found[1], found[6]], found
+
+        _, piles = call.builder.scan([memory, h], [taken], step, axis=0)
+        missing = 0 if taken is x else steps - length
+        return [call.op("Pad", [pile], {"low": (0, 0, 0), "high": (missing, 0, 0), "value": 0}) if missing else pile for pile in piles]
+
+    return handler
+
+
+def gru_cell(call: NodeCall) -> list[Tensor]:
+    """r, u, c, h."""
+    b = call.builder
+    x, h, gates, kernel, gate_bias, bias = call.tensors()
+    r, u = pieces(b, b.op("Sigmoid", [affine(b, x, h, gates, gate_bias)]), 2)
+    c = b.op("Tanh", [affine(b, x, h * r, kernel, bias)])
+    return [r, u, c, (1.0 - u) * c + u * h]
+
+
+RECURRENT: Mapping[str, NodeHandler] = {
+    "LSTMBlockCell": lstm_cell,
+    "BlockLSTM": lstm(OLD, forget=1.0, clip=3.0),
+    "BlockLSTMV2": lstm(NEW, forget=0.0, clip=0.0),
+    "GRUBlockCell": gru_cell,
+}

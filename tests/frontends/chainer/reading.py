@@ -1,0 +1,24 @@
+"""Nets of the corpus as webkiln reads them."""
+
+from pathlib import Path
+
+from webkiln.frontends.chainer.converter import ChainerConverter
+from webkiln.frontends.chainer.made import made_model
+from webkiln.ir.graph import Graph
+from webkiln.plugins import importable
+
+HERE = Path(__file__).parent
+CORPUS = HERE / "corpus"
+
+
+def recorded(name, shapes=None, weights=None, module="nets", folder=HERE, **parameters):  # type: ignore[no-untyped-def]
+    with importable(folder):
+        return made_model({"module": module, "function": name, "parameters": parameters}, shapes or {}, weights)
+
+
+def snapshot(name: str) -> Path:
+    return next(CORPUS.glob(f"{name}.weights.*"))
+
+
+def converted(name: str, shapes=None) -> Graph:  # type: ignore[no-untyped-def]
+    return ChainerConverter().convert(*recorded(name, shapes, snapshot(name)))

@@ -1,0 +1,31 @@
+"""The corpus on every backend: what Chainer computes with a snapshot, webkiln does."""
+
+from functools import cache
+
+import pytest
+
+from tests.frontends.chainer.reading import CORPUS, converted
+from tests.frontends.corpus import Sample, interpreted, objections, read_sample
+
+NAMES = sorted(path.stem for path in CORPUS.glob("*.npz") if not path.stem.endswith(".weights"))
+
+
+@cache
+def sample(name: str) -> Sample:
+    return read_sample(CORPUS / f"{name}.npz", lambda path: converted(path.stem))
+
+
+def test_there_are_forty_nets_with_snapshots_of_every_kind() -> None:
+    kinds = {path.suffix for path in CORPUS.glob("*.weights.*")}
+    assert len(NAMES) >= 40
+    assert kinds == {".npz", ".h5"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_net_computes_what_chainer_says(name: str) -> None:
+    assert interpreted(sample(name)) is None
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+def test_all_nets_give_the_same_on_every_backend(backend: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    assert objections([sample(name) for name in NAMES], backend, tmp_path) == {}

@@ -1,0 +1,105 @@
+"""From a function and a snapshot to a bundle, by the command line and by recipes."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.frontends.chainer.reading import CORPUS, HERE
+from webkiln.build.engine import Engine
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import share
+from webkiln.errors import RecipeError, SourceError, ToolError
+from webkiln.frontends.chainer.recording import read
+from webkiln.recipe import Recipe, read_recipe
+
+NET = ("--weights", "snapshot.npz", "--source-format", "chainer")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A user's folder: a script, a snapshot of a trainer, and what Chainer computes."""
+    shutil.copyfile(HERE / "nets.py", tmp_path / "mynets.py")
+    shutil.copyfile(CORPUS / "classifier.weights.npz", tmp_path / "snapshot.npz")
+    with np.load(CORPUS / "classifier.npz") as arrays:
+        np.savez(tmp_path / "in.npz", x=arrays["in/x"])
+    return tmp_path
+
+
+def expected() -> np.ndarray:
+    with np.load(CORPUS / "classifier.npz") as arrays:
+        return arrays["out/output"]
+
+
+def test_a_function_and_a_snapshot_on_the_command_line(webkiln: Command, project: Path) -> None:  # noqa: F811
+    done = webkiln("build", "mynets:classifier", *NET, "-o", "out", "--backend", "js", "--input-shape", "x=N,3,9,8")
+    assert done.returncode == 0, done.stderr
+    done = webkiln("run", "out", "--backend", "js", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert done.returncode == 0, done.stderr
+    with np.load(project / "out.npz") as arrays:
+        assert np.allclose(arrays["output"], expected(), atol=1e-5)
+
+
+def test_a_snapshot_alone_says_what_to_do(webkiln: Command, project: Path) -> None:  # noqa: F811
+    done = webkiln("build", "snapshot.npz", "-o", "out")
+    assert done.returncode == 2
+    assert "give a function that makes the chain, and this file as its weights" in done.stderr
+    assert "--source-format chainer" in done.stderr
+
+
+def test_errors_of_scripts_are_told_without_a_traceback(webkiln: Command, project: Path) -> None:  # noqa: F811
+    (project / "mine.py").write_text(
+        "import chainer.functions as F\n\n\ndef make():\n    return lambda x: F.softmax(x) if x.array[0, 0] > 0 else x\n"
+    )
+    done = webkiln("build", "mine:make", "--source-format", "chainer", "--input-shape", "x=1,3", "-o", "out")
+    assert done.returncode == 2
+    assert "mine:make: mine.py, line 5: the code asks for the truth in a value" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def recipe(project: Path, **replaced: str) -> Recipe:
+    """A recipe with lines that are replaced."""
+    lines = {
+        "source": '{module = "mynets:classifier", weights = "snapshot.npz"}', "source_format": '"chainer"', "backends": '["js"]', **replaced,
+    }  # fmt: skip
+    folder = project / "models" / "net"
+    folder.mkdir(parents=True)
+    for name in ("mynets.py", "snapshot.npz"):
+        shutil.copyfile(project / name, folder / name)
+    text = "".join(f"{key} = {value}\n" for key, value in lines.items() if value)
+    (folder / "recipe.toml").write_text(text + '[input_shapes]\nx = ["N", 3, 9, 8]\n')
+    return read_recipe(folder / "recipe.toml")
+
+
+def test_a_recipe_is_built_once(project: Path) -> None:
+    made = recipe(project)
+    with Engine(project / ".webkiln") as engine:
+        choice = Selection(made.backends, "float32")
+        first = engine.run(ModelGraph(made, share()).bundle(choice))
+        again = engine.run(ModelGraph(made, share()).bundle(choice))
+    assert first.outputs == again.outputs
+
+
+def test_a_reference_says_where_it_comes_from(project: Path) -> None:
+    made = recipe(project)
+    with Engine(project / ".webkiln") as engine, pytest.raises(ToolError, match=r"Chainer computes, which needs Python 3.9 or less"):
+        engine.run(ModelGraph(made, share()).reference())
+
+
+def test_a_script_does_not_write_chains(project: Path) -> None:
+    (project / "models" / "net").mkdir(parents=True)
+    (project / "models" / "net" / "make.py").write_text("def export(path):\n    pass\n")
+    (project / "models" / "net" / "recipe.toml").write_text(
+        'source = {script = "make.py", function = "export"}\nsource_format = "chainer"\n'
+    )
+    made = read_recipe(project / "models" / "net" / "recipe.toml")
+    with Engine(project / ".webkiln") as engine, pytest.raises(RecipeError, match="a chain is what a function returns"):
+        engine.run(ModelGraph(made, share()).bundle(Selection(made.backends, "float32")))
+
+
+def test_a_damaged_recording_is_told(tmp_path: Path) -> None:
+    (tmp_path / "made.chainer").write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(SourceError, match=r"made.chainer: is no recording that webkiln wrote"):
+        read(tmp_path / "made.chainer")

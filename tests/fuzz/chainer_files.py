@@ -1,0 +1,95 @@
+"""Mutated snapshots of Chainer: what is accepted has the model's weights, nothing runs, and nothing ends in a traceback."""
+
+import io
+import random
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from tests.conformance.bulk import optimised
+from tests.frontends.chainer.reading import recorded, snapshot
+from tests.fuzz import files
+from tests.fuzz.files import mutate_bytes
+from webkiln.frontends.chainer.converter import ChainerConverter
+from webkiln.frontends.chainer.recording import read, write
+
+NETS = ("chain_list", "chainer_1", "classifier", "encoder", "tokens", "unet")
+HEADERS = (
+    (b"<f4", b">f4"), (b"<f4", b"<f8"), (b"<f4", b"|O"), (b"<f4", b"<c8"), (b"<f4", b"|S4"), (b"<f4", b"<i4"), (b"False", b"True"), (b"(", b"[("), (b"3", b"9" * 30),
+    (b"(4", b"(-4"), (b"'shape'", b"'shape' if __import__('os').abort() else 'shape'"), (b"{", b"{" * 500), (b"descr", b"descs"), (b"}", b""),
+)  # fmt: skip
+
+
+@cache
+def originals() -> tuple[tuple[str, Path], ...]:
+    return tuple((name, snapshot(name)) for name in NETS)
+
+
+def mutate_member(rng: random.Random, data: bytes) -> bytes:
+    """Another header, or other bytes."""
+    if rng.random() < 0.4:
+        return mutate_bytes(rng, data)
+    before, after = rng.choice(HEADERS)
+    return data.replace(before, after, 1)
+
+
+def mutate_archive(rng: random.Random, data: bytes) -> tuple[bytes, str]:
+    """One array changed, removed, renamed, doubled or made large."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    place = rng.randrange(len(members))
+    name, content = members[place]
+    what = rng.choice(["change", "change", "change", "remove", "rename", "double", "bomb", "another"])
+    if what == "change":
+        members[place] = (name, mutate_member(rng, content))
+    elif what == "remove":
+        del members[place]
+    elif what == "rename":
+        members[place] = (
+            rng.choice([f"../{name}", "/etc/x.npy", name.upper(), f"a/{name}", "x", name.replace(".npy", ""), f"{name}\0"]),
+            content,
+        )
+    elif what == "double":
+        members.append((name, content))
+    elif what == "bomb":
+        members[place] = (name, content + bytes(rng.choice([1, 1 << 10, 1 << 24])))
+    else:
+        members[place] = (name, rng.choice(members)[1])
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as archive:
+        for label, value in members:
+            archive.writestr(label, value)
+    return file.getvalue(), f"{what} {name}"
+
+
+def make(seed: int, folder: Path) -> str:
+    rng = random.Random(seed)
+    name, path = rng.choice(originals())
+    data = path.read_bytes()
+    if path.suffix == ".npz" and rng.random() < 0.8:
+        data, what = mutate_archive(rng, data)
+    else:
+        data, what = mutate_bytes(rng, data), "bytes"
+    (folder / f"weights{path.suffix}").write_bytes(data)
+    (folder / "net").write_text(name)
+    return f"{name}: {what}"
+
+
+def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+    """What a build does up to the graph; an HDF5 file is looked at in a process of its own."""
+    name = (folder / "net").read_text()
+    phase("loading")
+    write(folder / "made", *recorded(name, weights=next(folder.glob("weights.*"))))
+    phase("converting")
+    optimised(ChainerConverter().convert(*read(folder / "made")))
+    phase("judging")
+
+
+def judge(folder: Path) -> str | None:
+    """Nothing that the file names was made."""
+    found = {path.name for path in folder.iterdir()} - {"net", "said", "made", "weights.npz", "weights.h5"}
+    return f"{', '.join(sorted(found))} was written" if found else None
+
+
+FORMAT = files.Format(make, attempt, judge)
