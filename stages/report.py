@@ -158,7 +158,9 @@ def errors_section(results: list[dict[str, Any]]) -> str:
         ]
         for result, row in rows
     ]
-    note = "Largest difference from the framework's output, relative to the output's largest value. The red mark is the bound."
+    recorded = sorted({result["reference"] for result in results if "reference" in result})
+    origin = f", as it was recorded in {escape(', '.join(recorded))}; layers are not compared" if recorded else ""
+    note = f"Largest difference from the framework's output{origin}, relative to the output's largest value. The red mark is the bound."
     return section("Errors", note, table([*head, (axis.header(), "")], body))
 
 

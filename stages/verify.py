@@ -28,6 +28,8 @@ def locate(layers: dict[str, tuple[KeptLayer, ...]], path: Path | None, bound: f
     if path is None or not any(layers.values()):
         return "the bundle keeps no layers; webkiln diff tells where it goes wrong"
     reference = npz.read(path)
+    if not reference:
+        return "the reference has no layers, so that where it goes wrong is not known; webkiln diff --against BACKEND compares two backends"
     for name, kept in layers.items():
         for error in layer_errors(kept, layers_of(reference, name), bound):
             if not error.passed:
@@ -95,9 +97,10 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
     for row in rows:
         print(f"{where}: {describe(row)}{'' if row['passed'] else '  FAILED'}")
     if failed := [row for row in rows if not row["passed"]]:
+        whose = f"those recorded in {params['recorded']}" if "recorded" in params else "the framework's"
         kept = {row["set"]: results[names.index(row["set"])].layers for row in failed}
         tolerance = max(row["bound"] for row in failed)
-        lines = [f"{where}: {len(failed)} of {len(rows)} outputs differ from the framework's", *map(describe, failed)]
+        lines = [f"{where}: {len(failed)} of {len(rows)} outputs differ from {whose}", *map(describe, failed)]
         raise VerificationError("\n  ".join([*lines, locate(kept, inputs.get("layers.npz"), tolerance)]))
     canonical.write(
         outputs["result.json"],
@@ -108,6 +111,7 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
             "browser": browser,
             "browser_version": host.version(browser),
             "load_ms": results[0].load_ms,
+            **({"reference": params["recorded"]} if "recorded" in params else {}),
             "ms": {name: result.ms for name, result in zip(names, results, strict=True)},
             "outputs": rows,
         },

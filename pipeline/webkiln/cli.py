@@ -18,7 +18,7 @@ COMMANDS = {
     "diff": "compare a bundle's layers with another backend's, or Keras's, up to the first that differs",
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
     "init": "set a web project up for a model: a recipe, the plugin's line and a working page",
-    "inspect": "show what is in a model file and what each backend would make of it",
+    "inspect": "say what a model file is, what is in it and whether it converts",
     "run": "run a bundle on the arrays of an .npz file",
     "serve": "open a page that runs a bundle on sample inputs",
     "tools": "show which tools are here and how to get the others",

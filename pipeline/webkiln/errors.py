@@ -18,6 +18,10 @@ class SourceError(UserError):
     """A model file that cannot be read: not a model, truncated, unsafe or too large."""
 
 
+class UndecidedError(SourceError):
+    """A model file of which its user has to say more before it is read: that it may run, which of its signatures is meant, which shape an input has."""
+
+
 class RecipeError(UserError):
     """A recipe, variable or option that does not exist or does not fit."""
 

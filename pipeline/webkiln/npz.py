@@ -25,15 +25,16 @@ def write(file: Path | IO[bytes], arrays: Mapping[str, np.ndarray[Any, Any]], *,
 def read(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays in the file's order; zipfile.BadZipFile or ValueError where it is no such file."""
     with zipfile.ZipFile(path) as archive:
-        return {_name(info.filename.removesuffix(".npy")): _array(archive, info) for info in archive.infolist()}
+        return {key_of(info.filename): _array(archive, info) for info in archive.infolist()}
 
 
 def _member(name: str) -> str:
     return _PERCENT.sub("%25", name).replace("\0", "%00")
 
 
-def _name(member: str) -> str:
-    return _WRITTEN.sub(lambda found: "\0" if found.group() == "%00" else "%", member)
+def key_of(member: str) -> str:
+    """The name of the array that a member of the archive holds."""
+    return _WRITTEN.sub(lambda found: "\0" if found.group() == "%00" else "%", member.removesuffix(".npy"))
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray[Any, Any]:

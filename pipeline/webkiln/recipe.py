@@ -117,6 +117,7 @@ class Recipe:
     signature: str = ""
     input_shapes: Mapping[str, tuple[int | str, ...]] = field(default_factory=dict)
     sample_sizes: Mapping[str, int] = field(default_factory=dict)
+    reference: Path | None = None
     batch_size: int = 1
     backends: tuple[str, ...] = USUAL_BACKENDS
     encodings: tuple[str, ...] = ("float32",)
@@ -196,6 +197,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         signature=data.get("signature", ""),
         input_shapes={key: tuple(shape) for key, shape in data.get("input_shapes", {}).items()},
         sample_sizes=dict(data.get("sample_sizes", {})),
+        reference=folder / data["reference"] if "reference" in data else None,
         batch_size=data.get("batch_size", 1),
         backends=choose("backend", data.get("backends", USUAL_BACKENDS), BACKENDS, where),
         encodings=choose("encoding", data.get("encodings", ["float32"]), ENCODINGS, where),
@@ -391,5 +393,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "signature": ("the name of a signature or graph, of files that hold several", lambda v: isinstance(v, str)),
     "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
+    "reference": ("the path of an .npz file of inputs and outputs that the framework computed", lambda v: isinstance(v, str) and bool(v)),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

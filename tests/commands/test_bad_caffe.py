@@ -33,6 +33,10 @@ TEXTS = {
     "enormous": (given(data=(1 << 30, 1 << 30)) + layer("ReLU", "y", "data"), "no backend has arrays of more than"),
     "nothing": (HEAD, "has no layer that computes anything in phase TEST"),
     "weightless": (HEAD + layer("InnerProduct", "y", "data", inner_product_param="num_output: 3"), "needs weights, and there are none"),
+    "far": (
+        HEAD + layer("Concat", "y", "data", concat_param="concat_dim: 2147483648"),
+        "y (Concat): its concat_dim is 2147483648; blobs have at most 32 axes",
+    ),
     "unknown": (HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"), "unknown: 2 unsupported parts"),
     "fork": (HEAD + layer("ReLU", "y", "data", relu_param="sharpness: 2"), "y (ReLU): says relu_param.sharpness"),
     "rankless": (

@@ -22,7 +22,7 @@ def rows(text: str, title: str) -> dict[str, list[str]]:
 
 
 def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_path: Path) -> None:
-    done = webkiln("inspect", sources / "good.keras")
+    done = webkiln("inspect", sources / "good.keras", "--kernels")
     assert (done.returncode, done.stderr) == (0, "")
     said = rows(done.stdout, "good: what the source says")
     assert said["x"] == ["input", "float32[1,6,6,1]", "0"]
@@ -39,7 +39,7 @@ def test_inspect_shows_layers_and_kernels(webkiln: Command, sources: Path, tmp_p
 
 
 def test_inspect_takes_sizes_and_backends(webkiln: Command, sources: Path) -> None:
-    done = webkiln("inspect", sources / "good.h5", "--batch-size", "3", "--backend", "js")
+    done = webkiln("inspect", sources / "good.h5", "--batch-size", "3", "--backend", "js", "--kernels")
     assert done.returncode == 0, done.stderr
     assert rows(done.stdout, "good: what the source says")["x"][1] == "float32[3,6,6,1]"
     assert "good, wasm" not in done.stdout
@@ -49,7 +49,7 @@ def test_inspect_takes_sizes_and_backends(webkiln: Command, sources: Path) -> No
 def test_explain_shows_what_the_bundle_runs(encoding: str, webkiln: Command, sources: Path, tmp_path: Path) -> None:
     built = webkiln("build", sources / "good.keras", "-o", "public/good", "--encoding", encoding)
     assert (built.returncode, built.stderr) == (0, "")
-    inspected = webkiln("inspect", sources / "good.keras").stdout
+    inspected = webkiln("inspect", sources / "good.keras", "--kernels").stdout
     done = webkiln("explain", "public/good")
     assert (done.returncode, done.stderr) == (0, "")
     manifest = read_manifest(tmp_path / "public" / "good")

@@ -47,7 +47,7 @@ A state of `LSTM` and `RNN` stays from one run to the next, as in Caffe, until t
 
 ## What is verified
 
-`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. Where OpenCV lacks a layer, or computes it otherwise than Caffe, there is no reference, and one error names these layers; the bundle is built all the same.
+`verify` and `webkiln diff` compare with OpenCV's `dnn`, layer by layer. Where OpenCV lacks a layer, or computes it otherwise than Caffe, there is no reference, and one error names these layers; the bundle is built all the same. What Caffe itself computed may be recorded and given as `reference = "expected.npz"` ([references.md](references.md)).
 In webkiln's own tests these layers are compared with their definitions in numpy. The rows of `DetectionOutput` are by image and label with the best first, as Caffe has them; where nothing is found there is a row of -1 for each image.
 
 Files are not trusted: a definition has at most 16 MB and 16 levels, a weight file is read field by field, arrays stay where they lie, and what does not fit is one error.

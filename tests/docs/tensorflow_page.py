@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "from-tensorflow.md"
 HEAD = """# Graphs of TensorFlow
 
 SavedModels of TensorFlow 1 and 2 (those that Keras and `tf.keras` write, too), frozen graphs (`.pb`), and graph models of TensorFlow.js. TensorFlow itself is not needed to build them, only to
-compute reference outputs for verification. Keras's own files (`.keras`, `.h5`, layers models) are described in [keras.md](keras.md).
+compute reference outputs for verification; those that were recorded elsewhere serve as well ([references.md](references.md)). Keras's own files (`.keras`, `.h5`, layers models) are described in [keras.md](keras.md).
 
     webkiln build my_saved_model -o public/model
 

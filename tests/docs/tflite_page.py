@@ -64,7 +64,7 @@ HEAD = """# From TensorFlow Lite (LiteRT)
 
 ## Where the interpreter's own kernels differ
 
-`verify` compares with the reference kernels (`BUILTIN_REF`). Against the optimised ones, results may be off by one step:
+`verify` compares with the reference kernels (`BUILTIN_REF`), or with what was recorded ([references.md](references.md)). Against the optimised ones, results may be off by one step:
 
 | operator | the reference kernels | the optimised ones |
 |---|---|---|

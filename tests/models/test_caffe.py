@@ -67,7 +67,7 @@ def test_what_opencv_does_not_have_is_named(tmp_path):
 
 
 def test_inspect_lists_layers(capsys):
-    assert main(["inspect", str(CORPUS / "v0.prototxt"), "--backend", "js"]) == 0
+    assert main(["inspect", str(CORPUS / "v0.prototxt"), "--backend", "js", "--kernels"]) == 0
     printed = capsys.readouterr().out
     assert all(layer in printed for layer in ("conv1", "relu1", "pool1", "norm1", "fc", "prob"))
 

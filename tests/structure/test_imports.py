@@ -146,6 +146,8 @@ BUILD = {
     "frontends/cut",
     "frontends/functions",
     "frontends/programs",
+    "frontends/glance",
+    "frontends/recorded",
     "frontends/manifest",
     "frontends/manifest_weights",
 }

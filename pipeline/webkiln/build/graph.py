@@ -173,10 +173,14 @@ class ModelGraph:
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
 
     def reference(self) -> Action:
+        """What the framework computes; or what was recorded of it, for which no framework and no code of the user's runs."""
+        outputs = ("reference.npz", "layers.npz")
+        if (file := self.recipe.reference) is not None:
+            inputs = {"expected.npz": Local(file), "graph.json": self.structure(), **self.texts()}
+            return self._add("reference", "", inputs, outputs, {"recorded": file.name}, timeout=1800, roots=())
         taken = self._program("reference") | Taken(self._model())
         if self.format.names_sizes or any(isinstance(size, str) for shape in self.recipe.input_shapes.values() for size in shape):
             taken |= Taken({"sizes.json": Product(self.convert(), "sizes.json")})
-        outputs = ("reference.npz", "layers.npz")
         return self._add("reference", "", taken.inputs, outputs, taken.params, code=taken.code, timeout=1800, source=self._source_name())
 
     def verify(self, choice: Selection, browser: str, backends: Sequence[str] = ()) -> Sequence[Action]:
@@ -188,10 +192,12 @@ class ModelGraph:
             "layers.npz": Product(reference, "layers.npz"),
         }
         tolerance = self.recipe.tolerances[choice.encoding]
+        recorded = {"recorded": self.recipe.reference.name} if self.recipe.reference is not None else {}
         found = []
         for backend in backends or choice.backends:
             for variant in VARIANTS if backend == "wasm" else ("",):
                 params = {"backend": backend, "variant": variant, "browser": browser, "tolerance": tolerance, "layers": choice.layers}
+                params |= recorded
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
                 found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=(tool_of(browser),), timeout=1800))
         return found

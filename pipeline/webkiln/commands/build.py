@@ -75,6 +75,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights", type=Path, help="the weights of an architecture in JSON or YAML (save_weights), or of a definition of Caffe"
     )
     add_format_argument(parser)
+    add_reference_argument(parser)
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
@@ -104,6 +105,15 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_format_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source-format", default="", help=f"what the source is, where it does not tell: one of {', '.join(BY_NAME)}")
+
+
+def add_reference_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        metavar="NPZ",
+        help="inputs and the outputs that the framework computed of them elsewhere, to verify against",
+    )
 
 
 def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
@@ -193,6 +203,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         name=options.name or known.name,
         source_format=options.source_format or known.source_format,
         signature=options.signature or known.signature,
+        reference=known.reference if options.reference is None else options.reference.absolute(),
         backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
         batch_size=known.batch_size if options.batch_size is None else options.batch_size,
         reads=(*known.reads, *(path.absolute() for path in options.reads)),

@@ -16,13 +16,14 @@ from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.declarations import inputs_of
-from webkiln.commands.build import add_cut_arguments, add_format_argument, parameters_of, recipe_of, shipped
+from webkiln.commands.build import add_cut_arguments, add_format_argument, add_reference_argument, parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.inputs import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
 from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters
 
 REFERENCE = "reference"
+NO_LAYERS = "  the reference has no layers, only outputs; --against another backend shows those in which the two differ"
 
 Sets = dict[str, dict[str, Array]]
 
@@ -34,13 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         default=REFERENCE,
-        help="another backend of the bundle, or reference (default): what Keras, onnxruntime or OpenCV computes",
+        help="another backend of the bundle, or reference (default): what the framework computes, or what was recorded of it",
     )
     parser.add_argument("--bound", type=float, help="the greatest relative error that passes; default: that of the encoding")
     parser.add_argument("--browser", choices=host.HOSTS, default="node")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS")
     parser.add_argument("--source", type=Path, help="what the bundle was built from; default: the model of its name in models/")
     add_format_argument(parser)
+    add_reference_argument(parser)
     parser.add_argument("--weights", type=Path, help="the weights of an architecture, as the bundle was built with")
     parser.add_argument("--value", action="append", default=[], metavar="INPUT=VALUE", help="as the bundle was built with")
     add_cut_arguments(parser)
@@ -82,6 +84,8 @@ def run(options: argparse.Namespace) -> int:
     for name, result in results.items():
         wanted = {**layers_of(layers, name), **_named(outputs[name])} if against == REFERENCE else _values(expected[name])
         print(f"{backend} against {against} in {options.browser}, input set {name}")
+        if against == REFERENCE and not layers:
+            print(NO_LAYERS)
         for error in layer_errors((*kept[name].layers, *_layers(result)), wanted, bounds[name]):
             print(f"  {error}")
             if not error.passed:
@@ -131,6 +135,7 @@ def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: E
     shapes = {tensor["name"]: tuple(tensor["shape"]) for tensor in inputs_of(manifest) if "distribution" not in tensor}
     if options.source is None and local.is_file():
         recipe: Recipe = with_parameters(read_recipe(local), parameters_of(options))
+        recipe = recipe if options.reference is None else replace(recipe, reference=options.reference.absolute())
     elif options.source is None and name not in shipped():
         raise RecipeError(f"{options.bundle}: {why}, and what it was built from is not known; give it with --source")
     else:

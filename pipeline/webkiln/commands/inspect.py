@@ -1,46 +1,234 @@
-"""`webkiln inspect`: layers, shapes, parameters, operations and kernels of a model file; everything unsupported is named at once."""
+"""`webkiln inspect`: what a model file is, who wrote it, what goes in and out, whether it converts, and all that does not; looked at, not built."""
 
 import argparse
+import json
+import tempfile
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from webkiln import canonical
 from webkiln.backends.launches import launches
-from webkiln.build.action import Action
+from webkiln.build.action import Action, Folder, Local
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.progress import size
 from webkiln.commands import explain
-from webkiln.commands.build import add_source_arguments, recipe_of
+from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.commands.table import table
+from webkiln.errors import RecipeError, SourceError, UnsupportedError
+from webkiln.frontends.facts import FileFacts, SignatureFacts, TensorFacts, clean
+from webkiln.frontends.foreign import ForeignFormat
+from webkiln.frontends.formats import recognise
+from webkiln.frontends.holdings import Holding, holdings, is_archive, unpack_apart
+from webkiln.frontends.inspection import Inspection, inspect_apart, inspect_graph, inspector, to_json
+from webkiln.frontends.model_format import ModelFormat
 from webkiln.ir.graph import Graph
 from webkiln.ir.guards import said
 from webkiln.ir.serial import from_json
-from webkiln.ir.types import Type
+from webkiln.ir.types import DTYPES, Type
+from webkiln.recipe import ModuleSource, PathSource, Recipe, UrlSource
+
+WIDTH = 80
+LABEL = 14
+TOGETHER = "\xa0"
+"""A blank at which no line ends."""
+MOST_PARTS = 40
+"""How many kinds of nodes are listed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print what is found as JSON")
+    parser.add_argument(
+        "--kernels", action="store_true", help="also lower the model: its layers, and the kernels that each backend makes of them"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    recipe = recipe_of(options)
-    state = cache_folder() / "state" / canonical.digest(str(options.source.absolute()).encode())
-    with Engine(state) as engine:
-        actions = ModelGraph(recipe, engine.share)
-        graph = from_json(_output(engine, actions.convert(), "graph.json"))
-        programs = {
-            backend: _output(engine, actions.lower(backend, Selection(recipe.backends)), "program.json") for backend in recipe.backends
-        }
-    for item in graph.residues:
-        print(f"{item.name} is {item} ({', '.join(item.layers)})")
-    for guard in graph.guards:
-        print(f"{said(guard.a, graph.residues)} is {said(guard.b, graph.residues)} ({guard.layer})")
-    print(table(f"{recipe.name}: what the source says", ("layer", "operators", "output", "parameters"), layer_rows(graph)))
-    for backend, program in programs.items():
-        print(
-            table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), explain.rows(list(launches(program["main"]))))
-        )
+    with tempfile.TemporaryDirectory(prefix="webkiln-inspect-") as name:
+        scratch = Path(name)
+        called = str(options.source)
+        if (found := _held(options.source, scratch)) is not None:
+            shown = _listing(options.source, found, scratch)
+            if len(found) != 1:
+                print(
+                    json.dumps({"holds": [{"path": path, "format": title} for path, title in shown]})
+                    if options.json
+                    else _several(called, shown)
+                )
+                return 0
+            ((inside, _),) = shown
+            called = f"{called}: {inside}"
+            (held,) = found
+            if isinstance(held.format, ForeignFormat):
+                raise SourceError(held.format.refusal(called))
+            options.source = held.path
+        recipe = recipe_of(options)
+        state = cache_folder() / "state" / canonical.digest(str(options.source.absolute()).encode())
+        with Engine(state) as engine:
+            actions, inspection = _inspected(recipe, engine, scratch)
+            if options.json:
+                print(json.dumps({"name": recipe.name, "file": called, "format": actions.format.name, **to_json(inspection)}, indent=2))
+            else:
+                print("\n".join(_summary(f"{called}: {actions.format.title}", recipe, inspection)))
+            if not inspection.converts:
+                if options.json:
+                    return 2
+                raise _refusal(recipe, inspection)
+            if options.kernels:
+                _print_kernels(recipe, actions, engine)
     return 0
+
+
+def _held(source: Path, scratch: Path) -> list[Holding] | None:
+    """The models in a folder or an archive that is none itself."""
+    if not source.exists() or recipe_file(source) is not None:
+        return None
+    known = recognise(source)
+    if isinstance(known, ModelFormat):
+        return None
+    folder = source
+    if not source.is_dir():
+        if known is not None or not is_archive(source):
+            return None
+        folder = scratch / "unpacked"
+        folder.mkdir()
+        unpack_apart(source, folder)
+    found = holdings(folder)
+    if not found:
+        if isinstance(known, ForeignFormat):
+            raise SourceError(known.refusal(source.name))
+        raise SourceError(f"{source}: holds no model of a known format; give the model file")
+    return found
+
+
+def _listing(source: Path, found: Sequence[Holding], scratch: Path) -> list[tuple[str, str]]:
+    """Places below the folder or in the archive, and what lies there."""
+    root = source if source.is_dir() else scratch / "unpacked"
+    return [(clean(item.path.relative_to(root).as_posix()), item.format.title) for item in found]
+
+
+def _several(called: str, shown: Sequence[tuple[str, str]]) -> str:
+    lines = [f"{called}: holds {len(shown)} models; give one of them"]
+    return "\n".join([*lines, *(f"  {path}: {title}" for path, title in shown)])
+
+
+def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGraph, Inspection]:
+    """What a recipe's source is. What a function returns can only be told when it has run, and so can what has to be downloaded or written."""
+    actions = ModelGraph(recipe, engine.share)
+    if isinstance(recipe.source, ModuleSource):
+        graph = from_json(_output(engine, actions.convert(), "graph.json"))
+        model = inspector(actions.format.name).described(_output(engine, actions.load(), "spec.json"))
+        return actions, inspect_graph(FileFacts(), model, graph)
+    looked = actions
+    if not isinstance(recipe.source, PathSource):
+        blob = engine.run(actions.fetch()).outputs["source"]
+        name = recipe.source.url.partition("?")[0].rpartition("/")[2] if isinstance(recipe.source, UrlSource) else recipe.name
+        path = scratch / "fetched" / (name if name.endswith(actions.format.suffixes) else f"{name}{actions.format.suffixes[0]}")
+        path.parent.mkdir()
+        path.symlink_to(engine.cache.store.path(blob.sha256).absolute())
+        looked = ModelGraph(replace(recipe, source=PathSource(path), source_format=actions.format.name), engine.share)
+    inputs, params = _laid_out([looked.fetch(), looked.load(), looked.convert()], scratch)
+    if not inputs["source"].is_file():
+        raise SourceError(f"{inputs['source']}: there is no such file; give the path of a model file")
+    trusted = recipe.trust_source or bool(recipe.plugins or recipe.operators)
+    return actions, inspect_apart(actions.format.name, inputs, params, trusted=trusted)
+
+
+def _laid_out(actions: Sequence[Action], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:
+    """The files that actions take of the user's, where their programs look for them, and their parameters."""
+    inputs: dict[str, Path] = {}
+    params: dict[str, Any] = {}
+    for action in actions:
+        params |= action.params
+        for role, item in action.inputs.items():
+            if isinstance(item, Local):
+                inputs[role] = item.path.absolute()
+            elif isinstance(item, Folder) and role not in inputs:
+                inputs[role] = scratch / "inputs" / role
+                for name, path in item.files:
+                    place = inputs[role] / name
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.symlink_to(path.absolute())
+    return inputs, params
+
+
+def _refusal(recipe: Recipe, found: Inspection) -> Exception:
+    if found.unsupported:
+        return UnsupportedError(recipe.source.path.name if isinstance(recipe.source, PathSource) else recipe.name, found.unsupported)
+    return RecipeError(found.reason)
+
+
+def _summary(title: str, recipe: Recipe, found: Inspection) -> list[str]:
+    model = found.model
+    lines = textwrap.wrap(f"{title}{_size(recipe)}", WIDTH, subsequent_indent="  ")
+    for name, value in found.file.rows:
+        lines += _labelled(name, [value])
+    lines += _labelled("signatures", [_signature(item, alone=len(found.file.signatures) == 1) for item in found.file.signatures])
+    for name, items in (("inputs", model.inputs), ("outputs", model.outputs)):
+        lines += _labelled(name, list(map(tensor_text, items)))
+    lines += _labelled("sizes", found.sizes)
+    lines += _labelled("states", [clean(", ".join(found.states))] if found.states else [])
+    lines += _labelled("weights", [_weights(model.weights)] if model.weights else [])
+    if model.parts:
+        kinds = sorted(model.parts.items(), key=lambda item: (-item[1], item[0]))
+        more = [f"and {len(kinds) - MOST_PARTS} kinds more"] if len(kinds) > MOST_PARTS else []
+        told = ", ".join([*(f"{clean(kind)}{TOGETHER}{count}" for kind, count in kinds[:MOST_PARTS]), *more])
+        lines += _labelled("nodes", [f"{sum(model.parts.values()):,}: {told}"])
+    count = len(found.unsupported)
+    verdict = {True: "yes", None: "not known", False: f"no, {count} unsupported part{'s' * (count != 1)}" if count else "no"}
+    return [*lines, *_labelled("converts", [verdict[found.converts]])]
+
+
+def _size(recipe: Recipe) -> str:
+    if not isinstance(recipe.source, PathSource) or not recipe.source.path.exists():
+        return ""
+    path = recipe.source.path
+    files = [item for item in path.rglob("*") if item.is_file()] if path.is_dir() else [path]
+    return f", {size(sum(item.stat().st_size for item in files))}"
+
+
+def _labelled(label: str, values: Sequence[str]) -> list[str]:
+    """Values in a column behind a label, wrapped."""
+    lines = [
+        line
+        for value in values
+        for line in textwrap.wrap(value, WIDTH - LABEL - 2, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) or [""]
+    ]
+    return [f"  {label if number == 0 else '':<{LABEL}}{line}".rstrip().replace(TOGETHER, " ") for number, line in enumerate(lines)]
+
+
+def _signature(item: SignatureFacts, *, alone: bool) -> str:
+    """What is called with what; the only one is what is told of the model."""
+    ends = " -> ".join(", ".join(map(tensor_text, items)) for items in (item.inputs, item.outputs))
+    return clean(item.name) if alone else f"{clean(item.name)}: {ends}"
+
+
+def tensor_text(item: TensorFacts) -> str:
+    shape = "" if item.shape is None else f"[{', '.join('?' if one is None else str(one) for one in item.shape)}]"
+    return clean(f"{item.name} {item.dtype}{shape}".rstrip()).replace(" ", TOGETHER)
+
+
+def _weights(weights: Mapping[str, tuple[str, tuple[int, ...]]]) -> str:
+    elements = sum(prod(shape) for _, shape in weights.values())
+    total = sum(prod(shape) * (np.dtype(dtype).itemsize if dtype in DTYPES else 2) for dtype, shape in weights.values())
+    return f"{elements:,} numbers in {len(weights):,} array{'s' * (len(weights) != 1)}, {size(total)}"
+
+
+def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
+    graph = from_json(_output(engine, actions.convert(), "graph.json"))
+    print(f"\n{table(f'{recipe.name}: what the source says', ('layer', 'operators', 'output', 'parameters'), layer_rows(graph))}")
+    for backend in recipe.backends:
+        program = _output(engine, actions.lower(backend, Selection(recipe.backends)), "program.json")
+        rows = explain.rows(list(launches(program["main"])))
+        print(table(f"{recipe.name}, {backend}", ("layer", "kernel", "FLOPs", "bytes", "how"), rows))
 
 
 def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from webkiln.errors import SourceError
+from webkiln.frontends.glance import unread
 from webkiln.frontends.manifest import shard_names
 from webkiln.ir.types import Array
 
@@ -67,6 +68,9 @@ def _held(source: str, weight: Mapping[str, Any], parts: Sequence[Path], sizes: 
         raise SourceError(f"{source}: {names} hold {sum(sizes)} bytes, weight {name} ends at byte {at + length}; copy the files again")
 
     def read() -> Array:
+        if (instead := unread("bool" if dtype == "bool" else DTYPES[dtype], shape)) is not None:
+            _unpacked(source, name, np.zeros(0, DTYPES[stored]), packing, dtype)
+            return instead
         values = np.frombuffer(_bytes(parts, sizes, at, length), DTYPES[stored]).reshape(shape)
         result = _unpacked(source, name, values, packing, dtype)
         if result.dtype.kind == "f" and np.isnan(result).any():

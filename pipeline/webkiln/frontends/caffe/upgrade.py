@@ -5,6 +5,7 @@ from typing import Any
 from webkiln.errors import SourceError
 from webkiln.frontends.caffe.schema import V1_TYPES, messages
 
+MOST_AXES = 32
 V0_TYPES = {
     "conv": "CONVOLUTION", "innerproduct": "INNER_PRODUCT", "pool": "POOLING", "images": "IMAGE_DATA",
     **{name: name.upper() for name in (
@@ -56,7 +57,10 @@ def upgraded(net: Any, name: str) -> Any:
     for layer in net.layer:
         for field, older in (("concat_param", "concat_dim"), ("slice_param", "slice_dim")):
             if layer.HasField(field) and getattr(layer, field).HasField(older):
-                getattr(layer, field).axis = getattr(getattr(layer, field), older)
+                axis = getattr(getattr(layer, field), older)
+                if axis >= MOST_AXES:
+                    raise SourceError(f"{name}: {layer.name} ({layer.type}): its {older} is {axis}; blobs have at most {MOST_AXES} axes")
+                getattr(layer, field).axis = axis
                 getattr(layer, field).ClearField(older)
     return net
 

@@ -10,6 +10,7 @@ from typing import Any
 from webkiln.errors import Item, SourceError, UnsupportedError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.glance import refuse
 from webkiln.frontends.keras.archive import open_source, read_config, reading
 from webkiln.frontends.keras.eras.classes import MADE, RENAMED
 from webkiln.frontends.keras.eras.functions import CLASSES
@@ -47,7 +48,8 @@ def load_model(
             structure, HANDLERS.handles, lambda layer: may_be_traced(layer) or trust_source or _is_registered(layer.class_name)
         )
         if hopeless:
-            raise UnsupportedError(path.name, _with_nested(path, hopeless))
+            refuse(path.name, _with_nested(path, hopeless))
+            return structure, {}
     model, blobs = read_model(path, cut, companion=companion)
     apart = companion is not None or is_json(path)
     unsupported = find_unsupported(model, HANDLERS.handles)

@@ -14,6 +14,7 @@ from webkiln.canonical import digest
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.glance import is_glancing
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import ModelFile, member, names_in, read_array, read_config, reading
 from webkiln.frontends.keras.cut import TensorTypes, cut_model
@@ -57,6 +58,8 @@ def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
 
 def add_blob(blobs: Blobs, array: Array) -> str:
     """Keep an array by the digest of its little-endian bytes; equal arrays are kept once."""
+    if is_glancing():
+        return ""
     array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
     key = digest(array.tobytes())
     blobs[key] = array

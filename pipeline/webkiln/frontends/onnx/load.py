@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from webkiln.errors import SourceError, UnsupportedError
+from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.glance import refuse
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import as_text, raw_attributes, texts_of
@@ -75,8 +76,7 @@ def _described(model: onnx.ModelProto, name: str, folder: Path | None) -> tuple[
     model, opsets = inlined(model, name), opsets_of(model)
     reader = _Reader(name, folder, opsets)
     graph = reader.graph(model.graph, {})
-    if reader.unsupported:
-        raise UnsupportedError(name, reader.unsupported)
+    refuse(name, reader.unsupported)
     return NodeModel(Path(name).stem, opsets, graph, reader.texts.known), reader.weights.blobs
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.glance import is_glancing
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
@@ -16,7 +17,10 @@ REFUSED = 3
 
 def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
     """The spec and weight blobs of a file, or of what is cut out of it; external data lies in `folder`, by default the file's own."""
-    check_file(path, folder or path.parent)
+    if is_glancing():
+        check_whole(lambda: parse_model(path), path.name, folder or path.parent)
+    else:
+        check_file(path, folder or path.parent)
     return read_checked(path, folder, cut)
 
 

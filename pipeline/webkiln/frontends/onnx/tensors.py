@@ -8,6 +8,7 @@ import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
+from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.ir.types import Array
 
@@ -33,17 +34,23 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
     if any(size < 0 for size in shape) or prod(shape) * dtype.itemsize > MAX_BYTES:
         raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        data = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
+        place = _external(tensor, folder, where, prod(shape) * dtype.itemsize)
+        if (instead := unread(dtype, shape)) is not None:
+            return instead
+        data = _bytes(*place)
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
     if tensor.raw_data and len(tensor.raw_data) != prod(shape) * dtype.itemsize:
         raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.raw_data)} bytes; the file is damaged")
+    if tensor.raw_data and (instead := unread(dtype, shape)) is not None:
+        return instead
     try:
         return np.asarray(numpy_helper.to_array(tensor)).reshape(shape).astype(dtype, copy=False)
     except (ValueError, TypeError) as error:
         raise SourceError(f"{where}: its shape is {list(shape)}, its data does not fit: {error}; the file is damaged") from None
 
 
-def _external(tensor: onnx.TensorProto, folder: Path | None, where: str, size: int) -> bytes:
+def _external(tensor: onnx.TensorProto, folder: Path | None, where: str, size: int) -> tuple[Path, int, int]:
+    """The file, where its bytes begin there, and how many they are."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
@@ -54,6 +61,10 @@ def _external(tensor: onnx.TensorProto, folder: Path | None, where: str, size: i
         raise SourceError(
             f"{where}: needs {size} bytes, its data is said to be {length} bytes at {offset} of {location}, which has {path.stat().st_size}"
         )
+    return path, offset, length
+
+
+def _bytes(path: Path, offset: int, length: int) -> bytes:
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(length)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
+from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.ir.types import Array
@@ -33,6 +34,8 @@ def read_tensor(tensor: Any, where: str) -> Array:
     if tensor.tensor_content:
         if len(tensor.tensor_content) != count * dtype.itemsize:
             raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.tensor_content)} bytes; the file is damaged")
+        if (instead := unread(dtype, shape)) is not None:
+            return _two_parts(instead)
         return _two_parts(np.frombuffer(tensor.tensor_content, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
     given = getattr(tensor, VALUES[dtype.name])
     if dtype.kind == "c":

@@ -11,6 +11,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from webkiln.errors import SourceError
+from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import DTYPES, BundleEntry, BundleHeader, dtype_name
 from webkiln.ir.types import Array
@@ -59,6 +60,8 @@ class Checkpoint:
         path = self.prefix.with_name(f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}")
         if not path.is_file() or not 0 <= entry.offset <= path.stat().st_size - size:
             raise SourceError(f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too short")
+        if (instead := unread(dtype, shape)) is not None:
+            return instead
         with path.open("rb") as file:
             file.seek(entry.offset)
             return np.frombuffer(file.read(size), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)

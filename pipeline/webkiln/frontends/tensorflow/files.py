@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 
-from webkiln.errors import RecipeError, SourceError, similar
+from webkiln.errors import RecipeError, SourceError, UndecidedError, similar
 from webkiln.frontends.manifest_weights import manifest_weights
 from webkiln.frontends.tensorflow.attributes import shape_of
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
@@ -37,7 +37,7 @@ def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphS
         return _saved_model(path, data, folder or path.parent, signature)
     if signature:
         raise RecipeError(f"{path.name}: has no signature {signature!r}; only SavedModels have any to choose from, leave it out")
-    if data.lstrip()[:1] == b"{":
+    if data[:64].lstrip()[:1] == b"{":
         return _graph_model(path, data, folder or path.parent)
     return _frozen(path, data)
 
@@ -56,10 +56,10 @@ def is_saved_model(path: Path) -> bool:
 
 def chosen_signature(path: Path, wanted: str) -> str:
     """The name of the signature that is meant."""
-    return _chosen(path.name, _signatures(_served(path, path.read_bytes())), wanted)
+    return _chosen(path.name, signatures_of(served_graph(path, path.read_bytes())), wanted)
 
 
-def _served(path: Path, data: bytes) -> Any:
+def served_graph(path: Path, data: bytes) -> Any:
     """The graph of a SavedModel that is for serving."""
     saved = _parsed(SavedModelDef, data, path.name)
     served = [item for item in saved.meta_graphs if SERVED in item.meta_info_def.tags] or list(saved.meta_graphs)
@@ -68,13 +68,13 @@ def _served(path: Path, data: bytes) -> Any:
     return served[0]
 
 
-def _signatures(graph: Any) -> dict[str, Any]:
+def signatures_of(graph: Any) -> dict[str, Any]:
     return {name: item for name, item in graph.signature_def.items() if not name.startswith(HIDDEN) and item.outputs}
 
 
 def _saved_model(path: Path, data: bytes, folder: Path, wanted: str) -> GraphSource:
-    graph = _served(path, data)
-    signatures = _signatures(graph)
+    graph = served_graph(path, data)
+    signatures = signatures_of(graph)
     chosen = signatures[_chosen(path.name, signatures, wanted)]
     main, functions = bodies(graph.graph_def, path.name)
     inputs, outputs = (_interfaces(path.name, items) for items in (chosen.inputs, chosen.outputs))
@@ -100,7 +100,7 @@ def _chosen(name: str, signatures: Mapping[str, Any], wanted: str) -> str:
     usual = next((item for item in (wanted, *USUAL) if item in signatures), "")
     if not usual and len(signatures) != 1:
         listed = ", ".join(sorted(signatures))
-        raise SourceError(
+        raise UndecidedError(
             f"{name}: has {f'the signatures {listed}; choose one with --signature' if listed else 'no signature; save it with one: tf.saved_model.save(model, folder, signatures=...)'}"
         )
     return usual or next(iter(signatures))
@@ -120,6 +120,11 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
 
 def _open(shape: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
     return None if shape is None else tuple(None if size < 0 else size for size in shape)
+
+
+def frozen_version(path: Path, data: bytes) -> int:
+    """The version of GraphDefs that wrote a frozen graph."""
+    return int(_parsed(GraphDef, data, path.name).versions.producer)
 
 
 def _frozen(path: Path, data: bytes) -> GraphSource:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from webkiln.errors import Item, SourceError, UnsupportedError
+from webkiln.errors import Item, SourceError
 from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.glance import refuse
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
@@ -71,8 +72,7 @@ class SpecWriter:
         read = self._read_names(outputs := self._outputs(scope))
         kept = [item for item in program.inputs if program.is_signature or given[item.tensor] in read]
         inputs = tuple(Declared(item.name, given[item.tensor], item.dtype, item.shape) for item in kept)
-        if self.unsupported:
-            raise UnsupportedError(program.name, list(dict.fromkeys(self.unsupported)))
+        refuse(program.name, list(dict.fromkeys(self.unsupported)))
         return NodeModel(program.name, {"": 1}, only_what_is_read(GraphSpec(inputs, outputs, self.tensors, tuple(self.nodes))))
 
     def _outputs(self, scope: Scope) -> tuple[Declared, ...]:

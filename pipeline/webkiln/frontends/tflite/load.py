@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import RecipeError, SourceError, UnsupportedError
+from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.glance import refuse
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tflite.file import FileOperator, FileSignature, TfliteFile
@@ -44,8 +45,7 @@ def read_model(path: Path, signature: str = "") -> tuple[NodeModel, Blobs]:
         graph = reader.main(index, found)
     except RecursionError:
         raise SourceError(f"{file.name}: its graphs hold each other without end; it is damaged; convert the model again") from None
-    if reader.unsupported:
-        raise UnsupportedError(file.name, reader.unsupported)
+    refuse(file.name, reader.unsupported)
     return NodeModel(path.stem, {"": 3, "custom": 1}, graph), reader.weights.blobs
 
 

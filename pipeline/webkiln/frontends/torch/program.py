@@ -10,8 +10,9 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
 
-from webkiln.errors import SourceError, UnsupportedError, WebkilnError
+from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.glance import refuse
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
 from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
@@ -61,8 +62,7 @@ def read_program(program: torch.export.ExportedProgram, name: str, inputs: Seque
     except Exception as error:
         said = " ".join(str(error).split())[:200]
         raise SourceError(f"{name}: the program does not hold together ({type(error).__name__}: {said}); export it again") from None
-    if reader.read.unsupported:
-        raise UnsupportedError(name, reader.read.unsupported)
+    refuse(name, reader.read.unsupported)
     return NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph), reader.read.weights.blobs
 
 

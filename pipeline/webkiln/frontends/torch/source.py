@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from webkiln.errors import SourceError
+from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
@@ -35,7 +35,7 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
     if not is_script(path):
         return TracedProgram(read_exported(path))
     if not trust_source:
-        raise SourceError(f"{path.name}: is a TorchScript file, which is a program; where you trust it, say --trust-source, or {SAVE}")
+        raise UndecidedError(f"{path.name}: is a TorchScript file, which is a program; where you trust it, say --trust-source, or {SAVE}")
     return script_exported(path, shapes)
 
 
@@ -90,7 +90,7 @@ def examples(
     for name, dtype in zip(names, dtypes, strict=True):
         shape = shapes.get(name, shapes.get("") if len(names) == 1 else None)
         if shape is None:
-            raise SourceError(
+            raise UndecidedError(
                 f"{where}: its file does not say the shape of the input {name}; give it with --input-shape {name}=1,3,224,224 (a name is a size that is set at run time)"
             )
         whole = [size if isinstance(size, int) else sizes.setdefault(size, SAMPLE_SIZE + 3 * len(sizes)) for size in shape]

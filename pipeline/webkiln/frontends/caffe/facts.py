@@ -1,0 +1,38 @@
+"""What a net of Caffe says of itself: which of three formats it is written in, and what lies beside it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.caffe.start import is_text
+from webkiln.frontends.caffe.text import read_text
+from webkiln.frontends.caffe.wire import WeightFile
+from webkiln.frontends.facts import FileFacts, Inspector, listed, rows
+from webkiln.frontends.nodes.described import described_nodes
+
+
+def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+    del params
+    path = inputs["source"]
+    with path.open("rb") as file:
+        is_definition = is_text(file.read(4096))
+    net = read_text(path.read_bytes(), path.name).net if is_definition else WeightFile(path).net
+    external = inputs.get("external/")
+    return FileFacts(
+        rows(
+            kind="a definition" if is_definition else "weights with their definition" if any(x.top for x in (*net.layer, *net.layers)) else "weights",
+            version=_version(net),
+            net=net.name,
+            beside_it=listed([path.name for path in sorted(external.iterdir())]) if external is not None else "",
+        )
+    )  # fmt: skip
+
+
+def _version(net: Any) -> str:
+    """The format of its layers: V0 has layers inside of layers, V1 types that are numbers, V2 types that are names."""
+    if not net.layers:
+        return "V2 (layer)"
+    return "V0 (layers with a layer inside)" if any(layer.HasField("layer") for layer in net.layers) else "V1 (layers)"
+
+
+FACTS = Inspector(told, described_nodes)

@@ -1,0 +1,16 @@
+"""What a recording of a chain says of itself: nothing but its nodes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln.frontends.facts import FileFacts, Inspector, rows
+from webkiln.frontends.nodes.described import described_nodes
+
+
+def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+    del inputs, params
+    return FileFacts(rows(kind="a chain, recorded by webkiln"))
+
+
+FACTS = Inspector(told, described_nodes)

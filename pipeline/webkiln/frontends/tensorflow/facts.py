@@ -1,0 +1,66 @@
+"""What a SavedModel, a frozen graph or a graph model of TensorFlow.js says of itself."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from webkiln.errors import SourceError
+from webkiln.frontends.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
+from webkiln.frontends.nodes.described import described_nodes
+from webkiln.frontends.tensorflow.attributes import shape_of
+from webkiln.frontends.tensorflow.files import frozen_version, is_saved_model, served_graph, signatures_of
+from webkiln.frontends.tensorflow.messages import dtype_name
+
+
+def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
+    del params
+    path = inputs["source"]
+    if is_saved_model(path):
+        return _saved_model(path)
+    data = path.read_bytes()
+    if data[:64].lstrip()[:1] == b"{":
+        return _graph_model(path, data)
+    return FileFacts(rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path, data)}"))
+
+
+def _saved_model(path: Path) -> FileFacts:
+    graph = served_graph(path, path.read_bytes())
+    about = graph.meta_info_def
+    found = [
+        SignatureFacts(str(name), *(tuple(map(_tensor, ends, ends.values())) for ends in (dict(item.inputs), dict(item.outputs))))
+        for name, item in sorted(signatures_of(graph).items(), key=lambda pair: str(pair[0]))
+    ]
+    return FileFacts(
+        rows(
+            kind="a SavedModel",
+            written_by=f"TensorFlow {about.tensorflow_version}" if about.tensorflow_version else "",
+            tags=listed([str(tag) for tag in about.tags]),
+        ),
+        tuple(found),
+    )
+
+
+def _tensor(name: Any, info: Any) -> TensorFacts:
+    shape = shape_of(info.tensor_shape)
+    return TensorFacts(str(name), dtype_name(info.dtype), None if shape is None else tuple(None if size < 0 else size for size in shape))
+
+
+def _graph_model(path: Path, data: bytes) -> FileFacts:
+    table: Any = None
+    with suppress(ValueError, RecursionError):
+        table = json.loads(data)
+    if not isinstance(table, dict):
+        raise SourceError(f"{path.name}: is no graph model of TensorFlow.js: it is no table of JSON; the file is damaged")
+    names = [str(item) for group in table.get("weightsManifest") or () if isinstance(group, dict) for item in group.get("paths") or ()]
+    return FileFacts(
+        rows(
+            kind="a graph model of TensorFlow.js",
+            written_by=listed([str(table[key]) for key in ("generatedBy", "convertedBy") if table.get(key)]),
+            beside_it=listed(names),
+        )
+    )
+
+
+FACTS = Inspector(told, described_nodes)

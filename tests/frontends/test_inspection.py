@@ -1,0 +1,195 @@
+"""`webkiln inspect` on every format's files: it says that a model converts if and only if it does, and names what a build names."""
+
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.commands import bad_onnx
+from tests.conformance.cases import cases
+from tests.frontends.inspecting import PARAMS, inspected, refusal
+from tests.frontends.torch.modules import MODULES
+from tests.frontends.torch.running import exported
+from tests.fuzz import caffe_files, files, keras_files, onnx_files, tensorflow_files, tflite_files, torch_files
+from webkiln.errors import SourceError, UnsupportedError, UserError
+from webkiln.frontends.formats import FORMATS
+from webkiln.frontends.glance import glancing, is_glancing, unread
+from webkiln.frontends.inspection import Inspection, from_json, inspect_model, inspector, to_json
+
+HERE = Path(__file__).parent
+
+
+def check(path: Path, scratch: Path, **params: object) -> Inspection | None:
+    """What is found, where the file can be read."""
+    error = refusal(path, scratch / "build", **params)
+    found: Inspection | UserError
+    try:
+        found = inspected(path, scratch / "look", **params)
+    except UserError as refused:
+        found = refused
+    if isinstance(found, UserError):
+        assert error is not None, found
+        assert not isinstance(error, UnsupportedError), "unsupported parts are no damage"
+        return None
+    assert found.converts == (error is None), (error, found)
+    if isinstance(error, UnsupportedError):
+        assert set(error.items) <= set(found.unsupported)
+    assert from_json(to_json(found)) == Inspection(
+        type(found.file)(found.file.rows, found.file.signatures), found.model, *(getattr(found, key) for key in REST)
+    )
+    return found
+
+
+REST = ("converts", "unsupported", "reason", "sizes", "states")
+
+
+@pytest.mark.parametrize("format_", FORMATS, ids=lambda item: item.name)
+def test_every_format_can_be_inspected(format_) -> None:
+    assert callable(inspector(format_.name).told)
+    assert callable(inspector(format_.name).described)
+
+
+def test_files_of_tflite(tmp_path: Path) -> None:
+    with zipfile.ZipFile(HERE / "tflite" / "corpus" / "singles.zip") as archive:
+        names = [name for name in archive.namelist() if name.endswith(".tflite")]
+        archive.extractall(tmp_path, names)
+    paths = sorted((HERE / "tflite" / "corpus").glob("*.tflite")) + [tmp_path / name for name in sorted(names)[::3]]
+    for path in paths:
+        found = check(path, tmp_path / "scratch")
+        assert found is not None
+        assert found.converts
+        assert found.model.outputs
+        assert dict(found.file.rows)["version"].startswith("schema 3")
+
+
+def test_files_of_caffe(tmp_path: Path) -> None:
+    versions = set()
+    for number, path in enumerate(sorted((HERE / "caffe" / "corpus").glob("*.prototxt"))):
+        found = check(path, tmp_path / str(number))
+        if found is not None:
+            versions.add(dict(found.file.rows)["version"])
+    assert versions == {"V0 (layers with a layer inside)", "V1 (layers)", "V2 (layer)"}
+
+
+def test_graphs_of_tensorflow(tmp_path: Path) -> None:
+    folder = HERE / "tensorflow" / "corpus"
+    for path in sorted(folder.glob("*.pb")):
+        found = check(path, tmp_path)
+        assert found is not None
+        assert dict(found.file.rows)["kind"] == "a frozen graph (GraphDef)"
+    for path in sorted(folder.glob("*.zip"))[::2]:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(tmp_path / path.stem)
+        found = check(tmp_path / path.stem, tmp_path / f"{path.stem}.look")
+        assert found is not None
+        assert dict(found.file.rows)["written by"].startswith("TensorFlow 2.")
+        assert [item.name for item in found.file.signatures] == ["serving_default"]
+
+
+def test_programs_of_pytorch(tmp_path: Path) -> None:
+    import torch
+
+    for name in list(MODULES)[::12]:
+        torch.export.save(exported(MODULES[name]), tmp_path / f"{name}.pt2")
+        found = check(tmp_path / f"{name}.pt2", tmp_path)
+        assert found is not None
+        assert dict(found.file.rows)["written by"] == f"PyTorch {torch.__version__}"
+        assert [item.dtype for item in found.file.glimpsed.inputs] == [item.dtype for item in found.model.inputs]
+
+
+def test_models_of_onnx(tmp_path: Path) -> None:
+    known = 0
+    for case in cases()[::90]:
+        path = tmp_path / "net.onnx"
+        path.write_bytes(case.model.SerializeToString())
+        shutil.rmtree(tmp_path / "look", ignore_errors=True)
+        found = check(path, tmp_path)
+        known += found is not None and bool(found.converts)
+    assert known > 5
+
+
+@pytest.mark.parametrize("name", bad_onnx.REFUSED)
+def test_what_is_wrong_with_models_of_onnx(name: str, tmp_path: Path) -> None:
+    (tmp_path / "net").mkdir()
+    bad_onnx.write(tmp_path / "net")
+    said = bad_onnx.REFUSED[name][1]
+    try:
+        found = inspected(tmp_path / "net" / f"{name}.onnx", tmp_path)
+        told = "" if found.converts else f"{UnsupportedError(name, found.unsupported)} {found.reason}"
+    except UserError as error:
+        told = str(error)
+    assert said.rpartition(": ")[2] in told
+
+
+def test_models_of_older_versions_of_keras(tmp_path: Path) -> None:
+    written = sorted((HERE / "keras" / "eras" / "written").glob("*.h5")) + sorted((HERE / "keras" / "eras" / "written").glob("*.keras"))
+    for path in written[::8]:
+        found = check(path, tmp_path)
+        assert found is not None
+        assert "Keras " in dict(found.file.rows)["written by"]
+
+
+def test_everything_unsupported_is_collected(tmp_path: Path) -> None:
+    """What a reader refuses, and what handlers lack, which a build says one after the other."""
+    node, floats = onnx.helper.make_node, bad_onnx.floats
+    texts = onnx.helper.make_tensor_value_info("t", onnx.TensorProto.STRING, [2])
+    sequence = onnx.helper.make_tensor_sequence_value_info("z", 1, [2, 3])
+    graph = onnx.helper.make_graph(
+        [node("SequenceConstruct", ["x"], ["z"], "list"), node("StringNormalizer", ["t"], ["u"], "texts"), node("Relu", ["x"], ["y"], "fine")],
+        "net", [floats("x", 2, 3), texts], [floats("y", 2, 3), sequence],
+    )  # fmt: skip
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "net.onnx")
+    found = inspected(tmp_path / "net.onnx", tmp_path)
+    assert found.converts is False
+    assert {where for where, _, _ in found.unsupported} == {"z", "list (SequenceConstruct)", "texts (StringNormalizer)"}
+
+
+def test_large_arrays_are_not_read_at_a_glance(tmp_path: Path) -> None:
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "net", [bad_onnx.floats("x", 1, 1000)], [bad_onnx.floats("y", 1, 1000)],
+        [onnx.numpy_helper.from_array(np.ones((1000, 1000), np.float32), "w")],
+    )  # fmt: skip
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "net.onnx", save_as_external_data=True, location="w.bin")
+    with (tmp_path / "w.bin").open("r+b") as file:
+        file.truncate(4_000_000)
+    found = inspected(tmp_path / "net.onnx", tmp_path / "scratch")
+    assert found.converts
+    assert found.model.weights == {"matmul/B": ("float32", (1000, 1000))}
+    assert not is_glancing()
+    assert unread("float32", (1000, 1000)) is None
+    with glancing():
+        stands = unread("float32", (1000, 1000))
+        assert stands is not None
+        assert stands.base is not None
+        assert unread("float32", (10, 10)) is None
+
+
+FUZZED = {
+    "onnx": onnx_files, "keras": keras_files, "tensorflow": tensorflow_files, "tflite": tflite_files, "caffe": caffe_files, "torch": torch_files,
+}  # fmt: skip
+
+
+def looked(name: str) -> files.Format:
+    """The mutations of a format's fuzzing, through `inspect`."""
+
+    def attempt(folder: Path, phase: Callable[[str], None]) -> None:
+        phase("reading")
+        path = next(item for item in sorted(folder.iterdir()) if item.name.startswith("net."))
+        found = inspect_model(name, {"source": path, **({"external/": folder} if name == "onnx" else {})}, PARAMS)
+        assert found.converts is not None or found.reason
+        if not found.converts:
+            raise SourceError("it is said not to convert")
+
+    return files.Format(FUZZED[name].FORMAT.make, attempt, lambda folder: None)
+
+
+@pytest.mark.parametrize("name", FUZZED)
+def test_mutated_files(name: str) -> None:
+    FUZZED[name].originals()
+    found = list(files.outcomes(looked(name), range(30 if name == "torch" else 60)))
+    assert not [item for item in found if item.is_finding]
+    assert {item.kind for item in found} == {"accepted", "refused"}
