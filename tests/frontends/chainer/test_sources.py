@@ -8,6 +8,7 @@ import pytest
 
 from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
 from tests.frontends.chainer.reading import CORPUS, HERE
+from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
@@ -86,6 +87,17 @@ def test_a_reference_says_where_it_comes_from(project: Path) -> None:
     made = recipe(project)
     with Engine(project / ".webkiln") as engine, pytest.raises(ToolError, match=r"Chainer computes, which needs Python 3.9 or less"):
         engine.run(ModelGraph(made, share()).reference())
+
+
+def test_a_recorded_reference_verifies_a_chain(project: Path) -> None:
+    made = recipe(project, reference='"expected.npz"')
+    with np.load(CORPUS / "classifier.npz") as arrays:
+        np.savez(project / "models" / "net" / "expected.npz", x=arrays["in/x"], output=arrays["out/output"])
+    with Engine(project / ".webkiln") as engine:
+        (action,) = ModelGraph(made, share()).verify(Selection(made.backends), "node")
+        result = canonical.read(engine.cache.store.path(engine.run(action).outputs["result.json"].sha256))
+    assert [row["output"] for row in result["outputs"]] == ["output"]
+    assert all(row["relative"] <= 1e-4 for row in result["outputs"])
 
 
 def test_a_script_does_not_write_chains(project: Path) -> None:
