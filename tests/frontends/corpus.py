@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.conformance.bulk import Failed, run_graphs
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph
 
+EVERY_BACKEND = ["js", "wasm", *(pytest.param(backend, marks=pytest.mark.long) for backend in ("webgpu", "webgl"))]
+"""Corpora that are tried on graphics processors by `make formats` alone."""
 TOLERANCE = 1e-4
 LEAST_SCALE = 1e-6
 

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
-from tests.frontends.corpus import Sample, interpreted, objections
+from tests.frontends.corpus import EVERY_BACKEND, Sample, interpreted, objections
 from tests.frontends.onnx.classical_cases import DOMAIN, FAMILIES, Tried, grown, real, sets, weighted
 from tests.frontends.onnx.running import converted, onnxruntime_outputs
 from webkiln.build.engine import Engine
@@ -56,7 +56,7 @@ def test_every_operator_is_tried() -> None:
     assert {tried.op for family in FAMILIES.values() for tried in family()} == DESCRIBED.keys()
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+@pytest.mark.parametrize("backend", EVERY_BACKEND)
 def test_nodes_on_backends(backend: str, tmp_path: Path) -> None:
     samples = [sample(tried) for family in FAMILIES.values() for tried in family()]
     assert not objections(samples, backend, tmp_path)
