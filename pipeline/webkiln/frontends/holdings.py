@@ -20,7 +20,7 @@ from webkiln.errors import SourceError, UserError
 from webkiln.frontends.foreign import ForeignFormat
 from webkiln.frontends.formats import recognise
 from webkiln.frontends.model_format import ZIP, ModelFormat
-from webkiln.frontends.probe import limit_resources, run_probe
+from webkiln.frontends.probe import check_apart, looked_at
 
 BEGINNINGS = (ZIP, b"PK\x05\x06", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 TAR = (257, b"ustar")
@@ -29,7 +29,6 @@ MAX_BYTES = 4 << 30
 MAX_RATIO = 1000
 RATIO_FREE_BYTES = 1 << 20
 CHUNK = 1 << 20
-REFUSED = 3
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, LZMAError, OSError, ValueError, EOFError, RuntimeError, NotImplementedError)
 
 
@@ -82,13 +81,8 @@ def _recognised(folder: Path) -> Iterator[Holding]:
 
 def unpack_apart(path: Path, folder: Path) -> None:
     """Unpack an archive; SourceError for one that is damaged, leads out of the folder or is larger than it may be."""
-    status, printed = run_probe("webkiln.frontends.holdings", path, [str(folder)])
-    if status == REFUSED:
-        raise SourceError(printed)
-    if status is None:
-        raise SourceError(f"{path.name}: cannot be unpacked in reasonable time; unpack it, and give the model in it")
-    if status != 0:
-        raise SourceError(f"{path.name}: crashes what unpacks it, or exhausts its memory; it is damaged")
+    advice = "unpack it, and give the model in it"
+    check_apart("webkiln.frontends.holdings", path, [str(folder)], done="unpacked", reader="what unpacks it", advice=advice)
 
 
 def unpack(path: Path, folder: Path) -> None:
@@ -161,15 +155,7 @@ def _copy(source: IO[bytes] | Any, target: Path, size: int) -> None:
 
 def main() -> int:
     path, folder = map(Path, sys.argv[1:])
-    limit_resources(path)
-    try:
-        unpack(path, folder)
-    except SourceError as error:
-        sys.stdout.buffer.write(str(error).encode(errors="replace"))
-        return REFUSED
-    except (MemoryError, RecursionError):
-        return 1
-    return 0
+    return looked_at(path, lambda: unpack(path, folder))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from webkiln.errors import (
 )
 from webkiln.frontends.facts import Description, FileFacts, Inspector, SignatureFacts, TensorFacts
 from webkiln.frontends.glance import glancing
-from webkiln.frontends.probe import limit_resources, run_probe
+from webkiln.frontends.probe import REFUSED, limit_resources, run_probe
 from webkiln.frontends.programs import program
 from webkiln.ir import dim
 from webkiln.ir.graph import Graph
@@ -34,7 +34,6 @@ from webkiln.ir.guards import said as said_size
 from webkiln.ir.types import Type
 
 SCHEMA = "webkiln.inspection/1"
-REFUSED = 3
 RAISED = {kind.__name__: kind for kind in (RecipeError, ShapeError, SourceError, ToolError, InternalError)}
 MARK = "webkiln.inspection:"
 """Begins the line of the answer, among what frameworks print."""

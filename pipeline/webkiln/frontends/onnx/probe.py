@@ -3,16 +3,13 @@
 import sys
 from pathlib import Path
 
-from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.glance import is_glancing
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.onnx.check import parse_model
 from webkiln.frontends.onnx.load import check_whole, read_checked
-from webkiln.frontends.probe import limit_resources, run_probe
-
-REFUSED = 3
+from webkiln.frontends.probe import check_apart, looked_at
 
 
 def read_model(path: Path, folder: Path | None = None, cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
@@ -28,26 +25,13 @@ def check_file(path: Path, folder: Path) -> None:
     """Raise SourceError for a file that does not keep to the standard, or that cannot be checked within its share of time and memory."""
     if not path.is_file():
         return
-    status, printed = run_probe("webkiln.frontends.onnx.probe", path, [str(folder.absolute())])
-    if status == REFUSED:
-        raise SourceError(printed)
-    if status is None:
-        raise SourceError(f"{path.name}: cannot be checked in reasonable time; it is damaged; export it again")
-    if status != 0:
-        raise SourceError(f"{path.name}: crashes the onnx package's checker or exhausts its memory; it is damaged; export it again")
+    arguments, reader = [str(folder.absolute())], "the onnx package's checker"
+    check_apart("webkiln.frontends.onnx.probe", path, arguments, done="checked", reader=reader, advice="export it again")
 
 
 def main() -> int:
     path, folder = map(Path, sys.argv[1:])
-    limit_resources(path)
-    try:
-        check_whole(lambda: parse_model(path), path.name, folder)
-    except SourceError as error:
-        sys.stdout.buffer.write(str(error).encode(errors="replace"))
-        return REFUSED
-    except (MemoryError, RecursionError):
-        return 1
-    return 0
+    return looked_at(path, lambda: check_whole(lambda: parse_model(path), path.name, folder))
 
 
 if __name__ == "__main__":

@@ -5,10 +5,8 @@ from pathlib import Path
 
 from webkiln.errors import SourceError
 from webkiln.frontends.glance import is_glancing
-from webkiln.frontends.probe import limit_resources, run_probe
+from webkiln.frontends.probe import check_apart, looked_at
 from webkiln.frontends.torch.archive import check_archive
-
-REFUSED = 3
 
 
 def check_file(path: Path) -> None:
@@ -16,26 +14,12 @@ def check_file(path: Path) -> None:
     check_archive(path)
     if is_glancing():
         return
-    status, printed = run_probe("webkiln.frontends.torch.probe", path)
-    if status == REFUSED:
-        raise SourceError(printed)
-    if status is None:
-        raise SourceError(f"{path.name}: cannot be read in reasonable time; it is damaged; save it again")
-    if status != 0:
-        raise SourceError(f"{path.name}: crashes torch or exhausts its memory; it is damaged; save it again")
+    check_apart("webkiln.frontends.torch.probe", path, done="read", reader="torch", advice="save it again")
 
 
 def main() -> int:
     path = Path(sys.argv[1])
-    limit_resources(path)
-    try:
-        _read(path)
-    except SourceError as error:
-        sys.stdout.buffer.write(str(error).encode(errors="replace"))
-        return REFUSED
-    except (MemoryError, RecursionError):
-        return 1
-    return 0
+    return looked_at(path, lambda: _read(path))
 
 
 def _read(path: Path) -> None:
