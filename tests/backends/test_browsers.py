@@ -23,7 +23,7 @@ from webkiln.backends import browsers, display, frame, host, pages, remote
 from webkiln.backends.browser import Program
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.table import VARIANTS
-from webkiln.build.digests import FileDigests
+from webkiln.build.derived import Derived
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.tools import Toolchain, tool_of
@@ -132,7 +132,7 @@ def test_a_browser_at_a_url_is_asked_for_by_the_standard(elsewhere: str, plain: 
     np.testing.assert_allclose(result.outputs["y"], fake_bundle.expected(np.ones((1, 4), np.float32)), rtol=1e-6)
     told = {"firefox": r"firefox \d+\.\d+", "webkit": r"MiniBrowser \d+\.\d+"}[elsewhere]
     assert re.match(told, host.version(elsewhere))
-    tools = Toolchain(ROOT, FileDigests(tmp_path / "digests.json"))
+    tools = Toolchain(ROOT, Derived(tmp_path / "derived.json"))
     assert tool_of(elsewhere) != elsewhere
     assert tools.locked([tool_of(elsewhere)]) == {tool_of(elsewhere): "unlocked"}
     assert tools.actual([tool_of(elsewhere)]) == {tool_of(elsewhere): host.version(elsewhere)}

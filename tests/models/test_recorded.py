@@ -54,12 +54,13 @@ def choice(model: Model):
 
 @pytest.fixture
 def without_frameworks(tmp_path, monkeypatch):
-    """Every import of a framework that computes references fails, in the processes of stages too."""
+    """Every import of a framework that computes references fails, in the processes of stages too, and none of their outputs is cached."""
     folder = tmp_path / "blocked"
     for name in BLOCKED:
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text(f"raise ModuleNotFoundError('no {name}', name='{name}')\n")
     monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.setenv("WEBKILN_CACHE", str(tmp_path / "cache"))
 
 
 def keras_model(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
@@ -99,7 +100,7 @@ MODELS = {"keras": keras_model, "onnx": onnx_model, "tflite": tflite_model}
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_recorded_outputs_are_verified_without_the_framework(kind, made, tmp_path, without_frameworks):
+def test_recorded_outputs_are_verified_without_the_framework(kind, without_frameworks, made, tmp_path):
     source, arrays = MODELS[kind](tmp_path)
     result = verified(made(source, RECORDED, **arrays))
     assert result["reference"] == "expected.npz"
@@ -120,7 +121,7 @@ def test_a_wrong_number_fails(kind, made, tmp_path):
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_without_the_framework_the_error_says_how_to_record(kind, made, tmp_path, without_frameworks):
+def test_without_the_framework_the_error_says_how_to_record(kind, without_frameworks, made, tmp_path):
     source, _ = MODELS[kind](tmp_path)
     with pytest.raises(ToolError, match=r'pip install .*; or record the reference where the framework runs: reference = "expected\.npz"'):
         verified(made(source))

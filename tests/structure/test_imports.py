@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from webkiln.build.closure import Closures
+from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.share import share
 
@@ -240,7 +241,9 @@ def reached(stage: str) -> set[str]:
     """The modules that a stage runs, or a stage with a format's program."""
     name, _, format_name = stage.partition(" ")
     programs = (PACKAGE / "frontends" / format_name / f"stage_{name}.py",) if format_name else ()
-    files, _ = Closures(share(), FileDigests(Path("/nonexistent"))).of((REPOSITORY / "stages" / f"{name}.py", *programs))
+    files, _ = Closures(share(), FileDigests(Path("/nonexistent")), Derived(Path("/nonexistent"))).of(
+        (REPOSITORY / "stages" / f"{name}.py", *programs)
+    )
     modules = {name.removeprefix("webkiln/").removesuffix(".py") for name in files if name.startswith("webkiln/")}
     return {module for module in modules if module.rpartition("/")[2] != "__init__"}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webkiln.build.action import Modules
+from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.share import Share
 from webkiln.errors import RecipeError
@@ -15,6 +16,8 @@ from webkiln.recipe import module_file
 if TYPE_CHECKING:
     import ast
 
+READING = "imports/1"
+"""What is remembered of a source, and how it is found: trees of other versions of webkiln remember it in the same place."""
 INSTALLED = ("site-packages", "dist-packages")
 Closure = tuple[dict[str, str], frozenset[str]]
 
@@ -33,9 +36,10 @@ class SourceFile:
 class Closures:
     """Closures of one shared tree; every file is looked at once."""
 
-    def __init__(self, share: Share, digests: FileDigests) -> None:
+    def __init__(self, share: Share, digests: FileDigests, derived: Derived) -> None:
         self._share = share
         self._digests = digests
+        self._derived = derived
         self._package = share.package.name
         self._sources: dict[Path, SourceFile] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
@@ -139,8 +143,8 @@ class Closures:
         return self._found[module]
 
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
-        key = f"runs:{digest}"
-        known = self._digests.derived(key)
+        key = f"{READING}:{digest}"
+        known = self._derived.get(key)
         if known is None:
             import ast
 
@@ -150,7 +154,7 @@ class Closures:
                 raise RecipeError(f"{path}:{error.lineno}: {error.msg}") from error
             known = [sorted(set(_modules(tree, path, relative=relative))), list(literal(tree, "DATA"))]
             if not relative:
-                self._digests.remember(key, known)
+                self._derived.remember(key, known)
         return known[0], known[1]
 
 

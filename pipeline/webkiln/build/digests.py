@@ -23,10 +23,8 @@ class FileDigests:
         self._lock = Lock()
         self._dirty = False
         self._rows: dict[str, list[Any]] = {}
-        self._derived: dict[str, Any] = {}
         try:
-            data = canonical.read(path)
-            self._rows, self._derived = dict(data["files"]), dict(data["derived"])
+            self._rows = dict(canonical.read(path)["files"])
         except (OSError, ValueError, KeyError, TypeError):
             self._dirty = True
 
@@ -45,17 +43,8 @@ class FileDigests:
                 self._dirty = True
         return value
 
-    def derived(self, key: str) -> Any:
-        """Something computed from content alone, stored under a key that names the content; None if unknown."""
-        return self._derived.get(key)
-
-    def remember(self, key: str, value: Any) -> None:
-        with self._lock:
-            self._derived[key] = value
-            self._dirty = True
-
     def save(self) -> None:
         if self._dirty:
             with self._lock:
-                write_atomic(self._path, canonical.dumps({"files": self._rows, "derived": self._derived}))
+                write_atomic(self._path, canonical.dumps({"files": self._rows}))
                 self._dirty = False

@@ -14,6 +14,7 @@ from webkiln import canonical
 from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
+from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.discovered import digest_of, names_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
@@ -53,7 +54,8 @@ class Engine:
         self._executor = executor
         self._owns_executor = executor is None
         self._digests = FileDigests(self.state.root / "digests.json")
-        self._toolchain = Toolchain(self.share.root, self._digests, installed=self.share.installed)
+        self._derived = Derived(self.cache.root / "derived.json")
+        self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed)
         self._keys = self._fresh_keys()
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
@@ -73,6 +75,7 @@ class Engine:
             self._executor.close()
         with suppress(OutputError):  # what is not remembered is digested again
             self._digests.save()
+            self._derived.save()
             if self._seconds:
                 self.state.save_durations(self._seconds)
         self.progress.close()
@@ -333,7 +336,7 @@ class Engine:
             raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
 
     def _fresh_keys(self) -> Keys:
-        return Keys(self.share, Closures(self.share, self._digests), self._toolchain)
+        return Keys(self.share, Closures(self.share, self._digests, self._derived), self._toolchain)
 
 
 class _NotCached(Exception):

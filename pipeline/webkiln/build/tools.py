@@ -17,7 +17,7 @@ from pathlib import Path
 from webkiln.backends import browsers, remote, toolchain
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.display import hidden_display
-from webkiln.build.digests import FileDigests
+from webkiln.build.derived import Derived
 from webkiln.build.progress import warn
 from webkiln.errors import ToolError
 
@@ -90,10 +90,10 @@ def tool_of(browser: str) -> str:
 class Toolchain:
     """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An `installed` package takes what it finds."""
 
-    def __init__(self, root: Path, digests: FileDigests, *, installed: bool = False) -> None:
+    def __init__(self, root: Path, derived: Derived, *, installed: bool = False) -> None:
         self._root = root
         self._installed = installed
-        self._digests = digests
+        self._derived = derived
         self._warned: set[str] = set()
 
     def distributions(self, modules: Iterable[str]) -> tuple[str, ...]:
@@ -143,8 +143,8 @@ class Toolchain:
         path = find(name)
         stat = path.stat()
         key = f"tool:{path}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
-        known = self._digests.derived(key)
+        known = self._derived.get(key)
         if known is None:
             known = read_version(name, path)
-            self._digests.remember(key, known)
+            self._derived.remember(key, known)
         return str(known)
