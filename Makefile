@@ -90,7 +90,7 @@ bench: setup
 soak: setup
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 
-# The corpora of model formats on WebGPU and WebGL; make test runs them on js and wasm.
+# The corpora of model formats on WebGPU and WebGL, and the rest of large crosses; make test runs them on js and wasm.
 formats: setup
 	$(BIN)/pytest -m long tests/frontends
 

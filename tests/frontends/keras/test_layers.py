@@ -47,7 +47,10 @@ def test_files_are_converted_by_numpy_and_h5py_alone(trees, tmp_path):
     assert done.stdout.split() == [digest(print_graph(item.graph()).encode()) for item in trees]
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), ("webgl", "")])
+@pytest.mark.parametrize(
+    ("backend", "variant"),
+    [("js", ""), ("wasm", "simd"), ("wasm", "relaxed"), ("webgpu", ""), pytest.param("webgl", "", marks=pytest.mark.long)],
+)
 def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
     assert run_trees(trees, backend, tmp_path, variant) == [{}] * len(trees)
 

@@ -6,11 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.frontends.corpus import Sample, interpreted, objections
+from tests.frontends.corpus import EVERY_BACKEND, Sample, interpreted, objections
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.ir.graph import Graph
-from webkiln.recipe import BACKENDS
 
 FOLDER = Path(__file__).parent / "corpus"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
@@ -68,7 +67,7 @@ def test_control_flow_of_tensorflow_1(path: Path) -> None:
     assert interpreted(sample(name, converted(path), frozen=True)) is None
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", EVERY_BACKEND)
 def test_every_graph_on_a_backend(backend: str, tmp_path: Path) -> None:
     samples = []
     for name in NAMES:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.frontends.corpus import Sample, interpreted, objections
+from tests.frontends.corpus import EVERY_BACKEND, Sample, interpreted, objections
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import at_other_sizes, exported, sample
 from webkiln.frontends.torch.framework import quiet
@@ -40,7 +40,7 @@ def test_one_bundle_is_for_all_sizes(name: str) -> None:
     assert interpreted(other) is None
 
 
-@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+@pytest.mark.parametrize("backend", EVERY_BACKEND)
 def test_modules_on_a_backend(backend: str, tmp_path: Path) -> None:
     samples = [as_given(name) for name, case in MODULES.items() if backend in ("wasm", "js") or not case.gpu]
     assert objections(samples, backend, tmp_path) == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.frontends.corpus import Sample, interpreted, objections
+from tests.frontends.corpus import EVERY_BACKEND, Sample, interpreted, objections
 from tests.frontends.torch import scripts
 from tests.frontends.torch.modules import MODULES, floats, whole
 from tests.frontends.torch.running import given, made, named
@@ -47,7 +47,7 @@ def test_a_script(name: str, tmp_path: Path) -> None:
     assert [state.name for state in sample.graph.states] == STATES.get(name, [])
 
 
-@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+@pytest.mark.parametrize("backend", EVERY_BACKEND)
 def test_scripts_on_a_backend(backend: str, tmp_path: Path) -> None:
     assert objections([scripted(name, tmp_path) for name in SCRIPTS], backend, tmp_path / backend) == {}
 

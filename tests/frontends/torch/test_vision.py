@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.frontends.corpus import interpreted, objections
+from tests.frontends.corpus import EVERY_BACKEND, interpreted, objections
 from tests.frontends.torch.modules import LATE, ModuleCase, floats, of
 from tests.frontends.torch.running import exported, sample
 from tests.frontends.torch.vision import torchvision
@@ -46,7 +46,7 @@ def test_an_operator(name: str) -> None:
         assert interpreted(sample(name, CASES[name], exported(CASES[name]), CASES[name].inputs)) is None
 
 
-@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu", "webgl"])
+@pytest.mark.parametrize("backend", EVERY_BACKEND)
 def test_operators_on_a_backend(backend: str, tmp_path: Path) -> None:
     with quiet():
         samples = [
