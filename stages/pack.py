@@ -11,7 +11,7 @@ from webkiln.build import stage
 from webkiln.errors import SourceError
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
-from webkiln.ops.evaluate import fixed_values
+from webkiln.ops.evaluate import FixedValues
 from webkiln.ops.plugins import defined_by
 from webkiln.weights.shards import pieces, stored, write
 
@@ -21,17 +21,16 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
     slots = canonical.read(inputs["weights.json"])["slots"]
-    values = {name: _blob(inputs["weights/"], name, slots[name]) for name in sorted(graph.slots)}
-    with defined_by(inputs.get("operators/")):
-        fixed = fixed_values(graph, values)
-    shards = write(pieces(stored(graph), params["encoding"]), fixed)
     outputs["shards/"].mkdir(parents=True, exist_ok=True)
     listed = []
-    for data in shards:
-        digest = canonical.digest(data)
-        name = f"weights-{digest[:8]}.bin"
-        (outputs["shards/"] / name).write_bytes(data)
-        listed.append({"file": name, "bytes": len(data), "sha256": digest})
+    with defined_by(inputs.get("operators/")):
+        weights = stored(graph)
+        values = FixedValues(graph, lambda name: _blob(inputs["weights/"], name, slots[name]), [weight.name for weight in weights])
+        for data in write(pieces(weights, params["encoding"]), values):
+            digest = canonical.digest(data)
+            name = f"weights-{digest[:8]}.bin"
+            (outputs["shards/"] / name).write_bytes(data)
+            listed.append({"file": name, "bytes": len(data), "sha256": digest})
     canonical.write(outputs["shards.json"], {"schema": "webkiln.shards/1", "encoding": params["encoding"], "shards": listed})
 
 

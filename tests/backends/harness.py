@@ -88,7 +88,11 @@ def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd", 
     prepared = []
     for job in jobs:
         made = program(job.graph, TARGETS[backend], job.encoding)
-        prepared.append(Prepared(made, job.inputs, write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights))))
+        prepared.append(
+            Prepared(
+                made, job.inputs, list(write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights).__getitem__))
+            )
+        )
     return run_programs(prepared, backend, folder, variant, browser)
 
 

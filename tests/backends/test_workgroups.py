@@ -77,7 +77,7 @@ def prepared(name):
     values["x"][..., -1, 0] = np.inf
     job = Job(graph, {item: values[item] for item in graph.inputs}, {item: values[item] for item in graph.slots})
     made = program(graph, TARGETS["webgpu"], "float32")
-    return graph, values, Prepared(made, job.inputs, write(pieces(stored(graph), "float32"), job.weights))
+    return graph, values, Prepared(made, job.inputs, list(write(pieces(stored(graph), "float32"), job.weights.__getitem__)))
 
 
 def schedules(item):

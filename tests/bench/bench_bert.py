@@ -5,10 +5,8 @@
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import keras
 import numpy as np
 from keras import layers
 
+from tests.bench.watched import watched
 from webkiln.backends.host import run_bundle
 from webkiln.inputs import difference
 
@@ -37,38 +36,6 @@ def bert(count: int) -> keras.Model:
     return keras.Model([tokens, places], x, name="bert")
 
 
-def resident(pid: int) -> int:
-    """Bytes of a process and all below it; shared pages are counted once each."""
-    children = [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
-    rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    own = next(int(row.split()[1]) for row in rows if row.startswith("Pss:"))
-    return own * 1024 + sum(resident(child) for child in children)
-
-
-def measured(command: list[str], **options: object) -> tuple[float, int]:
-    """Seconds and the peak of memory of a command with all that it starts."""
-    begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)  # type: ignore[call-overload]
-    peak, ended = 0, threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not ended.wait(0.1):
-            try:
-                peak = max(peak, resident(process.pid))
-            except (OSError, StopIteration):
-                continue
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    code = process.wait()
-    ended.set()
-    watcher.join()
-    if code:
-        raise SystemExit(f"{' '.join(command)} ended with {code}")
-    return time.perf_counter() - begin, peak
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=12)
@@ -79,11 +46,11 @@ def main() -> None:
         print(f"{model.count_params() / 1e6:.0f} million parameters", flush=True)
         model.save(path)
         environment = {**os.environ, "WEBKILN_CACHE": f"{folder}/cache"}
-        seconds, memory = measured([sys.executable, "-c", MODEL, str(path)])
+        seconds, memory = watched([sys.executable, "-c", MODEL, str(path)])
         print(f"Keras loads it: {seconds:.1f} s, {memory / 1e9:.2f} GB", flush=True)
         shapes = ["--input-shape", "tokens=1,T", "--input-shape", "places=1,T"]
         command = [str(Path(sys.executable).with_name("webkiln")), "build", str(path), *shapes, "--backend", "wasm", "-o", str(bundle)]
-        seconds, memory = measured(command, env=environment)
+        seconds, memory = watched(command, environment)
         print(f"webkiln build: {seconds:.1f} s, {memory / 1e9:.2f} GB", flush=True)
         for length in LENGTHS:
             generator = np.random.default_rng(length)

@@ -72,7 +72,7 @@ def write_job(made: Job, folder: Path, variant: str) -> str:
     objects = [source.with_suffix(".o") for source in sources]
     toolchain.compile_objects(sources, objects, variant)
     toolchain.link(objects, folder / "model.wasm", described["memory"])
-    (folder / "weights.bin").write_bytes(write(pieces(stored(made.graph), "float32"), made.weights)[0])
+    (folder / "weights.bin").write_bytes(next(write(pieces(stored(made.graph), "float32"), made.weights.__getitem__)))
     (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
     return str(described["main"][0]["kernel"])
 

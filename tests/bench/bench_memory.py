@@ -10,13 +10,12 @@ import argparse
 import contextlib
 import json
 import os
-import subprocess
 import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.bench import networks
+from tests.bench.watched import family, kilobytes, watched
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
 
@@ -35,33 +34,6 @@ const done = arguments[3];
 """
 
 
-def parents() -> dict[int, int]:
-    """The parent of every process."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                found[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-    return found
-
-
-def family(root: int) -> set[int]:
-    """A process and all below it."""
-    above, members = parents(), {root}
-    while more := {pid for pid, parent in above.items() if parent in members} - members:
-        members |= more
-    return members
-
-
-def kilobytes(pid: int, file: str, key: str) -> int:
-    """A line of /proc/<pid>/<file>, 0 where the process is gone."""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
-            if line.startswith(f"{key}:"):
-                return int(line.split()[1])
-    return 0
-
-
 def is_renderer(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return "--type=renderer" in Path(f"/proc/{pid}/cmdline").read_text()
@@ -71,14 +43,7 @@ def is_renderer(pid: int) -> bool:
 def build(source: Path, target: Path, cache: Path, backend: str) -> int:
     """Build with an empty cache; the peak in bytes."""
     command = [str(Path(sys.executable).with_name("webkiln")), "build", str(source), "-o", str(target), "--backend", backend]
-    peak = 0
-    with subprocess.Popen(command, env={**os.environ, "WEBKILN_CACHE": str(cache)}, stdout=sys.stderr) as process:
-        while process.poll() is None:
-            peak = max(peak, sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family(process.pid)))
-            time.sleep(0.1)
-    if process.returncode:
-        raise SystemExit(process.returncode)
-    return peak * 1024
+    return watched(command, {**os.environ, "WEBKILN_CACHE": str(cache)})[1]
 
 
 def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:

@@ -67,7 +67,7 @@ def run_graphs(
             changed = optimised(graph)
             code = program(changed, TARGETS[backend], "float32")
             write_code(code, TEMPLATES, folder / str(number) / "code")
-            shards = write(pieces(stored(changed), "float32"), fixed_values(changed, graph.weights))
+            shards = list(write(pieces(stored(changed), "float32"), fixed_values(changed, graph.weights).__getitem__))
             made[number] = Prepared(code, given, shards)
         except (WebkilnError, ArithmeticError, LookupError, TypeError, ValueError, AssertionError) as error:
             outcomes[number] = Failed(f"{type(error).__name__}: {error}")

@@ -27,7 +27,7 @@ def test_pieces_cover_every_row_once_and_fit(shapes, encoding, limit):
         single = BY_NAME[piece.encoding].bytes(piece.weight, 1)
         assert ends[piece.shard] <= max(limit, single)
     values = {w.name: np.arange(int(np.prod(w.shape)), dtype=np.float32).reshape(w.shape) for w in weights}
-    assert [len(shard) for shard in write(layout, values)] == [ends[shard] for shard in sorted(ends)]
+    assert [len(shard) for shard in write(layout, values.__getitem__)] == [ends[shard] for shard in sorted(ends)]
 
 
 def test_which_axis_of_a_weight_has_the_output_channels():
@@ -65,7 +65,7 @@ def test_a_large_weight_is_cut_between_shards():
     layout = pieces([weight], "float32", 4096)
     assert {piece.shard for piece in layout} == set(range(5))
     data = np.random.default_rng(0).standard_normal((100, 50)).astype(np.float32)
-    joined = b"".join(write(layout, {"w": data}))
+    joined = b"".join(write(layout, {"w": data}.__getitem__))
     assert joined == data.tobytes()
 
 

@@ -1,6 +1,7 @@
 """Run a Graph with the operators' numpy references."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -22,6 +23,46 @@ def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]
     for node in graph.fixed_part():
         values |= zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True)
     return values
+
+
+class FixedValues:
+    """The values that are `asked` for, once each, of slots (as `slot` gives them), constants and the fixed part: computed then, and kept as long as others need them."""
+
+    def __init__(self, graph: Graph, slot: Callable[[str], Array], asked: Iterable[str]) -> None:
+        self._graph, self._slot = graph, slot
+        self._nodes = graph.fixed_part()
+        self._maker = {output: place for place, node in enumerate(self._nodes) for output in node.outputs}
+        self._kept: dict[str, Array] = {}
+        self._uses = Counter(asked)
+        for node in reversed(self._nodes):
+            if any(self._uses[output] for output in node.outputs):
+                self._uses.update(node.inputs)
+
+    def __call__(self, name: str) -> Array:
+        for place in sorted(self._missing(name)):
+            node = self._nodes[place]
+            results = evaluate(node, [self._take(operand) for operand in node.inputs])
+            self._kept |= {output: result for output, result in zip(node.outputs, results, strict=True) if self._uses[output]}
+        return self._take(name)
+
+    def _missing(self, name: str) -> set[int]:
+        """The places of the nodes that have to be evaluated for a value."""
+        places: set[int] = set()
+        waiting = [name]
+        while waiting:
+            item = waiting.pop()
+            place = self._maker.get(item)
+            if place is not None and place not in places and item not in self._kept:
+                places.add(place)
+                waiting += self._nodes[place].inputs
+        return places
+
+    def _take(self, name: str) -> Array:
+        self._uses[name] -= 1
+        if name in self._maker:
+            return self._kept[name] if self._uses[name] else self._kept.pop(name)
+        constant = self._graph.constant(name)
+        return self._slot(name) if constant is None else constant
 
 
 def run_graph(

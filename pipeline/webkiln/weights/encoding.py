@@ -51,7 +51,7 @@ NO_SCALES = np.zeros(0, np.float32)
 
 
 def _plain(dtype: str | None) -> Callable[[Stored, Array], tuple[Array, Array]]:
-    return lambda weight, values: (NO_SCALES, values.astype(dtype or weight.dtype))
+    return lambda weight, values: (NO_SCALES, values.astype(dtype or weight.dtype, copy=False))
 
 
 def _encode_int8(weight: Stored, values: Array) -> tuple[Array, Array]:

@@ -1,7 +1,8 @@
 """Which bytes of which shard hold which piece of which weight. Known from names, shapes and encoding, without any bytes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -100,17 +101,18 @@ def _rows_that_fit(weight: Stored, name: str, room: int, most: int) -> int:
     return max(0, min(most, (room - empty) // max(one - empty, 1)))
 
 
-def write(layout: Sequence[Piece], values: Mapping[str, Array]) -> list[bytes]:
-    """The bytes of every shard."""
-    shards: list[bytearray] = []
-    for piece in layout:
-        while len(shards) <= piece.shard:
-            shards.append(bytearray())
-        weight = piece.weight
-        header, elements = BY_NAME[piece.encoding].encode(weight, values[weight.name].reshape(weight.shape))
-        rows = elements.reshape(weight.shape or (1,))[piece.start : piece.start + piece.rows]
-        data = np.ascontiguousarray(header.astype("<f4")).tobytes() + np.ascontiguousarray(rows).tobytes()
-        shard = shards[piece.shard]
-        shard.extend(b"\0" * (piece.offset - len(shard)))
-        shard.extend(data)
-    return [bytes(shard) for shard in shards]
+def write(layout: Sequence[Piece], value: Callable[[str], Array]) -> Iterator[bytes]:
+    """The bytes of each shard; `value` is asked for each weight once, in the order of the layout."""
+    shard, number = bytearray(), 0
+    for weight, cut in groupby(layout, lambda piece: piece.weight):
+        parts = list(cut)
+        header, elements = BY_NAME[parts[0].encoding].encode(weight, value(weight.name).reshape(weight.shape))
+        for piece in parts:
+            if piece.shard != number:
+                yield bytes(shard)
+                shard, number = bytearray(), piece.shard
+            shard.extend(b"\0" * (piece.offset - len(shard)))
+            shard.extend(np.ascontiguousarray(header.astype("<f4")).tobytes())
+            shard.extend(np.ascontiguousarray(elements.reshape(weight.shape or (1,))[piece.start : piece.start + piece.rows]).tobytes())
+    if layout:
+        yield bytes(shard)

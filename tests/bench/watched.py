@@ -1,0 +1,49 @@
+"""How long a command takes, and how much memory it has with all that it starts."""
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+EVERY_S = 0.1
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                found[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    return found
+
+
+def family(root: int) -> set[int]:
+    """A process and all below it."""
+    above, members = parents(), {root}
+    while more := {pid for pid, parent in above.items() if parent in members} - members:
+        members |= more
+    return members
+
+
+def kilobytes(pid: int, file: str, key: str) -> int:
+    """A line of /proc/<pid>/<file>, 0 where the process is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/{file}").read_text().splitlines():
+            if line.startswith(f"{key}:"):
+                return int(line.split()[1])
+    return 0
+
+
+def watched(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[float, int]:
+    """Seconds, and the largest sum in bytes of the proportional set sizes of a command and all that it starts. Ends the program where the command fails."""
+    begin, peak = time.perf_counter(), 0
+    with subprocess.Popen(command, env=environment, stdout=sys.stderr) as process:
+        while process.poll() is None:
+            peak = max(peak, sum(kilobytes(pid, "smaps_rollup", "Pss") for pid in family(process.pid)))
+            time.sleep(EVERY_S)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return time.perf_counter() - begin, peak * 1024

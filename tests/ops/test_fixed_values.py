@@ -1,0 +1,50 @@
+"""The fixed part on demand: the same values as all at once, none computed twice, none kept for longer than another needs it."""
+
+from collections import Counter
+
+import numpy as np
+
+from webkiln.ir.text import parse
+from webkiln.ops import evaluate as evaluation
+from webkiln.ops.evaluate import FixedValues, fixed_values
+from webkiln.weights.shards import stored
+
+GRAPH = parse("""graph g
+input x: float32[2,4]
+slot a: float32[4,6]
+slot b: float32[6]
+slot unused: float32[3]
+const two: float32[] = 2.0
+double: float32[4,6] = Mul(a, two)
+turned: float32[6,4] = Transpose(double) {"perm":[1,0]}
+square: float32[6,6] = MatMul(turned, double)
+apart: float32[3] = Mul(unused, two)
+y: float32[2,6] = MatMul(x, double)
+z: float32[2,6] = MatMul(y, square)
+w: float32[2,6] = Add(z, b)
+output w = w
+""")
+WEIGHTS = {name: np.random.default_rng(3).normal(size=GRAPH.type(name).shape).astype(np.float32) for name in sorted(GRAPH.slots)}
+
+
+def test_values_on_demand_are_those_of_all_at_once(monkeypatch):
+    evaluated, read = Counter(), Counter()
+
+    def evaluate(node, operands):
+        evaluated[node.name] += 1
+        return own(node, operands)
+
+    def slot(name):
+        read[name] += 1
+        return WEIGHTS[name]
+
+    own = evaluation.evaluate
+    expected = fixed_values(GRAPH, WEIGHTS)
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    asked = [weight.name for weight in stored(GRAPH)]
+    assert asked == ["double", "square", "b"]
+    values = FixedValues(GRAPH, slot, asked)
+    for name in reversed(asked):
+        np.testing.assert_array_equal(values(name), expected[name])
+    assert not values._kept
+    assert (evaluated, read) == (Counter(["double", "turned", "square"]), Counter("ab"))
