@@ -107,7 +107,7 @@ def exported_program(folder: Path, layers: int) -> list[str]:
 
 def torch_script(folder: Path, layers: int) -> list[str]:
     torch.jit.save(torch.jit.trace(torch_module(layers), torch.zeros(1, WIDTH)), folder / "large.pt")
-    return [str(folder / "large.pt"), "--trust-source", "--input-shape", f"x=1,{WIDTH}"]
+    return [str(folder / "large.pt"), "--trust-source", "--input-shape", f"input=1,{WIDTH}"]
 
 
 def caffe(folder: Path, layers: int) -> list[str]:

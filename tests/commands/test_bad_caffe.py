@@ -8,7 +8,7 @@ from tests.commands.conftest import Command
 from tests.commands.test_bad_input import check
 from tests.frontends.caffe.make import CORPUS
 from tests.frontends.caffe.nets import NETS, given, layer
-from webkiln.frontends.caffe.wire import encoded
+from webkiln.frontends.wire import encoded
 
 HEAD = given(data=(1, 2))
 WEIGHTS = (CORPUS / "alone.caffemodel").read_bytes()

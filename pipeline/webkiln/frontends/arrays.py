@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from webkiln.canonical import digest
+from webkiln.frontends.glance import is_glancing
 from webkiln.ir.types import Array, Type
 
 Blobs = dict[str, Array]
@@ -12,6 +16,16 @@ def array_of(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
     """The array of a type by the digest of its bytes, or where there is none the type alone."""
     array = blobs.get(digest)
     return type_ if array is None else array.reshape(-1).view(type_.dtype).reshape(type_.shape)
+
+
+def add_blob(blobs: Blobs, array: Array) -> str:
+    """Keep an array by the digest of its bytes; equal ones are kept once. A glance keeps none."""
+    if is_glancing():
+        return ""
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+    key = digest(array.reshape(-1).view(np.uint8).data)
+    blobs[key] = array
+    return key
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tests.frontends.corpus import write_sample
 from webkiln.frontends.caffe.load import read_net
 from webkiln.frontends.caffe.reference import Runner
 from webkiln.frontends.caffe.schema import messages
-from webkiln.frontends.caffe.wire import encoded
+from webkiln.frontends.wire import encoded
 
 CORPUS = Path(__file__).parent / "corpus"
 AGREES = 2e-5

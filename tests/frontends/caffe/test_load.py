@@ -14,10 +14,11 @@ from webkiln.frontends.caffe.beside import companion_of
 from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
 from webkiln.frontends.caffe.schema import messages
-from webkiln.frontends.caffe.wire import WeightFile, encoded
+from webkiln.frontends.caffe.weights import WeightFile
 from webkiln.frontends.cut import Cut
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.wire import encoded
 from webkiln.ops.builder import Tensor
 from webkiln.ops.evaluate import run_graph
 

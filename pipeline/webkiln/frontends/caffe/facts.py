@@ -6,7 +6,7 @@ from typing import Any
 
 from webkiln.frontends.caffe.start import is_text
 from webkiln.frontends.caffe.text import read_text
-from webkiln.frontends.caffe.wire import WeightFile
+from webkiln.frontends.caffe.weights import WeightFile
 from webkiln.frontends.facts import FileFacts, Inspector, listed, rows
 from webkiln.frontends.nodes.described import described_nodes
 

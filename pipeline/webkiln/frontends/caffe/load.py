@@ -13,7 +13,7 @@ from webkiln.frontends.caffe.schema import PYTHON
 from webkiln.frontends.caffe.start import is_text
 from webkiln.frontends.caffe.text import Unknown, read_text
 from webkiln.frontends.caffe.upgrade import upgraded
-from webkiln.frontends.caffe.wire import WeightFile
+from webkiln.frontends.caffe.weights import WeightFile
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.reading import StoredWeights
 from webkiln.frontends.nodes.sizes import Shapes

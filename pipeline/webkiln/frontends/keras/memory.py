@@ -13,7 +13,7 @@ from keras.src.models.functional import Functional, make_node_key
 from keras.src.utils.python_utils import is_default
 
 from webkiln.errors import SourceError, UnsupportedError
-from webkiln.frontends.arrays import Blobs, Weight
+from webkiln.frontends.arrays import Blobs, Weight, add_blob
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.callables import takes_functions
@@ -22,7 +22,6 @@ from webkiln.frontends.keras.literals import Refused, literal
 from webkiln.frontends.keras.masks import ENDING, with_masks
 from webkiln.frontends.keras.parts import cell_shapes, part_arguments, part_layers
 from webkiln.frontends.keras.policies import UNTRACED_MODES
-from webkiln.frontends.keras.reader import add_blob
 from webkiln.frontends.keras.settings import config_of, has_foreign_activation, policy_config, setting, tables_of
 from webkiln.frontends.keras.spec import INITIAL, LayerCall, LayerSpec, ModelSpec, Ref
 from webkiln.frontends.keras.trace import Arguments, state_call, trace_layer

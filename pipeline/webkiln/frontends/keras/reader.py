@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import h5py
-import numpy as np
 
-from webkiln.canonical import digest
 from webkiln.errors import SourceError
-from webkiln.frontends.arrays import Blobs, Weight
+from webkiln.frontends.arrays import Blobs, Weight, add_blob
 from webkiln.frontends.cut import WHOLE, Cut
-from webkiln.frontends.glance import is_glancing
 from webkiln.frontends.keras import config as configs
 from webkiln.frontends.keras.archive import ModelFile, member, names_in, read_array, read_config, reading
 from webkiln.frontends.keras.cut import TensorTypes, cut_model
@@ -54,16 +51,6 @@ def read_structure(path: Path, cut: Cut = WHOLE) -> ModelSpec | None:
     with reading(path), h5py.File(io.BytesIO(), "w") as nothing:
         source = modern_file(ModelFile(path.name, config, nothing, paths=True, version=version))
         return _Reader(source, cut, bare=True).model(source.config, nothing, "", 0)
-
-
-def add_blob(blobs: Blobs, array: Array) -> str:
-    """Keep an array by the digest of its little-endian bytes; equal arrays are kept once."""
-    if is_glancing():
-        return ""
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
-    key = digest(array.tobytes())
-    blobs[key] = array
-    return key
 
 
 class _Reader:

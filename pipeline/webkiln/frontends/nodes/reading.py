@@ -2,11 +2,7 @@
 
 from collections import Counter
 
-import numpy as np
-
-from webkiln.canonical import digest
-from webkiln.frontends.arrays import Blobs, Literal, Weight
-from webkiln.frontends.glance import is_glancing
+from webkiln.frontends.arrays import Blobs, Literal, Weight, add_blob
 from webkiln.ir.types import Array
 
 
@@ -34,12 +30,7 @@ class StoredWeights:
         self._slots = DistinctNames()
 
     def store(self, slot: str, array: Array) -> Weight:
-        if is_glancing():
-            return Weight(self._slots.distinct(slot), "", str(array.dtype), array.shape)
-        data = np.ascontiguousarray(array).reshape(array.shape)
-        key = digest(data.tobytes())
-        self.blobs[key] = data
-        return Weight(self._slots.distinct(slot), key, str(array.dtype), array.shape)
+        return Weight(self._slots.distinct(slot), add_blob(self.blobs, array), str(array.dtype), array.shape)
 
 
 def literal(array: Array) -> Literal:

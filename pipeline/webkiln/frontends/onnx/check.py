@@ -19,9 +19,10 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from webkiln.errors import SourceError
+from webkiln.frontends.apart import slim
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
-from webkiln.frontends.onnx.tensors import read_array
+from webkiln.frontends.onnx.tensors import MODEL, read_array
 
 CHECKED = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
 NEWEST_OPSET = onnx.defs.onnx_opset_version()
@@ -40,9 +41,10 @@ STRANGE = "webkiln.unknown"
 
 
 def parse_model(path: Path) -> onnx.ModelProto:
+    """The model in a file; its long arrays stay there (`frontends/apart.py`), and `read_array` finds them."""
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(path.read_bytes())
+        model.ParseFromString(slim(path, MODEL))
     except DecodeError:
         raise SourceError(f"{path.name}: is no ONNX model: its bytes are not those of a protobuf message") from None
     return model

@@ -2,12 +2,14 @@
 
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from webkiln.errors import SourceError
+from webkiln.frontends.apart import length, whole
 from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.ir.types import Array
@@ -16,6 +18,14 @@ DTYPES = {
     1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 9: "bool",
     10: "float16", 11: "float64", 12: "uint32", 13: "uint64",
 }  # fmt: skip
+
+RAW = 9
+TENSOR = {4: RAW, RAW: RAW, 10: RAW}
+"""Where arrays lie in a model (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto): numbers of float32 and float64 are packed as raw ones are."""
+GRAPH: dict[int, Any] = {5: TENSOR}
+NODE = {5: {5: TENSOR, 6: GRAPH, 10: TENSOR, 11: GRAPH}}
+GRAPH[1] = NODE
+MODEL = {7: GRAPH, 25: {7: NODE}}
 
 
 def dtype_name(code: int) -> str:
@@ -39,10 +49,12 @@ def read_array(tensor: onnx.TensorProto, folder: Path | None, where: str) -> Arr
             return instead
         data = _bytes(*place)
         return np.frombuffer(data, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
-    if tensor.raw_data and len(tensor.raw_data) != prod(shape) * dtype.itemsize:
-        raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.raw_data)} bytes; the file is damaged")
-    if tensor.raw_data and (instead := unread(dtype, shape)) is not None:
-        return instead
+    if raw := tensor.raw_data:
+        if length(raw) != prod(shape) * dtype.itemsize:
+            raise SourceError(f"{where}: its shape is {list(shape)}, its data has {length(raw)} bytes; the file is damaged")
+        if (instead := unread(dtype, shape)) is not None:
+            return instead
+        return np.frombuffer(whole(raw), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
     try:
         return np.asarray(numpy_helper.to_array(tensor)).reshape(shape).astype(dtype, copy=False)
     except (ValueError, TypeError) as error:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError
+from webkiln.frontends.apart import length, whole
 from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
@@ -31,12 +32,12 @@ def read_tensor(tensor: Any, where: str) -> Array:
     count = prod(shape)
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape) or count * dtype.itemsize > MAX_BYTES:
         raise SourceError(f"{where}: its shape is {list(shape)}; sizes are 0 or more, and an array has at most {MAX_BYTES} bytes")
-    if tensor.tensor_content:
-        if len(tensor.tensor_content) != count * dtype.itemsize:
-            raise SourceError(f"{where}: its shape is {list(shape)}, its data has {len(tensor.tensor_content)} bytes; the file is damaged")
+    if content := tensor.tensor_content:
+        if length(content) != count * dtype.itemsize:
+            raise SourceError(f"{where}: its shape is {list(shape)}, its data has {length(content)} bytes; the file is damaged")
         if (instead := unread(dtype, shape)) is not None:
             return _two_parts(instead)
-        return _two_parts(np.frombuffer(tensor.tensor_content, dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
+        return _two_parts(np.frombuffer(whole(content), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
     given = getattr(tensor, VALUES[dtype.name])
     if dtype.kind == "c":
         given = np.array(given[: len(given) // 2 * 2]).reshape(-1, 2) @ (1, 1j)

@@ -10,7 +10,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
 from webkiln.frontends.nodes.described import described_nodes
 from webkiln.frontends.tensorflow.attributes import shape_of
-from webkiln.frontends.tensorflow.files import frozen_version, is_saved_model, served_graph, signatures_of
+from webkiln.frontends.tensorflow.files import beginning, frozen_version, is_saved_model, served_graph, signatures_of
 from webkiln.frontends.tensorflow.messages import dtype_name
 
 
@@ -19,14 +19,13 @@ def told(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> FileFacts:
     path = inputs["source"]
     if is_saved_model(path):
         return _saved_model(path)
-    data = path.read_bytes()
-    if data[:64].lstrip()[:1] == b"{":
-        return _graph_model(path, data)
-    return FileFacts(rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path, data)}"))
+    if beginning(path).lstrip()[:1] == b"{":
+        return _graph_model(path)
+    return FileFacts(rows(kind="a frozen graph (GraphDef)", version=f"GraphDef {frozen_version(path)}"))
 
 
 def _saved_model(path: Path) -> FileFacts:
-    graph = served_graph(path, path.read_bytes())
+    graph = served_graph(path)
     about = graph.meta_info_def
     found = [
         SignatureFacts(str(name), *(tuple(map(_tensor, ends, ends.values())) for ends in (dict(item.inputs), dict(item.outputs))))
@@ -47,10 +46,10 @@ def _tensor(name: Any, info: Any) -> TensorFacts:
     return TensorFacts(str(name), dtype_name(info.dtype), None if shape is None else tuple(None if size < 0 else size for size in shape))
 
 
-def _graph_model(path: Path, data: bytes) -> FileFacts:
+def _graph_model(path: Path) -> FileFacts:
     table: Any = None
     with suppress(ValueError, RecursionError):
-        table = json.loads(data)
+        table = json.loads(path.read_bytes())
     if not isinstance(table, dict):
         raise SourceError(f"{path.name}: is no graph model of TensorFlow.js: it is no table of JSON; the file is damaged")
     names = [str(item) for group in table.get("weightsManifest") or () if isinstance(group, dict) for item in group.get("paths") or ()]

@@ -11,11 +11,12 @@ from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import DecodeError
 
 from webkiln.errors import RecipeError, SourceError, UndecidedError, similar
+from webkiln.frontends.apart import slim
 from webkiln.frontends.manifest_weights import manifest_weights
 from webkiln.frontends.tensorflow.attributes import shape_of
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
-from webkiln.frontends.tensorflow.messages import GraphDef, SavedModelDef, SignatureDef, dtype_name
+from webkiln.frontends.tensorflow.messages import GRAPH_LAYOUT, SAVED_LAYOUT, GraphDef, SavedModelDef, SignatureDef, dtype_name
 from webkiln.frontends.tensorflow.source import Body, GraphSource, Interface, bodies, control_inputs, data_inputs, split_reference
 from webkiln.ir.types import Array
 
@@ -32,36 +33,41 @@ INIT = "__saved_model_init_op"
 
 def read_program(path: Path, folder: Path | None, signature: str = "") -> GraphSource:
     """The program of a file; `folder` has the files beside it, such as `variables/variables.index`."""
-    data = path.read_bytes()
-    if data.startswith(SAVED):
-        return _saved_model(path, data, folder or path.parent, signature)
+    begin = beginning(path)
+    if begin.startswith(SAVED):
+        return _saved_model(path, folder or path.parent, signature)
     if signature:
         raise RecipeError(f"{path.name}: has no signature {signature!r}; only SavedModels have any to choose from, leave it out")
-    if data[:64].lstrip()[:1] == b"{":
-        return _graph_model(path, data, folder or path.parent)
-    return _frozen(path, data)
+    if begin.lstrip()[:1] == b"{":
+        return _graph_model(path, folder or path.parent)
+    return _frozen(path)
 
 
-def _parsed(kind: Any, data: bytes, name: str) -> Any:
+def beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(64)
+
+
+def _parsed(kind: Any, layout: Mapping[int, Any], path: Path) -> Any:
+    """A message, whose long arrays stay in the file; `read_tensor` finds them."""
     try:
-        return kind.FromString(data)
+        return kind.FromString(slim(path, layout))
     except DecodeError as error:
-        raise SourceError(f"{name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged") from None
+        raise SourceError(f"{path.name}: cannot be read as a graph of TensorFlow: {error}; the file is damaged") from None
 
 
 def is_saved_model(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(3) == SAVED
+    return beginning(path).startswith(SAVED)
 
 
 def chosen_signature(path: Path, wanted: str) -> str:
     """The name of the signature that is meant."""
-    return _chosen(path.name, signatures_of(served_graph(path, path.read_bytes())), wanted)
+    return _chosen(path.name, signatures_of(served_graph(path)), wanted)
 
 
-def served_graph(path: Path, data: bytes) -> Any:
+def served_graph(path: Path) -> Any:
     """The graph of a SavedModel that is for serving."""
-    saved = _parsed(SavedModelDef, data, path.name)
+    saved = _parsed(SavedModelDef, SAVED_LAYOUT, path)
     served = [item for item in saved.meta_graphs if SERVED in item.meta_info_def.tags] or list(saved.meta_graphs)
     if not served:
         raise SourceError(f"{path.name}: is a SavedModel without a graph")
@@ -72,8 +78,8 @@ def signatures_of(graph: Any) -> dict[str, Any]:
     return {name: item for name, item in graph.signature_def.items() if not name.startswith(HIDDEN) and item.outputs}
 
 
-def _saved_model(path: Path, data: bytes, folder: Path, wanted: str) -> GraphSource:
-    graph = served_graph(path, data)
+def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
+    graph = served_graph(path)
     signatures = signatures_of(graph)
     chosen = signatures[_chosen(path.name, signatures, wanted)]
     main, functions = bodies(graph.graph_def, path.name)
@@ -122,13 +128,13 @@ def _open(shape: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
     return None if shape is None else tuple(None if size < 0 else size for size in shape)
 
 
-def frozen_version(path: Path, data: bytes) -> int:
+def frozen_version(path: Path) -> int:
     """The version of GraphDefs that wrote a frozen graph."""
-    return int(_parsed(GraphDef, data, path.name).versions.producer)
+    return int(_parsed(GraphDef, GRAPH_LAYOUT, path).versions.producer)
 
 
-def _frozen(path: Path, data: bytes) -> GraphSource:
-    graph = _parsed(GraphDef, data, path.name)
+def _frozen(path: Path) -> GraphSource:
+    graph = _parsed(GraphDef, GRAPH_LAYOUT, path)
     if not graph.node:
         raise SourceError(f"{path.name}: is a graph without nodes")
     main, functions = bodies(graph, path.name)
@@ -144,12 +150,12 @@ def _frozen(path: Path, data: bytes) -> GraphSource:
     )
 
 
-def _graph_model(path: Path, data: bytes, folder: Path) -> GraphSource:
+def _graph_model(path: Path, folder: Path) -> GraphSource:
     """A graph model of TensorFlow.js: a GraphDef as JSON, whose constants lie in the shards."""
-    if len(data) > MAX_JSON_BYTES:
-        raise SourceError(f"{path.name}: {len(data)} bytes of JSON (at most {MAX_JSON_BYTES}); refused")
+    if (size := path.stat().st_size) > MAX_JSON_BYTES:
+        raise SourceError(f"{path.name}: {size} bytes of JSON (at most {MAX_JSON_BYTES}); refused")
     try:
-        table = json.loads(data)
+        table = json.loads(path.read_bytes())
         graph = ParseDict(table["modelTopology"], GraphDef(), ignore_unknown_fields=True)
         said = ParseDict(
             table.get("signature") or (table.get("userDefinedMetadata") or {}).get("signature") or {},

@@ -64,6 +64,11 @@ _TYPES = message_types(
         "Extent": "1 start int64; 2 length int64",
     },
 )
+_TENSOR = {4: 4}
+_NODE = {5: {2: {1: {8: _TENSOR}, 8: _TENSOR}}}
+GRAPH_LAYOUT = {1: _NODE, 2: {1: {3: _NODE}}}
+"""Where long arrays lie in a GraphDef, as `frontends/apart.py` wants to know it."""
+SAVED_LAYOUT = {2: {2: GRAPH_LAYOUT}}
 GraphDef = _TYPES["Graph"]
 SavedModelDef = _TYPES["SavedModel"]
 BundleHeader, BundleEntry = _TYPES["BundleHeader"], _TYPES["BundleEntry"]

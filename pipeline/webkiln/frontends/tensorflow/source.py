@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webkiln.errors import SourceError
+from webkiln.frontends.apart import whole
 from webkiln.frontends.tensorflow.messages import DTYPES
 from webkiln.ir.types import Array
 
@@ -65,6 +66,9 @@ class GraphSource:
 
     def frozen(self) -> Any:
         """The GraphDef of a frozen graph, with the values that lie elsewhere."""
+        for node in (*self.source.node, *(node for function in self.source.library.function for node in function.node_def)):
+            if node.op == "Const" and (tensor := node.attr["value"].tensor).tensor_content:
+                tensor.tensor_content = whole(tensor.tensor_content)
         for node in self.source.node:
             if node.op == "Const" and not node.attr["value"].HasField("tensor") and self.read is not None:
                 array = self.read(node.name)

@@ -1,11 +1,7 @@
-"""Weight files (`.caffemodel`): a message of protobuf, read field by field, so that arrays stay where they lie in the file and what surrounds them is small.
-
-The encoding: https://protobuf.dev/programming-guides/encoding/
-"""
+"""Weight files (`.caffemodel`): a message of protobuf, read field by field, so that arrays stay where they lie in the file and what surrounds them is small."""
 
 import mmap
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,12 +11,12 @@ import numpy as np
 from webkiln.errors import SourceError
 from webkiln.frontends.caffe.schema import messages
 from webkiln.frontends.nodes.spec import MAX_BYTES
+from webkiln.frontends.wire import BYTES, LONG, VARINT, WORD, Damaged, WireField, encoded, fields, varint
 from webkiln.ir.types import Array
 
 MAX_STRUCTURE = 16 << 20
 """The most bytes that a definition has, without its weights."""
 MAX_BLOBS = 1 << 18
-VARINT, LONG, BYTES, WORD = 0, 1, 2, 5
 BLOB: Mapping[int, Any] = {}
 INNER: Mapping[int, Mapping[int, Any]] = {100: {7: BLOB}, 2: {6: BLOB, 1: {50: BLOB}}}
 """Where weights lie: in layers (`layer`, `layers`), and in the layers of Caffe's first format inside these."""
@@ -28,53 +24,6 @@ SIZES = {1: 0, 2: 1, 3: 2, 4: 3}
 """The fields of a blob that say its four sizes, in files before `shape`."""
 IGNORED = (6, 9)
 """Gradients."""
-
-
-@dataclass(frozen=True, slots=True)
-class WireField:
-    """`begin` is where its tag stands, `value` its number where it is one, and `start` to `end` its bytes."""
-
-    number: int
-    wire: int
-    begin: int
-    start: int
-    end: int
-    value: int
-
-
-class Damaged(Exception):
-    """The bytes are no message."""
-
-
-def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < end and shift < 70:
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-    raise Damaged(f"a number at byte {at} does not end")
-
-
-def fields(data: memoryview, at: int, end: int) -> Iterator[WireField]:
-    while at < end:
-        begin = at
-        tag, at = _varint(data, at, end)
-        number, wire, value = tag >> 3, tag & 7, 0
-        if wire == VARINT:
-            start = at
-            value, at = _varint(data, at, end)
-        elif wire in (LONG, WORD):
-            start, at = at, at + (8 if wire == LONG else 4)
-        elif wire == BYTES:
-            length, start = _varint(data, at, end)
-            at = start + length
-        else:
-            raise Damaged(f"byte {begin} begins no field")
-        if at > end or not number:
-            raise Damaged(f"the field {number} at byte {begin} is longer than what it is in")
-        yield WireField(number, wire, begin, start, at, value)
 
 
 class WeightFile:
@@ -181,7 +130,7 @@ class WeightFile:
             elif item.number == 1 and item.wire == BYTES:
                 at = item.start
                 while at < item.end:
-                    value, at = _varint(self._data, at, item.end)
+                    value, at = varint(self._data, at, item.end)
                     sizes.append(value)
             if len(sizes) > 32:
                 raise Damaged(f"a shape at byte {field.begin} has more than 32 axes")
@@ -215,17 +164,3 @@ def _check_texts(message: Any, where: str) -> None:
 def _joined(parts: list[Array]) -> Array:
     found = parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0, np.float32)
     return found.astype(np.float32, copy=False)
-
-
-def encoded(number: int, data: bytes) -> bytes:
-    """A field of bytes, a message or packed numbers."""
-    return _length(number << 3 | BYTES) + _length(len(data)) + data
-
-
-def _length(value: int) -> bytes:
-    made = bytearray()
-    while value >= 0x80:
-        made.append(value & 0x7F | 0x80)
-        value >>= 7
-    made.append(value)
-    return bytes(made)
