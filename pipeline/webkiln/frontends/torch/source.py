@@ -1,6 +1,5 @@
 """What a recipe's source is as an exported program: a .pt2 file as it is, TorchScript and modules by way of torch.export."""
 
-import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +45,8 @@ def is_script(path: Path) -> bool:
 
 def read_exported(path: Path) -> torch.export.ExportedProgram:
     try:
-        return torch.export.load(io.BytesIO(path.read_bytes()))
+        with path.open("rb") as file:
+            return torch.export.load(file)
     except Exception as error:
         raise SourceError(
             f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)}); {SAVE} with this version"
