@@ -173,7 +173,8 @@ FORMAT_TABLE = {
 }
 """What tells formats apart."""
 NODES, TENSORFLOW, TORCH, CHAINER = "frontends/nodes", "frontends/tensorflow", "frontends/torch", "frontends/chainer"
-PROTOBUF = {"frontends/messages", "frontends/manifest_weights"}
+WIRE = {"frontends/apart", "frontends/wire"}
+PROTOBUF = {"frontends/messages", "frontends/manifest_weights", *WIRE}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
     "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
@@ -197,9 +198,9 @@ REACH: dict[str, set[str]] = {
     "convert tensorflow": {TENSORFLOW, f"{TENSORFLOW}/operators", NODES, f"{KERAS}", *HANDLERS, "frontends/converted", *OPERATORS},
     "reference tensorflow": {TENSORFLOW, NODES, "npz", "frontends/manifest", *PROTOBUF, *GRAPHS},
     "load keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", *FORMAT_TABLE, *GRAPHS},
-    "load caffe": {"frontends/caffe", NODES, "frontends/messages", *FORMAT_TABLE, *GRAPHS},
+    "load caffe": {"frontends/caffe", NODES, "frontends/messages", "frontends/wire", *FORMAT_TABLE, *GRAPHS},
     "load chainer": {CHAINER, NODES, *FORMAT_TABLE, *GRAPHS},
-    "load onnx": {"frontends/onnx", NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
+    "load onnx": {"frontends/onnx", NODES, PROBE, *WIRE, *FORMAT_TABLE, *GRAPHS},
     "load tflite": {"frontends/tflite", NODES, *FORMAT_TABLE, *GRAPHS},
     "load torch": {TORCH, NODES, PROBE, *FORMAT_TABLE, *GRAPHS},
     "convert": OPERATORS,
@@ -226,9 +227,9 @@ REACH: dict[str, set[str]] = {
     "bundle": {"ir", "codegen", "backends/launches"},
     "reference": {"npz", *GRAPHS},
     "reference keras": {KERAS, f"{KERAS}/eras", PROBE, *HANDLERS, "frontends/exported", "plugins", "npz", *GRAPHS},
-    "reference caffe": {"frontends/caffe", NODES, "frontends/messages", "npz", *GRAPHS},
+    "reference caffe": {"frontends/caffe", "frontends/wire", NODES, "frontends/messages", "npz", *GRAPHS},
     "reference chainer": {CHAINER, "npz", *GRAPHS},
-    "reference onnx": {"frontends/onnx", NODES, PROBE, "npz", *GRAPHS},
+    "reference onnx": {"frontends/onnx", *WIRE, NODES, PROBE, "npz", *GRAPHS},
     "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
     "reference torch": {TORCH, NODES, PROBE, "npz", *FORMAT_TABLE, *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
