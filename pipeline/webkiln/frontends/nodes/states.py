@@ -1,4 +1,5 @@
-"""What a model of nodes keeps from one run to the next: a node STATE gives what the run begins with, a node SET_STATE takes what the next one will."""
+"""What a model of nodes keeps from one run to the next: a node STATE gives what the run begins with, a node SET_STATE takes what the next one
+will. Both call it by their attribute `state`."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
@@ -6,11 +7,11 @@ from webkiln.ops.builder import Tensor
 
 def state(call: NodeCall) -> Tensor:
     """Its first value is the operand."""
-    return call.builder.state(call.spec.name, call.tensor(0))
+    return call.builder.state(call.spec.attrs["state"], call.tensor(0))
 
 
 def set_state(call: NodeCall) -> list[Tensor]:
-    call.builder.set_state(call.attr("state"), call.tensor(0))
+    call.builder.set_state(call.spec.attrs["state"], call.op("Identity", [call.tensor(0)]))
     return []
 
 

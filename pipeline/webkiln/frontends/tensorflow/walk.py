@@ -353,8 +353,8 @@ class SpecWriter:
         if handle.name not in self.states:
             begin = self._fresh()
             self.tensors[begin] = self.tensors.pop(now)
-            self.states[handle.name] = self.labels.distinct(handle.name)
-            self.nodes.insert(0, NodeSpec(self.states[handle.name], "STATE", "", (begin,), (now,), {}))
+            self.states[handle.name] = state = self.labels.distinct(handle.name)
+            self.nodes.insert(0, NodeSpec(state, "STATE", "", (begin,), (now,), {"state": state}))
         self.variables[handle.name] = self._combined(node, ADDED[node.op], self.variables[handle.name], value)
 
     def _combined(self, node: Any, op: str, now: str, value: str) -> str:

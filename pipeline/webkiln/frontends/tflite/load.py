@@ -194,7 +194,7 @@ class _Graph:
         if name not in self.variables:
             begin, now = self.reader.fresh(), self.reader.fresh()
             self.tensors[begin] = self.reader.weights.store(f"{name}.initial", initial)
-            self.nodes.append(NodeSpec(name, "STATE", "", (begin,), (now,), {}))
+            self.nodes.append(NodeSpec(name, "STATE", "", (begin,), (now,), {"state": name}))
             self.variables[name] = now
         return self.variables[name]
 
