@@ -186,6 +186,7 @@ REACH: dict[str, set[str]] = {
         "frontends/exported",
         "frontends/onnx",
         "frontends/onnx/operators",
+        "npz",
         *FORMAT_TABLE,
         *OPERATORS,
     },
