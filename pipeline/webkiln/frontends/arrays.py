@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from webkiln.ir.types import Array, Type
 
 Blobs = dict[str, Array]
@@ -12,6 +14,11 @@ def array_of(blobs: Blobs, digest: str, type_: Type) -> Array | Type:
     """The array of a type by the digest of its bytes, or where there is none the type alone."""
     array = blobs.get(digest)
     return type_ if array is None else array.reshape(-1).view(type_.dtype).reshape(type_.shape)
+
+
+def widened(halves: Array) -> Array:
+    """bfloat16, two little-endian bytes an element, as float32: they are its upper ones."""
+    return np.asarray((halves.view("<u2").astype("<u4") << 16).view("<f4"))
 
 
 @dataclass(frozen=True, slots=True)
