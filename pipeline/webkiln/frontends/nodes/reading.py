@@ -7,6 +7,7 @@ import numpy as np
 from webkiln.canonical import digest
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.glance import is_glancing
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
 
@@ -40,6 +41,13 @@ class StoredWeights:
         key = digest(data.tobytes())
         self.blobs[key] = data
         return Weight(self._slots.distinct(slot), key, str(array.dtype), array.shape)
+
+
+def is_structural(array: Array) -> bool:
+    """Whether a constant is part of the structure, whoever reads it: a small one that is a single number, a truth value, or integers of 32 bits and more."""
+    if array.size > INLINE_ELEMENTS:
+        return False
+    return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
 
 
 def literal(array: Array) -> Literal:

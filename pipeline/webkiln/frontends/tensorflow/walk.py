@@ -7,7 +7,7 @@ from typing import Any
 from webkiln.errors import Item, SourceError
 from webkiln.frontends.arrays import Literal, Weight
 from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.beginnings import Beginnings
@@ -17,8 +17,6 @@ from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, Control
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
 from webkiln.frontends.tensorflow.source import PARTS, Body, GraphSource, control_inputs, data_inputs, split_reference
-from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.types import Array
 
 MOST_TENSORS = 1_000_000
 """Functions that call others several times multiply."""
@@ -374,7 +372,7 @@ class SpecWriter:
             raise SourceError(f"{where}: has no value")
         array = read_tensor(item, where) if item is not None else self.program.read(node.name)  # type: ignore[misc]
         name = self._fresh()
-        self.tensors[name] = literal(array) if _is_structure(array) else self.weights.store(node.name, array)
+        self.tensors[name] = literal(array) if is_structural(array) else self.weights.store(node.name, array)
         return name
 
 
@@ -401,13 +399,6 @@ def read_by(nodes: Sequence[NodeSpec]) -> set[str]:
             if isinstance(value, GraphSpec):
                 read |= read_by(value.nodes) | {item.tensor for item in value.outputs}
     return read
-
-
-def _is_structure(array: Array) -> bool:
-    """Whether a constant is part of the structure: a small one that is a single number, a truth value, or integers."""
-    if array.size > INLINE_ELEMENTS:
-        return False
-    return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
 
 
 def _ordered(
