@@ -6,6 +6,7 @@ from itertools import accumulate
 from webkiln.frontends.keras.operations import shapes
 from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
+from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
@@ -196,42 +197,11 @@ def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[int]]]:
 
 
 def space_to_batch(call: NodeCall) -> Tensor:
-    """[N, *spatial, ...] padded, then each block of the spatial axes moved into the batch."""
-    x, (block, pairs) = call.tensor(0), _block(call)
-    rest, count = x.type.rank - 1 - len(block), len(block)
-    around = [(0, 0), *map(tuple, pairs), *[(0, 0)] * rest]
-    if any(low or high for low, high in around):
-        x = call.op("Pad", [x], {"low": tuple(low for low, _ in around), "high": tuple(high for _, high in around), "value": 0})
-    batch, *sizes = x.shape
-    spatial, others = sizes[:count], sizes[count:]
-    apart = [size for pair in zip((n // b for n, b in zip(spatial, block, strict=True)), block, strict=True) for size in pair]
-    x = call.op("Reshape", [x], {"shape": (batch, *apart, *others)})
-    inner, outer = [2 + 2 * axis for axis in range(count)], [1 + 2 * axis for axis in range(count)]
-    x = call.op("Transpose", [x], {"perm": (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + rest))})
-    whole = batch
-    for size in block:
-        whole = whole * size
-    return call.op("Reshape", [x], {"shape": (whole, *(n // b for n, b in zip(spatial, block, strict=True)), *others)})
+    return blocks.space_to_batch(call.builder, call.tensor(0), *_block(call))
 
 
 def batch_to_space(call: NodeCall) -> Tensor:
-    """The inverse of `space_to_batch`, with crops."""
-    x, (block, crops) = call.tensor(0), _block(call)
-    count = len(block)
-    whole = 1
-    for size in block:
-        whole *= size
-    batch, *sizes = x.shape
-    spatial, others = sizes[:count], sizes[count:]
-    x = call.op("Reshape", [x], {"shape": (*block, batch // whole, *spatial, *others)})
-    order = [axis for pair in ((count + 1 + number, number) for number in range(count)) for axis in pair]
-    x = call.op("Transpose", [x], {"perm": (count, *order, *range(2 * count + 1, 2 * count + 1 + len(others)))})
-    grown = [n * b for n, b in zip(spatial, block, strict=True)]
-    x = call.op("Reshape", [x], {"shape": (batch // whole, *grown, *others)})
-    for axis, (low, high) in enumerate(crops):
-        if low or high:
-            x = part(call.builder, x, axis + 1, low, grown[axis] - low - high)
-    return x
+    return blocks.batch_to_space(call.builder, call.tensor(0), *_block(call))
 
 
 def zeros(call: NodeCall) -> Tensor:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
+from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.tflite.operators.fused import activated
@@ -283,30 +284,14 @@ def space_to_depth(call: NodeCall) -> Tensor:
 
 
 def space_to_batch_nd(call: NodeCall) -> Tensor:
-    """The batch of the result counts the places in a block first."""
-    b, x, blocks, pads = call.builder, call.tensor(0), call.sizes(1), flat(call, 2)
-    count = len(blocks)
-    low, high = (0, *pads[0::2], *[0] * (x.type.rank - 1 - count)), (0, *pads[1::2], *[0] * (x.type.rank - 1 - count))
-    x = call.op("Pad", [x], {"low": low, "high": high, "value": zero(call) if is_quantized(call) else 0}) if any((*low, *high)) else x
-    n, rest = x.shape[0], x.shape[1 + count :]
-    sizes = [x.shape[1 + place] // block for place, block in enumerate(blocks)]
-    apart = reshaped(b, x, (n, *(size for pair in zip(sizes, blocks, strict=True) for size in pair), *rest))
-    inner, outer = [2 + 2 * place for place in range(count)], [1 + 2 * place for place in range(count)]
-    moved = transposed(b, apart, (*inner, 0, *outer, *range(1 + 2 * count, apart.type.rank)))
-    return reshaped(b, moved, (n * prod(blocks), *sizes, *rest))
+    pads = flat(call, 2)
+    value = zero(call) if is_quantized(call) else 0
+    return space_to_batch(call.builder, call.tensor(0), call.sizes(1), list(zip(pads[0::2], pads[1::2], strict=True)), value)
 
 
 def batch_to_space_nd(call: NodeCall) -> Tensor:
-    b, x, blocks, crops = call.builder, call.tensor(0), call.sizes(1), flat(call, 2)
-    count, n, rest = len(blocks), x.shape[0] // prod(blocks), x.shape[1 + len(blocks) :]
-    apart = reshaped(b, x, (*blocks, n, *x.shape[1:]))
-    order = [count, *(axis for place in range(count) for axis in (count + 1 + place, place)), *range(2 * count + 1, apart.type.rank)]
-    sizes = [x.shape[1 + place] * block for place, block in enumerate(blocks)]
-    whole = reshaped(b, transposed(b, apart, order), (n, *sizes, *rest))
-    for place in range(count):
-        first, last = crops[2 * place], crops[2 * place + 1]
-        whole = part(b, whole, 1 + place, first, sizes[place] - first - last)
-    return whole
+    crops = flat(call, 2)
+    return batch_to_space(call.builder, call.tensor(0), call.sizes(1), list(zip(crops[0::2], crops[1::2], strict=True)))
 
 
 def dilate(call: NodeCall) -> Tensor:
