@@ -8,9 +8,10 @@ from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
 from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.strided import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import element, filled, iota, part, sized
+from webkiln.ops.pieces import filled, iota, part, sized
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -76,11 +77,7 @@ def slice_(call: NodeCall) -> Tensor:
 def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
     """What a StridedSlice takes, as Python writes it."""
     begin, end, strides = (call.sizes(number) for number in range(position, position + 3))
-    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-
-    def is_set(name: str, number: int) -> bool:
-        return bool(masks[name] >> number & 1)
-
+    is_set = masks(call)
     key: list[object] = []
     for number, (start, stop, step) in enumerate(zip(begin, end, strides, strict=True)):
         if is_set("ellipsis", number):
@@ -96,28 +93,8 @@ def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
 
 def strided_slice(call: NodeCall) -> Tensor:
     if call.operand(1).value is None:
-        return _element(call)
+        return elements_at(call)
     return get_item(call.builder, call.tensor(0), key_of(call))
-
-
-def _element(call: NodeCall) -> Tensor:
-    """x[i], x[:, i] and the like, for places that only the run knows; those below 0 count from the end."""
-    b, x, begin = call.builder, call.tensor(0), call.tensor(1)
-    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    axis = 0
-    for number in range(begin.shape[0]):
-        if masks["ellipsis"] >> number & 1:
-            axis = x.type.rank - (begin.shape[0] - number - 1)
-        elif masks["shrink_axis"] >> number & 1:
-            place = element(b, begin, 0, number)
-            size = sized(b, x.shape[axis], place.dtype)
-            place = b.op("Where", [b.binary("Less", place, 0), place + size, place])
-            x = b.op("Gather", [x, place], {"axis": axis})
-        elif masks["new_axis"] >> number & 1 or not (masks["begin"] & masks["end"]) >> number & 1:
-            raise call.open(1)
-        else:
-            axis += 1
-    return x
 
 
 def pad(call: NodeCall) -> Tensor:

@@ -5,6 +5,7 @@ from math import prod
 
 from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.strided import elements_at, masks
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
@@ -133,7 +134,7 @@ def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[int]
 def strided_slice(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if any(call.operand(place).value is None for place in (1, 2)):
-        return moving_strided_slice(call, x)
+        return elements_at(call)
     parts, shape = strided(call, x.shape)
     y = call.op("Slice", [x], {"starts": parts[0], "sizes": parts[1], "steps": parts[2]})
     return reshaped(call.builder, y, shape)
@@ -143,11 +144,7 @@ def strided(call: NodeCall, own: Sequence[int]) -> tuple[tuple[tuple[int, ...], 
     """Starts, sizes and steps over the axes of x, and the shape that is left, by the masks of the node."""
     begins, ends, steps = (call.sizes(place) for place in (1, 2, 3))
     rank = len(own)
-    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-
-    def marked(name: str, place: int) -> bool:
-        return bool(masks[name] >> place & 1)
-
+    marked = masks(call)
     starts, sizes, strides, shape = [], [], [], []
     axis = 0
     for place, step in enumerate(steps):
@@ -188,23 +185,6 @@ def strided(call: NodeCall, own: Sequence[int]) -> tuple[tuple[tuple[int, ...], 
         strides.append(1)
         shape.append(size)
     return (tuple(starts), tuple(sizes), tuple(strides)), tuple(shape)
-
-
-def moving_strided_slice(call: NodeCall, x: Tensor) -> Tensor:
-    """Of begins that are data: single places only, which shrink their axes."""
-    b, masks = call.builder, {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    count = call.type(1).shape[0]
-    if masks["ellipsis"] or masks["new_axis"]:
-        raise call.open(1)
-    gone = []
-    for axis in range(count):
-        if masks["shrink_axis"] >> axis & 1:
-            place = cast(b, part(b, call.tensor(1), 0, axis, 1), "int32")
-            x = call.op("Gather", [x, place], {"axis": axis})
-            gone.append(axis)
-        elif not (masks["begin"] >> axis & 1 and masks["end"] >> axis & 1):
-            raise call.open(1)
-    return reshaped(b, x, [size for axis, size in enumerate(x.shape) if axis not in gone])
 
 
 def pad(call: NodeCall) -> Tensor:
