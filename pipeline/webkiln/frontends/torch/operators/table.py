@@ -6,6 +6,7 @@ from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS, STATES
 from webkiln.frontends.torch.operators.conv import CONV
+from webkiln.frontends.torch.operators.creation import CREATION
 from webkiln.frontends.torch.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.torch.operators.image import IMAGE, VISION
 from webkiln.frontends.torch.operators.indexing import INDEXING
@@ -14,10 +15,13 @@ from webkiln.frontends.torch.operators.recurrent import RECURRENT
 from webkiln.frontends.torch.operators.reduce import REDUCE
 from webkiln.frontends.torch.operators.shape import SHAPE
 from webkiln.frontends.torch.operators.spectrum import COMPLEX, FOURIER
+from webkiln.frontends.torch.operators.windows import WINDOWS
 
 ATEN: dict[str, AtenHandler] = {
     **ELEMENTWISE,
     **SHAPE,
+    **CREATION,
+    **WINDOWS,
     **LINEAR,
     **CONV,
     **REDUCE,
