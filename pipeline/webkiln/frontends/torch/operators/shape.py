@@ -5,7 +5,7 @@ from math import prod
 
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
-from webkiln.frontends.torch.operators.elementwise import common
+from webkiln.frontends.torch.operators.casts import common
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import element, iota, part, reshaped, stacked, transposed, widened

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from webkiln.frontends.nodes.call import NodeHandler
 from webkiln.frontends.torch.aten import AtenHandler, handled
+from webkiln.frontends.torch.operators.activations import ACTIVATIONS
+from webkiln.frontends.torch.operators.casts import CASTS
 from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS, STATES
 from webkiln.frontends.torch.operators.conv import CONV
 from webkiln.frontends.torch.operators.creation import CREATION
@@ -19,6 +21,8 @@ from webkiln.frontends.torch.operators.windows import WINDOWS
 
 ATEN: dict[str, AtenHandler] = {
     **ELEMENTWISE,
+    **ACTIVATIONS,
+    **CASTS,
     **SHAPE,
     **CREATION,
     **WINDOWS,
