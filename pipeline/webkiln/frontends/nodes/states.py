@@ -1,8 +1,9 @@
 """What a model of nodes keeps from one run to the next: a node STATE gives what the run begins with, a node SET_STATE takes what the next one
-will. Both call it by their attribute `state`."""
+will. Both call it by their attribute `state`; a SET_STATE may say the `dtype` that it is kept in."""
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
 from webkiln.ops.builder import Tensor
+from webkiln.ops.pieces import cast
 
 
 def state(call: NodeCall) -> Tensor:
@@ -11,7 +12,9 @@ def state(call: NodeCall) -> Tensor:
 
 
 def set_state(call: NodeCall) -> list[Tensor]:
-    call.builder.set_state(call.spec.attrs["state"], call.op("Identity", [call.tensor(0)]))
+    value = call.tensor(0)
+    following = cast(call.builder, value, call.attr("dtype", value.dtype))
+    call.builder.set_state(call.spec.attrs["state"], call.op("Identity", [following]))
     return []
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.torch.aten import AtenHandler, handled
 from webkiln.frontends.torch.operators.activations import ACTIVATIONS
 from webkiln.frontends.torch.operators.casts import CASTS
-from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS, STATES
+from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
 from webkiln.frontends.torch.operators.creation import CREATION
 from webkiln.frontends.torch.operators.elementwise import ELEMENTWISE
@@ -39,5 +40,5 @@ DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": {**handled(ATEN), **BRANCHES},
     "complex": handled(COMPLEX),
     "torchvision": handled(VISION),
-    "state": handled(STATES),
+    "state": STATES,
 }
