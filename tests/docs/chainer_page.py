@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from tests.docs.pages import ROOT
-from tests.frontends.chainer.reading import HERE
+from tests.frontends.chainer.reading import HERE, MODULES
 from webkiln.frontends.chainer.functions.table import GROUPS as FUNCTIONS
 from webkiln.frontends.chainer.functions.table import REFUSED as NO_FUNCTIONS
 from webkiln.frontends.chainer.links.table import GROUPS as LINKS
@@ -12,7 +12,7 @@ from webkiln.frontends.chainer.links.table import REFUSED as NO_LINKS
 
 PAGE = ROOT / "docs" / "from-chainer.md"
 MARK = "<!-- The tables below are written by python -m tests.docs.chainer_page -->\n"
-CODE = "".join((HERE / name).read_text("utf-8") for name in ("nets.py", "small.py"))
+CODE = "".join((HERE / f"{name}.py").read_text("utf-8") for name in (*MODULES, "small"))
 
 
 def tried(letter: str, name: str) -> bool:

@@ -1,7 +1,5 @@
 """States on every backend: a sum that goes on (2, then 4, and 2 again after reset), and two states that take each other's value."""
 
-import json
-import subprocess
 from pathlib import Path
 
 import keras
@@ -9,16 +7,11 @@ import numpy as np
 import pytest
 
 from tests.hosts import every_page_leg
+from tests.models.states import SCRIPT, runs_and_reset
 from webkiln.backends import frame, pages
 from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS
-
-STATES = Path(__file__).with_name("states.mjs")
-SCRIPT = f"""
-const [{{ load }}, {{ values }}] = await Promise.all([import(process.argv[1]), import({json.dumps(STATES.as_uri())})]);
-console.log(JSON.stringify(await values(load, process.argv[2])));
-"""
 
 
 class ComputeSum(keras.layers.Layer):
@@ -63,14 +56,12 @@ def bundle(request, tmp_path_factory) -> tuple[Path, list[list[float]]]:
 @pytest.mark.parametrize("backend", USUAL_BACKENDS)
 def test_a_state_is_kept_between_runs_and_reset(bundle, backend):
     folder, expected = bundle
-    command = ["node", "--input-type=module", "-e", SCRIPT, (folder / "index.js").as_uri(), backend]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert np.reshape(json.loads(done.stdout), np.shape(expected)).tolist() == expected
+    assert runs_and_reset(folder, backend).reshape(np.shape(expected)).tolist() == expected
 
 
 @every_page_leg
 def test_a_state_is_kept_in_a_browser(bundle, browser, backend):
     folder, expected = bundle
     request = {"script": "/models/states.mjs", "bundle": "/bundle/index.js", "backend": backend}
-    (answer,) = pages.run_page(str(folder), {"/models/": STATES.parent, "/bundle/": folder}, request, [b""], 60, browser)
+    (answer,) = pages.run_page(str(folder), {"/models/": SCRIPT.parent, "/bundle/": folder}, request, [b""], 60, browser)
     assert frame.decode(answer).outputs["values"].reshape(np.shape(expected)).tolist() == expected

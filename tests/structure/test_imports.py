@@ -188,6 +188,7 @@ REACH: dict[str, set[str]] = {
         "frontends/exported",
         "frontends/onnx",
         "frontends/onnx/operators",
+        "npz",
         *FORMAT_TABLE,
         *OPERATORS,
     },

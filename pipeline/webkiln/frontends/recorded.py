@@ -5,17 +5,14 @@ file is trusted: what is said of an array is checked before its bytes are read, 
 """
 
 import re
-import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
 from webkiln import npz
 from webkiln.errors import RecipeError, ShapeError, SourceError, similar
@@ -42,8 +39,15 @@ class RecordedArray:
 
     key: str
     info: zipfile.ZipInfo
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
+    header: npz.Header
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.header.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.header.shape
 
 
 @dataclass(frozen=True)
@@ -116,31 +120,16 @@ def _told(archive: zipfile.ZipFile, name: str) -> Iterator[RecordedArray]:
         if key in seen:
             raise SourceError(f"reference {name}: holds two arrays {key!r}; write it with numpy.savez")
         seen.add(key)
-        with archive.open(info) as member:
-            shape, _, dtype = _header(member)
-            begin = member.tell()
-        if dtype.hasobject:
+        told, follow = (header := npz.header(archive, info)).bytes, info.file_size - header.start
+        if header.dtype.hasobject:
             raise SourceError(f"reference {name}: {key} is a pickle of Python objects, which is never loaded; save an array of numbers")
-        if (size := prod(shape) * dtype.itemsize) != info.file_size - begin:
-            raise SourceError(f"reference {name}: {key} is {dtype}{list(shape)} of {size} bytes, and {info.file_size - begin} follow")
-        yield RecordedArray(key, info, dtype, tuple(shape))
-
-
-def _header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = npy.read_magic(member)
-    if version not in ((1, 0), (2, 0)):
-        raise ValueError(f"an array of version {version} of numpy's format")
-    try:
-        return npy.read_array_header_1_0(member) if version == (1, 0) else npy.read_array_header_2_0(member)
-    except tokenize.TokenError as error:
-        raise ValueError(str(error)) from None
+        if told != follow:
+            raise SourceError(f"reference {name}: {key} is {header.dtype}{list(header.shape)} of {told} bytes, and {follow} follow")
+        yield RecordedArray(key, info, header)
 
 
 def _read(archive: zipfile.ZipFile, item: RecordedArray) -> Array:
-    with archive.open(item.info) as member:
-        _, fortran, _ = _header(member)
-        flat = np.frombuffer(member.read(), item.dtype)
-    array = flat.reshape(item.shape[::-1]).T if fortran else flat.reshape(item.shape)
+    array = npz.read_told(archive, item.info, item.header)
     return np.array(array, item.dtype.newbyteorder("="), order="C").reshape(item.shape)
 
 

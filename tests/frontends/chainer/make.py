@@ -12,9 +12,13 @@ import chainer
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+import function_nets
 import nets
+import sequence_nets
 import small
+import window_nets
 
+NETS = {net.__name__: net for module in (nets, function_nets, window_nets, sequence_nets) for net in module.NETS}
 CORPUS = Path(__file__).parent / "corpus"
 HDF5 = ("resnet", "encoder", "sequence_links", "chainer_1")
 TRAINER = ("classifier", "unet", "tokens")
@@ -110,14 +114,14 @@ def write_states():
 def main():
     CORPUS.mkdir(exist_ok=True)
     wrong = 0
-    for net in nets.NETS if len(sys.argv) < 2 else [getattr(nets, name) for name in sys.argv[1:]]:
+    for net in [NETS[name] for name in sys.argv[1:] or NETS]:
         try:
             write(net)
         except Exception as error:  # noqa: BLE001 - the others are tried, too
             print("%s: %s: %s" % (net.__name__, type(error).__name__, str(error)[:600]))
             wrong += 1
     write_states()
-    print("%d nets, %d KiB" % (len(nets.NETS), sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024))
+    print("%d nets, %d KiB" % (len(NETS), sum(path.stat().st_size for path in CORPUS.iterdir()) // 1024))
     return wrong
 
 

@@ -10,11 +10,38 @@ import pytest
 import tensorflow as tf
 
 from tests.frontends.tensorflow.test_corpus import converted
+from tests.models.states import runs_and_reset
+from webkiln.build.descriptor import generate_descriptor
 from webkiln.errors import UnsupportedError
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import next_states, run_graph
+from webkiln.recipe import USUAL_BACKENDS
 
 X = tf.TensorSpec([2, 4], tf.float32, name="x")
+
+
+class Handing(tf.Module):
+    """x [2] -> what its variables were, each of which it hands something that nothing computes: an input, constants, a weight, what others were."""
+
+    def __init__(self) -> None:
+        self.given = tf.Variable([5.0, 6.0], name="given")
+        self.fixed = tf.Variable([7.0, 8.0], name="fixed")
+        self.scalar = tf.Variable(9.0, name="scalar")
+        self.weight = tf.Variable([2.0, 3.0], name="weight")
+        self.copied = tf.Variable([0.5, 0.25], name="copied")
+        self.odd, self.even = tf.Variable([1.0, 3.0], name="odd"), tf.Variable([0.0, 2.0], name="even")
+        self.same = tf.Variable([4.0, -4.0], name="same")
+
+    @tf.function(input_signature=[tf.TensorSpec([2], tf.float32, name="x")])
+    def run(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        assigned = (self.given, self.fixed, self.copied, self.odd, self.even, self.same)
+        before = [variable.read_value() for variable in assigned]
+        scalar, weight = self.scalar.read_value(), self.weight.read_value()
+        following = (x, tf.constant([-1.0, -2.0]), weight, before[4], before[3], before[5])
+        for variable, value in zip(assigned, following, strict=True):
+            variable.assign(value)
+        self.scalar.assign(-3.0)
+        return {"y": tf.stack([*before, tf.fill([2], scalar), weight])}
 
 
 class Counting(tf.Module):
@@ -57,8 +84,8 @@ class Counting(tf.Module):
         return {"y": x + self.level}
 
 
-def saved(folder: Path, name: str) -> Path:
-    module = Counting()
+def saved(folder: Path, name: str, kind: type[tf.Module] = Counting) -> Path:
+    module = kind()
     tf.saved_model.save(module, str(folder), signatures=getattr(module, name))
     return folder / "saved_model.pb"
 
@@ -91,6 +118,29 @@ def test_what_is_read_is_what_was_assigned_before(tmp_path: Path) -> None:
 
 def test_a_constant_may_be_assigned(tmp_path: Path) -> None:
     check(saved(tmp_path, "reset"), random(2, 4))
+
+
+def test_what_nothing_computes_may_be_assigned(tmp_path: Path) -> None:
+    graph = check(saved(tmp_path, "run", Handing), random(2))
+    assert len(graph.states) == 7
+
+
+@pytest.fixture(scope="module")
+def handing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[float]]]:
+    """A bundle, and what TensorFlow's model gives in two runs, and in one more from the beginning."""
+    folder = tmp_path_factory.mktemp("handing")
+    graph = converted(saved(folder / "saved", "run", Handing))
+    for backend in USUAL_BACKENDS:
+        generate_descriptor(backend, graph).save(folder / "bundle")
+    x, module = tf.ones([2]), Handing()
+    expected = [np.ravel(module.run(x)["y"]).tolist() for _ in range(2)]
+    return folder / "bundle", [*expected, expected[0]]
+
+
+@pytest.mark.parametrize("backend", USUAL_BACKENDS)
+def test_what_nothing_computes_is_kept_on_a_backend(handing: tuple[Path, list[list[float]]], backend: str) -> None:
+    bundle, expected = handing
+    assert runs_and_reset(bundle, backend).reshape(3, -1).tolist() == expected
 
 
 def test_stateful_layers(tmp_path: Path) -> None:

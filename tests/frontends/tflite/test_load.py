@@ -12,7 +12,7 @@ import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
 from tests.frontends.tflite.make import single_inputs
-from tests.frontends.tflite.singles import Single, f, options, q, randomly, weights, written
+from tests.frontends.tflite.singles import Single, T, f, ints, options, q, randomly, weights, written
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.tflite.converter import TfliteConverter
@@ -327,3 +327,16 @@ def test_integers_with_scales_are_computed_right_or_refused(op: str, tmp_path: P
     path.write_bytes(written(Single("own", op, items, [q("int8", 3, 4, scale=0.2, zero=1)])))
     with pytest.raises(UnsupportedError, match=f"y0 \\({op}\\)"):
         graph_of(path)
+
+
+def test_places_that_are_data_count_from_the_end_below_zero(tmp_path: Path) -> None:
+    """x[place[0], :, place[2]]."""
+    begin = T("int32", (3,))
+    masks = options("StridedSliceOptions", beginMask=2, endMask=2, shrinkAxisMask=5)
+    single = Single("at", "STRIDED_SLICE", [f(4, 3, 2), begin, ints(0, 0, 0), ints(1, 1, 1)], [f(3)], masks)
+    path = tmp_path / "at.tflite"
+    path.write_bytes(written(single))
+    x, graph = randomly(0, 4, 3, 2), graph_of(path)
+    for places in ([1, 0, 1], [-1, 0, -2]):
+        given = {"x0": x, "x1": np.array(places, np.int32)}
+        np.testing.assert_array_equal(run_graph(graph, given)[0]["y0"], Interpreted(path)(given)[0]["y0"])

@@ -128,6 +128,25 @@ class Counting(nn.Module):
         return self.total / self.runs, self.runs * 2
 
 
+class Handing(nn.Module):
+    """Keeps what nothing computes: a constant, an input, and what another buffer was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("fixed", torch.ones(3))
+        self.register_buffer("whole", torch.ones(3, dtype=torch.int64))
+        self.register_buffer("given", torch.zeros(3))
+        self.register_buffer("before", torch.full((3,), 2.0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        total = self.fixed + 10 * self.given + 100 * self.before + 1000 * self.whole
+        self.before.copy_(self.given)
+        self.given.copy_(x)
+        self.fixed.copy_(torch.full((3,), 4.0))
+        self.whole = torch.tensor([4, 5, 6])
+        return total
+
+
 class Cache(nn.Module):
     """Keys of the steps so far, written in place."""
 
@@ -477,6 +496,7 @@ MODULES: dict[str, ModuleCase] = {
     "largest of bags": ModuleCase(lambda: Bags("max"), (whole(6, high=7), torch.tensor([0, 2, 5]))),
     "written views": ModuleCase(Written, X),
     "states": ModuleCase(Counting, (floats(2, 3),)),
+    "states of what is given": ModuleCase(Handing, (floats(3),)),
     "cache": ModuleCase(Cache, (floats(1, 4),)),
     "cond": ModuleCase(Branching, (floats(2, 3),)),
     "while": ModuleCase(Looping, (floats(2, 3),)),

@@ -3,13 +3,15 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from tests.frontends.corpus import EVERY_BACKEND, Sample, interpreted, objections
 from tests.frontends.torch.modules import MODULES
-from tests.frontends.torch.running import at_other_sizes, exported, sample
+from tests.frontends.torch.running import at_other_sizes, exported, made, named, sample
 from webkiln.frontends.torch.framework import quiet
+from webkiln.ops.evaluate import next_states, run_graph
 
 
 @cache
@@ -38,6 +40,19 @@ def test_one_bundle_is_for_all_sizes(name: str) -> None:
         other = sample(name, MODULES[name], program(name), at_other_sizes(MODULES[name]))
     assert repr(other.graph) == repr(as_given(name).graph)
     assert interpreted(other) is None
+
+
+@pytest.mark.parametrize("name", ["states", "states of what is given"])
+def test_states_go_on_from_run_to_run(name: str) -> None:
+    case, one = MODULES[name], as_given(name)
+    module, states = made(case), None
+    for _ in range(3):
+        with torch.no_grad():
+            wanted = named(program(name), module(*case.inputs))
+        got, values = run_graph(one.graph, one.inputs, states=states)
+        states = next_states(one.graph, values)
+        for key, value in wanted.items():
+            np.testing.assert_allclose(got[key], value, rtol=1e-5)
 
 
 @pytest.mark.parametrize("backend", EVERY_BACKEND)

@@ -6,7 +6,6 @@ from typing import Any
 
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.chainer.operators import OWN
-from webkiln.frontends.nodes.call import GraphValue, NodeCall
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.sizes import size_name
@@ -33,10 +32,6 @@ class ChainerConverter(NodeConverter):
 
     def convert(self, source: NodeModel, blobs: Blobs | None = None, name: str | None = None) -> Graph:
         return super().convert(_resized(source, self.dims), blobs, name)
-
-    def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
-        """What a state is belongs to the graph, even where it is known."""
-        return None if call.spec.domain == DOMAIN and call.spec.op in ("StateStart", "StateNext") else super()._evaluated(call)
 
 
 def _resized(model: NodeModel, dims: Mapping[str, int | str]) -> NodeModel:

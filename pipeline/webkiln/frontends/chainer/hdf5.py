@@ -9,19 +9,14 @@ import h5py
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.members import MAX_BYTES, MAX_ENTRIES, SAVE, native
 from webkiln.frontends.keras.eras.held import Held
-from webkiln.frontends.probe import run_probe
+from webkiln.frontends.probe import check_apart
 from webkiln.ir.types import Array
-
-PROBE = "webkiln.frontends.chainer.probe"
 
 
 @contextmanager
 def opened_hdf5(path: Path) -> Iterator[tuple[dict[str, Held], frozenset[str]]]:
     """Its arrays, and the keys without one. The file is walked in a process of its own first, since the HDF5 library can crash on damaged files."""
-    status, said = run_probe(PROBE, path)
-    if status != 0:
-        what = said.strip() or ("it takes too long to read" if status is None else "the HDF5 library fails on it")
-        raise SourceError(f"{path.name}: not a readable snapshot ({what[:300]}); it may be truncated or damaged; {SAVE}")
+    check_apart("webkiln.frontends.chainer.probe", path, done="read", reader="the HDF5 library", advice=SAVE)
     with h5py.File(path, "r") as file:
         yield entries(path.name, file)
 

@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from webkiln.errors import SourceError
 from webkiln.frontends.chainer.recorder import ACTIVE
-from webkiln.frontends.chainer.settings import CPU
+from webkiln.frontends.chainer.settings import OnCpu
 from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 
 
-class Link:
+class Link(OnCpu):
     """Has parameters, persistent values and, as a chain, other links. Calls are recorded under its path."""
 
     _scoped = False
@@ -65,14 +63,6 @@ class Link:
     @property
     def within_init_scope(self) -> bool:
         return self._scoped
-
-    @property
-    def xp(self) -> Any:
-        return np
-
-    @property
-    def device(self) -> Any:
-        return CPU
 
     def add_param(self, name: str, shape: Any = None, dtype: Any = None, initializer: Any = None) -> None:
         with self.init_scope():

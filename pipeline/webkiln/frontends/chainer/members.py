@@ -1,14 +1,12 @@
 """Arrays of `.npz` files by their names. Nothing in them is executed, no size is believed before it is checked."""
 
-import io
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import prod
-from typing import Any
 
 import numpy as np
 
+from webkiln import npz
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.keras.eras.held import Held
 from webkiln.ir.types import DTYPES, Array
@@ -17,7 +15,6 @@ MAX_BYTES = 16 << 30
 MAX_ENTRIES = 1 << 20
 RATIO_FREE_BYTES = 1 << 20
 MAX_RATIO = 200
-HEADER_BYTES = 10_000
 SAVE = "save it again with chainer.serializers.save_npz"
 
 
@@ -60,31 +57,21 @@ def _member(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, key: s
         raise SourceError(
             f"{name}: {key} claims {member.file_size} bytes from {member.compress_size} (at most {MAX_BYTES}, and {MAX_RATIO} times); refused"
         )
-    with archive.open(member) as file:
-        header = io.BytesIO(file.read(HEADER_BYTES + 16))
-    version = np.lib.format.read_magic(header)
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
-    if read is None:
-        raise SourceError(f"{name}: {key} is written in version {version} of .npy; {SAVE}")
-    shape, fortran, dtype = read(header)
-    if dtype.hasobject:
+    try:
+        header = npz.header(archive, member)
+    except npz.VersionError as error:
+        raise SourceError(f"{name}: {key} is written in version {error.version} of .npy; {SAVE}") from None
+    if header.dtype.hasobject:
         return None
-    start, count = header.tell(), prod(shape)
-    if member.file_size != start + count * dtype.itemsize:
-        raise SourceError(f"{name}: {key} has {member.file_size - start} bytes, {dtype}{list(shape)} needs {count * dtype.itemsize}")
-    return Held(key, tuple(shape), _reader(name, archive, member, (start, tuple(shape), fortran, dtype)))
+    if (follow := member.file_size - header.start) != header.bytes:
+        raise SourceError(f"{name}: {key} has {follow} bytes, {header.dtype}{list(header.shape)} needs {header.bytes}")
+    return Held(key, header.shape, _reader(name, archive, member, header))
 
 
-def _reader(
-    name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: tuple[int, tuple[int, ...], bool, np.dtype[Any]]
-) -> Callable[[], Array]:  # fmt: skip
-    start, shape, fortran, dtype = header
-
+def _reader(name: str, archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: npz.Header) -> Callable[[], Array]:
     def read() -> Array:
         with reading(name):
-            data = archive.read(member)
-            found = np.frombuffer(data, dtype, prod(shape), start)
-            return native(found.reshape(shape, order="F" if fortran else "C"), f"{name}: {member.filename}")
+            return native(npz.read_told(archive, member, header), f"{name}: {member.filename}")
 
     return read
 

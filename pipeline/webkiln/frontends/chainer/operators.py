@@ -2,9 +2,9 @@
 
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.frontends.nodes.fold import array_of_sizes
+from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.onnx.operators.elementwise import plain
 from webkiln.ir.notation import parse_size
-from webkiln.ops.builder import Tensor
 
 
 def sizes(call: NodeCall) -> GraphValue:
@@ -12,18 +12,7 @@ def sizes(call: NodeCall) -> GraphValue:
     return known(array_of_sizes([parse_size(size) if isinstance(size, str) else size for size in call.attr("sizes")]), "int64")
 
 
-def start(call: NodeCall) -> Tensor:
-    """What a state is when a run starts; its first value is the operand."""
-    return call.builder.state(call.attr("name"), call.tensor(0))
-
-
-def following(call: NodeCall) -> list[Tensor]:
-    """What the state is when the next run starts."""
-    call.builder.set_state(call.attr("name"), call.op("Identity", [call.tensor(0)]))
-    return []
-
-
 OWN: dict[str, NodeHandler] = {
-    "Sizes": sizes, "StateStart": start, "StateNext": following,
+    "Sizes": sizes, **STATES,
     **{op: plain(op) for op in ("Expm1", "Log1p", "Rsqrt", "Rem", "FloorDiv", "Erfc", "ErfInv")},
 }  # fmt: skip

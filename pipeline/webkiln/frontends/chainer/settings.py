@@ -43,6 +43,18 @@ class Cpu:
 CPU = Cpu()
 
 
+class OnCpu:
+    """What has its arrays on that device."""
+
+    @property
+    def xp(self) -> Any:
+        return np
+
+    @property
+    def device(self) -> Any:
+        return CPU
+
+
 @contextmanager
 def using_config(name: str, value: Any, config: Any = None) -> Iterator[None]:
     chosen = config or CONFIG

@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.chainer.initializers import Initial, initial_of
 from webkiln.frontends.chainer.recorder import ACTIVE, ChainRecorder, attribute, shape_of, size_operand
-from webkiln.frontends.chainer.settings import CPU
+from webkiln.frontends.chainer.settings import OnCpu
 from webkiln.frontends.chainer.sizes import OpenSize, is_open
 from webkiln.ir.types import Array
 
@@ -18,7 +18,7 @@ FOREIGN = (
 )
 
 
-class ChainVariable:
+class ChainVariable(OnCpu):
     """An array, or what a node gives once the model runs. Of the latter, the shape and the dtype are known, and no numbers."""
 
     if TYPE_CHECKING:
@@ -111,14 +111,6 @@ class ChainVariable:
             return self._array
         value = self._recorder.values[self._tensor]
         return np.asarray(value.value) if value.is_constant else None
-
-    @property
-    def xp(self) -> Any:
-        return np
-
-    @property
-    def device(self) -> Any:
-        return CPU
 
     @property
     def node(self) -> "ChainVariable":

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webkiln.errors import SourceError, WebkilnError
+from webkiln.frontends.arrays import widened
 from webkiln.frontends.glance import unread
 from webkiln.frontends.keras.eras.held import Held
 
@@ -227,7 +228,7 @@ def read_array(source: str, where: str, dataset: h5py.Group | h5py.Dataset | Non
         return instead
     array = np.ascontiguousarray(dataset[()], dtype=dtype).reshape(dataset.shape)
     if halves:
-        array = (array.view("<u2").astype("<u4") << 16).view("<f4")
+        array = widened(array)
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise SourceError(f"{source}: {where} holds {int(np.isnan(array).sum())} NaN of {array.size}; train the model again")
     return array

@@ -13,6 +13,7 @@ from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_te
 from webkiln.frontends.nodes.handlers import NodeHandlers
 from webkiln.frontends.nodes.sizes import given_values, input_shapes
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.frontends.nodes.states import STATES
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
@@ -163,10 +164,10 @@ class NodeConverter:
 
     def _evaluated(self, call: NodeCall) -> list[GraphValue] | None:
         """The outputs of a node all of whose operands are known, by the operators' numpy references; None where that is not possible, or
-        where the node is there for its effect."""
+        of a state, which belongs to the graph."""
         given = [item for item in call.operands if item is not None]
         has_graphs = any(isinstance(value, GraphSpec) for value in call.spec.attrs.values())
-        if not given or not call.spec.outputs or has_graphs or not all(item.is_constant for item in given):
+        if not given or call.spec.op in STATES or has_graphs or not all(item.is_constant for item in given):
             return None
         scratch = GraphBuilder(call.spec.name, RULES)
         results = self._handled(call.applied(scratch, call.operands))

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from webkiln.frontends.arrays import Blobs, Literal, Weight, add_blob
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
 
@@ -31,6 +32,13 @@ class StoredWeights:
 
     def store(self, slot: str, array: Array) -> Weight:
         return Weight(self._slots.distinct(slot), add_blob(self.blobs, array), str(array.dtype), array.shape)
+
+
+def is_structural(array: Array) -> bool:
+    """Whether a constant is part of the structure, whoever reads it: a small one that is a single number, a truth value, or integers of 32 bits and more."""
+    if array.size > INLINE_ELEMENTS:
+        return False
+    return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
 
 
 def literal(array: Array) -> Literal:

@@ -4,24 +4,20 @@ from math import prod
 
 import numpy as np
 
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
+from webkiln.frontends.nodes import arithmetic
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, known
 from webkiln.frontends.nodes.fold import (
     Fold,
     Folds,
-    are_equal,
     array_of_sizes,
-    combining,
     dividing,
     element_count,
-    extreme,
-    is_less,
     moving,
     objects,
-    remainder,
 )
-from webkiln.ir.dim import greatest, is_symbolic, least
+from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.types import Array, is_integer
+from webkiln.ir.types import Array
 
 
 def _shape(call: NodeCall) -> GraphValue:
@@ -68,8 +64,7 @@ def _slice(call: NodeCall, x: Array) -> Array:
 
 
 def _concat(call: NodeCall) -> GraphValue:
-    arrays = [call.value(position) for position in range(len(call))]
-    return known(np.concatenate([array.astype(object) for array in arrays], call.attr("axis", 1)), call.type(0).dtype)
+    return arithmetic.joined(call, np.concatenate, range(len(call)), call.attr("axis", 1))
 
 
 def _split(call: NodeCall) -> list[GraphValue] | None:
@@ -86,17 +81,6 @@ def _cast(call: NodeCall) -> GraphValue | None:
 
 
 CASTS = {1: "float32", 6: "int32", 7: "int64", 11: "float64"}
-
-
-def _where(call: NodeCall) -> GraphValue:
-    return known(np.where(call.numbers(0), call.value(1).astype(object), call.value(2).astype(object)), call.type(1).dtype)
-
-
-def _range(call: NodeCall) -> GraphValue | None:
-    start, limit, delta = (call.numbers(position).item() for position in range(3))
-    if not is_integer(call.type(0).dtype) or max(0, -(-(limit - start) // delta)) > INLINE_ELEMENTS:
-        return None
-    return known(np.arange(start, limit, delta), call.type(0).dtype)
 
 
 def _filled(call: NodeCall) -> GraphValue | None:
@@ -129,33 +113,18 @@ def _product(call: NodeCall) -> GraphValue | None:
     return known(np.asarray(np.prod(call.value(0), axis=axes, keepdims=bool(call.attr("keepdims", 1))), object), call.type(0).dtype)
 
 
-def _floor(call: NodeCall) -> GraphValue | None:
-    return None if call.operand(0).is_constant else known(objects(call, 0), call.type(0).dtype)
-
-
-def _negative(call: NodeCall) -> GraphValue | None:
-    return None if call.operand(0).is_constant else known(-objects(call, 0), call.type(0).dtype)
-
-
 OF_VALUES: dict[str, Fold] = {
     "Identity": moving(lambda call, x: x), "Squeeze": moving(_squeeze), "Unsqueeze": moving(_unsqueeze),
     "Gather": moving(_gather), "Slice": moving(_slice), "Reshape": moving(_reshape), "Concat": _concat, "Split": _split, "Cast": _cast,
-    "Add": combining(lambda a, b: a + b), "Sub": combining(lambda a, b: a - b), "Mul": combining(lambda a, b: a * b), "Div": dividing,
-    "Mod": combining(remainder), "Max": extreme(lambda a, b: greatest([a, b])), "Min": extreme(least),
-    "Equal": combining(are_equal, "bool"), "Where": _where, "Range": _range, "ConstantOfShape": _filled, "Expand": _expand,
-    "ReduceProd": _product, "Floor": _floor, "Ceil": _floor, "Neg": _negative,
-    "Less": combining(is_less, "bool"), "Greater": combining(lambda a, b: is_less(b, a), "bool"),
+    "Add": arithmetic.ADD, "Sub": arithmetic.SUBTRACT, "Mul": arithmetic.MULTIPLY, "Div": dividing, "Mod": arithmetic.REMAINDER,
+    "Max": arithmetic.GREATEST, "Min": arithmetic.LEAST, "Equal": arithmetic.EQUAL, "Where": arithmetic.chosen, "Range": arithmetic.counted,
+    "ConstantOfShape": _filled, "Expand": _expand, "ReduceProd": _product, "Floor": arithmetic.whole, "Ceil": arithmetic.whole,
+    "Neg": arithmetic.negative, "Less": arithmetic.LESS, "Greater": arithmetic.GREATER,
 }  # fmt: skip
 
 FOLDS = Folds(
     of_types={"Shape": _shape, "Size": element_count},
     of_values=OF_VALUES,
-    comparisons={
-        "Equal": lambda a, b: SizeRelation(a, "=", b),
-        "Less": lambda a, b: SizeRelation(a, "<", b),
-        "Greater": lambda a, b: SizeRelation(b, "<", a),
-        "LessOrEqual": lambda a, b: SizeRelation(a, "<", b + 1),
-        "GreaterOrEqual": lambda a, b: SizeRelation(b, "<", a + 1),
-    },
+    comparisons=arithmetic.comparisons("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"),
     implied={"And": 2, "Identity": 1, "Reshape": 1, "Squeeze": 1, "Unsqueeze": 1},
 )

@@ -15,7 +15,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.onnx.attributes import as_text, raw_attributes, texts_of
 from webkiln.frontends.onnx.check import check_model, inlined, opsets_of, parse_model
@@ -274,10 +274,6 @@ def is_structure(array: Array, uses: Iterable[tuple[str, int]]) -> bool:
     Parameters of quantisation are trained, single numbers as they may be.
     """
     readers = set(uses)
-    if array.size > INLINE_ELEMENTS:
-        return False
     if readers & STRUCTURAL or array.size == 0:
-        return True
-    if any("Linear" in op or "Integer" in op for op, _ in readers):
-        return False
-    return array.ndim == 0 or array.dtype == np.bool_ or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
+        return array.size <= INLINE_ELEMENTS
+    return is_structural(array) and not any("Linear" in op or "Integer" in op for op, _ in readers)

@@ -1,46 +1,33 @@
 """Shape arithmetic of TensorFlow: what graphs compute with Shape, StridedSlice, Pack and the like."""
 
-from math import prod
-
 import numpy as np
 
-from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
+from webkiln.frontends.nodes import arithmetic
+from webkiln.frontends.nodes.call import GraphValue, NodeCall, known
 from webkiln.frontends.nodes.fold import (
     Fold,
     Folds,
     all_constant,
-    are_equal,
     array_of_sizes,
-    combining,
     dividing,
     element_count,
-    extreme,
-    is_less,
     moving,
     objects,
-    quotient,
-    remainder,
 )
 from webkiln.frontends.tensorflow.operators.shape import key_of
-from webkiln.ir.dim import greatest, is_symbolic, least
-from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.types import Array, is_integer
+from webkiln.ir.types import Array
 
 
-def _shape(call: NodeCall) -> GraphValue:
-    return known(array_of_sizes(call.type(0).shape), call.attr("out_type", "int32"))
+def _out_type(call: NodeCall) -> str:
+    return str(call.attr("out_type", "int32"))
 
 
 def _shapes(call: NodeCall) -> list[GraphValue]:
-    return [known(array_of_sizes(call.type(position).shape), call.attr("out_type", "int32")) for position in range(len(call))]
+    return [known(array_of_sizes(call.type(position).shape), _out_type(call)) for position in range(len(call))]
 
 
 def _size(call: NodeCall) -> GraphValue:
-    return element_count(call, call.attr("out_type", "int32"))
-
-
-def _rank(call: NodeCall) -> GraphValue:
-    return known(np.array(call.type(0).rank), "int32")
+    return element_count(call, _out_type(call))
 
 
 def _strided(call: NodeCall, x: Array) -> Array:
@@ -52,15 +39,9 @@ def _gather(call: NodeCall, x: Array) -> Array:
     return np.asarray(np.take(x, call.numbers(1).astype(np.int64), axis=axis))
 
 
-def _pack(call: NodeCall) -> GraphValue:
-    arrays = [call.value(position).astype(object) for position in range(len(call))]
-    return known(np.stack(arrays, call.attr("axis", 0)), call.type(0).dtype)
-
-
 def _concat(call: NodeCall) -> GraphValue:
     axis = int(call.numbers(len(call) - 1).reshape(()))
-    arrays = [call.value(position).astype(object) for position in range(len(call) - 1)]
-    return known(np.concatenate(arrays, axis), call.type(0).dtype)
+    return arithmetic.joined(call, np.concatenate, range(len(call) - 1), axis)
 
 
 def _unpack(call: NodeCall) -> list[GraphValue]:
@@ -96,24 +77,6 @@ def _cast(call: NodeCall) -> GraphValue | None:
     return None if call.operand(0).is_constant else known(objects(call, 0), call.attr("DstT"))
 
 
-def _where(call: NodeCall) -> GraphValue:
-    return known(np.where(call.numbers(0), call.value(1).astype(object), call.value(2).astype(object)), call.type(1).dtype)
-
-
-def _range(call: NodeCall) -> GraphValue | None:
-    start, limit, delta = (call.numbers(position).item() for position in range(3))
-    if not is_integer(call.type(0).dtype) or max(0, -(-(limit - start) // delta)) > INLINE_ELEMENTS:
-        return None
-    return known(np.arange(start, limit, delta), call.type(0).dtype)
-
-
-def _fill(call: NodeCall) -> GraphValue | None:
-    sizes = call.sizes(0)
-    if any(map(is_symbolic, sizes)) or prod(sizes) > INLINE_ELEMENTS:
-        return None
-    return known(np.broadcast_to(call.value(1), sizes), call.type(1).dtype)
-
-
 def _reduced(function: str) -> Fold:
     def compute(call: NodeCall) -> GraphValue | None:
         if all_constant(call):
@@ -125,44 +88,19 @@ def _reduced(function: str) -> Fold:
     return compute
 
 
-def _broadcast_args(call: NodeCall) -> GraphValue:
-    first, second = (list(call.sizes(position)) for position in (0, 1))
-    count = max(len(first), len(second))
-    first, second = ([1] * (count - len(item)) + item for item in (first, second))
-    return known(
-        array_of_sizes([b if not is_symbolic(a) and a == 1 else a for a, b in zip(first, second, strict=True)]), call.type(0).dtype
-    )
-
-
-def _negative(call: NodeCall) -> GraphValue | None:
-    return None if call.operand(0).is_constant else known(-objects(call, 0), call.type(0).dtype)
-
-
-def _whole(call: NodeCall) -> GraphValue | None:
-    return None if call.operand(0).is_constant else known(objects(call, 0), call.type(0).dtype)
-
-
-_ADD, _MULTIPLY = combining(lambda a, b: a + b), combining(lambda a, b: a * b)
 FOLDS = Folds(
-    of_types={"Shape": _shape, "ShapeN": _shapes, "Size": _size, "Rank": _rank},
+    of_types={"Shape": arithmetic.shape_in(_out_type), "ShapeN": _shapes, "Size": _size, "Rank": arithmetic.rank},
     of_values={
         "StridedSlice": moving(_strided), "Gather": moving(_gather), "GatherV2": moving(_gather), "Slice": moving(_slice), "Reshape": moving(_reshape),
-        "Squeeze": moving(_squeeze), "ExpandDims": moving(lambda call, x: np.expand_dims(x, int(call.numbers(1).reshape(())))), "Pack": _pack,
-        "ConcatV2": _concat, "Unpack": _unpack, "Split": _split, "SplitV": _split_v, "Cast": _cast, "Add": _ADD, "AddV2": _ADD,
-        "Sub": combining(lambda a, b: a - b), "Mul": _MULTIPLY, "RealDiv": dividing, "Div": dividing, "FloorDiv": combining(quotient),
-        "TruncateDiv": combining(quotient), "FloorMod": combining(remainder), "Mod": combining(remainder),
-        "Maximum": extreme(lambda a, b: greatest([a, b])), "Minimum": extreme(least), "Equal": combining(are_equal, "bool"),
-        "NotEqual": combining(lambda a, b: not are_equal(a, b), "bool"), "Less": combining(is_less, "bool"),
-        "Greater": combining(lambda a, b: is_less(b, a), "bool"), "LessEqual": combining(lambda a, b: not is_less(b, a), "bool"),
-        "GreaterEqual": combining(lambda a, b: not is_less(a, b), "bool"), "Select": _where, "SelectV2": _where, "Range": _range, "Fill": _fill,
-        "Prod": _reduced("prod"), "Sum": _reduced("sum"), "BroadcastArgs": _broadcast_args, "Neg": _negative, "Floor": _whole, "Ceil": _whole,
+        "Squeeze": moving(_squeeze), "ExpandDims": moving(lambda call, x: np.expand_dims(x, int(call.numbers(1).reshape(())))), "Pack": arithmetic.packed,
+        "ConcatV2": _concat, "Unpack": _unpack, "Split": _split, "SplitV": _split_v, "Cast": _cast, "Add": arithmetic.ADD, "AddV2": arithmetic.ADD,
+        "Sub": arithmetic.SUBTRACT, "Mul": arithmetic.MULTIPLY, "RealDiv": dividing, "Div": dividing, "FloorDiv": arithmetic.QUOTIENT,
+        "TruncateDiv": arithmetic.QUOTIENT, "FloorMod": arithmetic.REMAINDER, "Mod": arithmetic.REMAINDER, "Maximum": arithmetic.GREATEST,
+        "Minimum": arithmetic.LEAST, "Equal": arithmetic.EQUAL, "NotEqual": arithmetic.UNEQUAL, "Less": arithmetic.LESS, "Greater": arithmetic.GREATER,
+        "LessEqual": arithmetic.AT_MOST, "GreaterEqual": arithmetic.AT_LEAST, "Select": arithmetic.chosen, "SelectV2": arithmetic.chosen,
+        "Range": arithmetic.counted, "Fill": arithmetic.filled, "Prod": _reduced("prod"), "Sum": _reduced("sum"),
+        "BroadcastArgs": arithmetic.broadcast_args, "Neg": arithmetic.negative, "Floor": arithmetic.whole, "Ceil": arithmetic.whole,
     },
-    comparisons={
-        "Equal": lambda a, b: SizeRelation(a, "=", b),
-        "Less": lambda a, b: SizeRelation(a, "<", b),
-        "Greater": lambda a, b: SizeRelation(b, "<", a),
-        "LessEqual": lambda a, b: SizeRelation(a, "<", b + 1),
-        "GreaterEqual": lambda a, b: SizeRelation(b, "<", a + 1),
-    },
+    comparisons=arithmetic.comparisons("Equal", "Less", "Greater", "LessEqual", "GreaterEqual"),
     implied={"LogicalAnd": 2, "Reshape": 1, "Squeeze": 1, "ExpandDims": 1},
 )  # fmt: skip

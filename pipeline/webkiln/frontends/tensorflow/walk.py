@@ -7,33 +7,24 @@ from typing import Any
 from webkiln.errors import Item, SourceError
 from webkiln.frontends.arrays import Literal, Weight
 from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.beginnings import Beginnings
+from webkiln.frontends.tensorflow.branches import BRANCHES, CASES, branched, function_of, left, merged
 from webkiln.frontends.tensorflow.domains import COMPLEX_DTYPES, domain_of
 from webkiln.frontends.tensorflow.effects import ADDED, WRITES, Effects
-from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow, LoopFrame
+from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
 from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
-from webkiln.frontends.tensorflow.source import PARTS, Body, GraphSource, control_inputs, data_inputs, split_reference
-from webkiln.ir.graph import INLINE_ELEMENTS
-from webkiln.ir.types import Array
+from webkiln.frontends.tensorflow.source import PARTS, GraphSource, control_inputs, data_inputs, split_reference
 
 MOST_TENSORS = 1_000_000
 """Functions that call others several times multiply."""
 UNSAID = frozenset({"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"})
 """Operators that have nothing to give in inference."""
-BRANCHES = {
-    "If": ("then_branch", "else_branch"),
-    "StatelessIf": ("then_branch", "else_branch"),
-    "While": ("cond", "body"),
-    "StatelessWhile": ("cond", "body"),
-}
-"""Operators that call functions on conditions, and their attributes."""
 FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | {"If", "StatelessIf", "Case", "StatelessCase"}, 1)}
 """Of operators that the walk itself looks at the inputs of."""
-CASES = frozenset({"Case", "StatelessCase"})
 
 
 class SpecWriter:
@@ -59,7 +50,7 @@ class SpecWriter:
 
     def model(self) -> NodeModel:
         program = self.program
-        given = {item.tensor: self._fresh() for item in program.inputs}
+        given = {item.tensor: self.fresh() for item in program.inputs}
         scope = Scope(program.main, {})
         for item in program.inputs:
             node, _, number = split_reference(item.tensor)
@@ -78,7 +69,7 @@ class SpecWriter:
     def _outputs(self, scope: Scope) -> tuple[Declared, ...]:
         found = []
         for item in self.program.outputs:
-            tensor = self._value(scope, item.tensor)
+            tensor = self.value(scope, item.tensor)
             if isinstance(tensor, Handle):
                 self.unsupported.append((item.name, f"is an output that is a {tensor.kind}", "Only dense tensors can go in and out"))
                 continue
@@ -90,7 +81,7 @@ class SpecWriter:
     def _read_names(self, outputs: Sequence[Declared]) -> set[str]:
         return read_by(self.nodes) | {item.tensor for item in outputs}
 
-    def _fresh(self) -> str:
+    def fresh(self) -> str:
         self.count += 1
         if self.count > MOST_TENSORS:
             raise SourceError(f"{self.program.name}: its functions amount to more than {MOST_TENSORS} tensors; refused")
@@ -99,17 +90,17 @@ class SpecWriter:
     def _run(self, scope: Scope, wanted: Sequence[str]) -> None:
         effects = self.effects.nodes(scope.body)
         starts = [*wanted, *(name for name in effects if name not in scope.made)]
-        for name in _ordered(scope, starts, self.program, self._flow(scope), has_effects=bool(effects)):
+        for name in _ordered(scope, starts, self.program, self.flow(scope), has_effects=bool(effects)):
             if name not in scope.made:
                 scope.made[name] = self._node(scope, scope.body.nodes[name])
 
-    def _flow(self, scope: Scope) -> ControlFlow:
+    def flow(self, scope: Scope) -> ControlFlow:
         key = id(scope.body)
         if key not in self.flows:
             self.flows[key] = ControlFlow(scope.body, self.program.name)
         return self.flows[key]
 
-    def _value(self, scope: Scope, reference: str) -> TensorRef:
+    def value(self, scope: Scope, reference: str) -> TensorRef:
         node, part, number = split_reference(reference)
         if node in scope.arguments:
             return scope.arguments[node]
@@ -145,10 +136,10 @@ class SpecWriter:
         if op == "Placeholder":
             raise SourceError(f"{self.program.name}: the outputs need the placeholder {node.name}, which is no input of the signature")
         if op in EXITS:
-            return [self._left(scope, node.name)]
+            return [left(self, scope, node.name)]
         if op in MERGES:
-            return [self._merged(scope, node.name)]
-        inputs = [self._value(scope, item) for item in data_inputs(node)]
+            return [merged(self, scope, node.name)]
+        inputs = [self.value(scope, item) for item in data_inputs(node)]
         fewest = FEWEST_INPUTS.get(op, 0)
         if len(inputs) < fewest:
             raise SourceError(
@@ -165,12 +156,10 @@ class SpecWriter:
         called = node.attr["f"].func.name if op in CALLS else op if op in self.program.functions else ""
         if called:
             return self._call(scope, node, called, inputs)
-        if op in BRANCHES:
-            return self._branch(scope, node, inputs)
-        if op in CASES:
-            return self._case(scope, node, inputs)
+        if op in BRANCHES or op in CASES:
+            return branched(self, scope, node, inputs)
         tensors = self._operands(node, inputs, attrs)
-        outputs = tuple(self._fresh() for _ in range(self._output_count(node, attrs)))
+        outputs = tuple(self.fresh() for _ in range(self._output_count(node, attrs)))
         self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, domain_of(op, attrs), tensors, outputs, attrs))
         return outputs
 
@@ -199,110 +188,14 @@ class SpecWriter:
         return max(len(PARTS.get(node.op, ())), 1)
 
     def _call(self, scope: Scope, node: Any, function: str, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
-        body = self._function(node, function)
+        body = function_of(self.program, node, function)
         if scope.depth >= DEEPEST:
             raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
         inner = Scope(body, {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)}, depth=scope.depth + 1)
         self._run(inner, body.results)
-        return [self._value(inner, item) for item in body.results]
+        return [self.value(inner, item) for item in body.results]
 
-    def _branch(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
-        first, second = BRANCHES[node.op]
-        given = inputs[1:] if first == "then_branch" else inputs
-        graphs = {}
-        for name in (first, second):
-            graphs[name] = self._graph(scope, self._function(node, node.attr[name].func.name), given)
-        if first == "cond":
-            return self._while(node.name, given, graphs)
-        operands = (str(inputs[0]), *(item for item in given if isinstance(item, str)))
-        outputs = [self._fresh() for _ in graphs[second].outputs]
-        self.nodes.append(NodeSpec(self.labels.distinct(node.name), "If", "", operands, tuple(outputs), graphs))
-        return outputs
-
-    def _left(self, scope: Scope, name: str) -> TensorRef:
-        """What a variable of a loop is at its end; the loop is written where its first end is read."""
-        frame, number = self._flow(scope).loop_of(name)
-        if frame.name not in scope.left:
-            scope.left[frame.name] = self._looped(scope, frame)
-        return scope.left[frame.name][number]
-
-    def _looped(self, scope: Scope, frame: LoopFrame) -> Sequence[TensorRef]:
-        given = [self._value(scope, item.begin) for item in frame.variables]
-        constants = {name: self._value(scope, reference) for name, reference in frame.constants.items()}
-
-        def graph(places: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
-            names = [self._fresh() if isinstance(item, str) else item for item in given]
-            arguments = {place: name for name, own in zip(names, places, strict=True) for place in own}
-            inputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(names) if isinstance(item, str))
-            return self._inside(Scope(scope.body, {**scope.arguments, **constants, **arguments}, depth=scope.depth + 1), inputs, results)
-
-        merges = [(item.merge,) for item in frame.variables]
-        graphs = {
-            "cond": graph(merges, [frame.condition]),
-            "body": graph([(item.merge, *item.switches) for item in frame.variables], [item.following for item in frame.variables]),
-        }
-        return self._while(frame.name, given, graphs)
-
-    def _while(self, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]) -> list[TensorRef]:
-        """A handle among the operands of a loop stays what it is; the loop gives it again."""
-        tensors = tuple(item for item in given if isinstance(item, str))
-        outputs = [self._fresh() for _ in tensors]
-        self.nodes.append(NodeSpec(self.labels.distinct(label), "While", "", tensors, tuple(outputs), graphs))
-        fresh = iter(outputs)
-        return [next(fresh) if isinstance(item, str) else item for item in given]
-
-    def _merged(self, scope: Scope, name: str) -> TensorRef:
-        """One of what both sides of a condition give: all of them are computed."""
-        choice = self._flow(scope).choices[name]
-        predicate = str(self._value(scope, choice.predicate))
-        (_, first), *others = sorted(choice.inputs.items())
-        made = self._value(scope, first)
-        for port, reference in others:
-            value, chosen = self._value(scope, reference), predicate
-            if isinstance(made, Handle) or isinstance(value, Handle):
-                self.unsupported.append((f"{name} (Merge)", "chooses between variables or tables", "Read them before the condition"))
-                return ""
-            if choice.is_index:
-                number, chosen = self._fresh(), self._fresh()
-                self.tensors[number] = Literal("int32", (), (port,))
-                self.nodes.append(NodeSpec(self.labels.distinct(f"{name}/is"), "Equal", "", (predicate, number), (chosen,), {}))
-            joined = self._fresh()
-            self.nodes.append(NodeSpec(self.labels.distinct(name), "SelectV2", "", (chosen, value, made), (joined,), {}))
-            made = joined
-        return made
-
-    def _case(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
-        graphs: dict[str, Any] = {}
-        for number, item in enumerate(node.attr["branches"].list.func):
-            graphs[f"branch_{number}"] = self._graph(scope, self._function(node, item.name), inputs[1:])
-        if not graphs:
-            raise SourceError(f"{self.program.name}: {node.name} has no branches")
-        outputs = [self._fresh() for _ in graphs["branch_0"].outputs]
-        operands = tuple(item for item in inputs if isinstance(item, str))
-        self.nodes.append(NodeSpec(self.labels.distinct(node.name), "Case", "", operands, tuple(outputs), {**graphs, "count": len(graphs)}))
-        return outputs
-
-    def _function(self, node: Any, name: str) -> Body:
-        body = self.program.functions.get(name)
-        if body is None:
-            raise SourceError(f"{self.program.name}: {node.name} calls the function {name!r}, which is not in the file")
-        return body
-
-    def _graph(self, scope: Scope, body: Body, given: Sequence[TensorRef]) -> GraphSpec:
-        """A function as a graph inside a node; what it is given besides tensors it knows as it is."""
-        if len(body.arguments) != len(given):
-            raise SourceError(
-                f"{self.program.name}: a function takes {len(body.arguments)} arguments, and is given {len(given)}; the graph is damaged"
-            )
-        arguments: dict[str, TensorRef] = {}
-        inputs = []
-        for (name, code), item in zip(body.arguments, given, strict=True):
-            arguments[name] = self._fresh() if isinstance(item, str) else item
-            if isinstance(item, str):
-                inputs.append(Declared(name, str(arguments[name]), dtype_name(code), None))
-        return self._inside(Scope(body, arguments, depth=scope.depth + 1), inputs, body.results)
-
-    def _inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
+    def inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
         if inner.depth > DEEPEST:
             raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
         outer_nodes, outer_tensors, outer_variables = self.nodes, self.tensors, dict(self.variables)
@@ -310,7 +203,7 @@ class SpecWriter:
         self.depth += 1
         self._run(inner, wanted)
         self.depth -= 1
-        results = [self._value(inner, item) for item in wanted]
+        results = [self.value(inner, item) for item in wanted]
         outputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(results) if isinstance(item, str))
         graph = GraphSpec(tuple(inputs), outputs, self.tensors, tuple(self.nodes))
         self.read_inside |= self.variables.keys() - outer_variables.keys()
@@ -333,7 +226,7 @@ class SpecWriter:
                     f"{self.program.name}: has the variable {handle.name}, and no checkpoint; give the SavedModel, or a frozen graph"
                 )
             array = self.program.read(self.beginnings.keys.get(handle.name, handle.name))
-            self.variables[handle.name] = self._fresh()
+            self.variables[handle.name] = self.fresh()
             self.tensors[self.variables[handle.name]] = self.weights.store(handle.name, array)
         return self.variables[handle.name]
 
@@ -351,17 +244,17 @@ class SpecWriter:
             return
         now = self._read(handle)
         if handle.name not in self.states:
-            begin = self._fresh()
+            begin = self.fresh()
             self.tensors[begin] = self.tensors.pop(now)
-            self.states[handle.name] = self.labels.distinct(handle.name)
-            self.nodes.insert(0, NodeSpec(self.states[handle.name], "STATE", "", (begin,), (now,), {}))
+            self.states[handle.name] = state = self.labels.distinct(handle.name)
+            self.nodes.insert(0, NodeSpec(state, "STATE", "", (begin,), (now,), {"state": state}))
         self.variables[handle.name] = self._combined(node, ADDED[node.op], self.variables[handle.name], value)
 
     def _combined(self, node: Any, op: str, now: str, value: str) -> str:
         """The tensor that an assigned variable is: the value itself, or what an operator makes of both."""
         if not op:
             return value
-        made = self._fresh()
+        made = self.fresh()
         self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, "", (now, value), (made,), {}))
         return made
 
@@ -373,8 +266,8 @@ class SpecWriter:
         if item is None and self.program.read is None:
             raise SourceError(f"{where}: has no value")
         array = read_tensor(item, where) if item is not None else self.program.read(node.name)  # type: ignore[misc]
-        name = self._fresh()
-        self.tensors[name] = literal(array) if _is_structure(array) else self.weights.store(node.name, array)
+        name = self.fresh()
+        self.tensors[name] = literal(array) if is_structural(array) else self.weights.store(node.name, array)
         return name
 
 
@@ -401,13 +294,6 @@ def read_by(nodes: Sequence[NodeSpec]) -> set[str]:
             if isinstance(value, GraphSpec):
                 read |= read_by(value.nodes) | {item.tensor for item in value.outputs}
     return read
-
-
-def _is_structure(array: Array) -> bool:
-    """Whether a constant is part of the structure: a small one that is a single number, a truth value, or integers."""
-    if array.size > INLINE_ELEMENTS:
-        return False
-    return array.ndim == 0 or array.size == 0 or array.dtype.kind == "b" or (array.dtype.kind in "iu" and array.dtype.itemsize >= 4)
 
 
 def _ordered(

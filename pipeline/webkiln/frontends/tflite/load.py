@@ -14,7 +14,7 @@ import numpy as np
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tflite.file import FileOperator, FileSignature, TfliteFile
 from webkiln.frontends.tflite.quantization import derived
@@ -194,7 +194,7 @@ class _Graph:
         if name not in self.variables:
             begin, now = self.reader.fresh(), self.reader.fresh()
             self.tensors[begin] = self.reader.weights.store(f"{name}.initial", initial)
-            self.nodes.append(NodeSpec(name, "STATE", "", (begin,), (now,), {}))
+            self.nodes.append(NodeSpec(name, "STATE", "", (begin,), (now,), {"state": name}))
             self.variables[name] = now
         return self.variables[name]
 
@@ -313,13 +313,11 @@ class _Graph:
 
 def is_structure(item: FileTensor, value: Array, uses: list[tuple[str, int]]) -> bool:
     """Whether a value is part of the structure: small, and a single number or integers, or what its only reader takes so."""
-    if value.size > INLINE_ELEMENTS or value.dtype == np.float16:
+    if value.dtype == np.float16:
         return False
     if set(uses) & STRUCTURAL or value.size == 0:
-        return True
-    if item.quantization is not None:
-        return False
-    return value.ndim == 0 or value.dtype == np.bool_ or (value.dtype.kind in "iu" and value.dtype.itemsize >= 4)
+        return value.size <= INLINE_ELEMENTS
+    return item.quantization is None and is_structural(value)
 
 
 def _checked(item: FileTensor, where: str) -> tuple[int, ...]:

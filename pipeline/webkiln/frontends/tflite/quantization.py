@@ -1,7 +1,7 @@
 """The integer factors of quantised operators, from the scales of their operands: what the interpreter computes before it runs.
 
 Every function gives arrays, which become weights of the model, and numbers that are part of its structure: bounds of results and shifts that are alike for
-all scales. A real factor is `multiplier` * 2**(shift - 31); products of scales are rounded to float32 where the interpreter does."""
+all scales. Products of scales are rounded to float32 where the interpreter does."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,74 +10,11 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, UnsupportedError
+from webkiln.frontends.tflite.curves import curve_16, gelu, log_softmax, sigmoid, softmax, table
+from webkiln.frontends.tflite.factors import F32, MOST, Facts, Items, away, limits, named, power_of_two, quantize_multiplier
 from webkiln.frontends.tflite.file import FileOperator
 from webkiln.frontends.tflite.tensors import FileTensor
 from webkiln.ir.types import Array
-
-Items = Sequence[FileTensor | None]
-F32 = np.float32
-MOST = (1 << 31) - 1
-
-
-class Facts:
-    """An operator with its tensors. Absent operands are None."""
-
-    def __init__(self, operator: FileOperator, inputs: Items, outputs: Sequence[FileTensor], intermediates: Items, where: str) -> None:
-        self.operator, self.inputs, self.outputs, self.intermediates, self.where = operator, inputs, outputs, intermediates, where
-
-    def input(self, place: int) -> FileTensor:
-        found = self.inputs[place] if place < len(self.inputs) else None
-        if found is None:
-            raise SourceError(f"{self.where}: operand {place} of {self.operator.op} is missing; the file is damaged; convert it again")
-        return found
-
-    def optional(self, place: int) -> FileTensor | None:
-        return self.inputs[place] if place < len(self.inputs) else None
-
-    @property
-    def output(self) -> FileTensor:
-        return self.outputs[0]
-
-    def option(self, name: str) -> Any:
-        return self.operator.options[name]
-
-    def is_integer(self, place: int = 0) -> bool:
-        item = self.optional(place)
-        return item is not None and item.is_quantized and self.output.stored in ("int8", "uint8", "int16")
-
-
-def quantize_multiplier(real: float) -> tuple[int, int]:
-    """A real number as an integer of 31 bits and a power of 2."""
-    if real == 0 or not math.isfinite(real):
-        return 0, 0
-    fraction, shift = math.frexp(real)
-    whole = math.floor(abs(fraction) * (1 << 31) + 0.5) * (1 if fraction > 0 else -1)
-    if whole == 1 << 31:
-        whole, shift = whole // 2, shift + 1
-    return (whole, shift) if shift >= -31 else (0, 0)
-
-
-def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
-    """A factor, or one for each channel."""
-    pairs = [quantize_multiplier(value) for value in (real if isinstance(real, Sequence) else [real])]
-    shape = (len(pairs),) if isinstance(real, Sequence) else ()
-    if any(shift > 31 for _, shift in pairs):
-        pairs = [(whole, min(shift, 31)) for whole, shift in pairs]
-    return {
-        name: np.array([whole for whole, _ in pairs], np.int32).reshape(shape),
-        f"{name}_shift": np.array([shift for _, shift in pairs], np.int32).reshape(shape),
-    }
-
-
-def away(value: float) -> int:
-    """Rounded, halves away from zero."""
-    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
-
-
-def limits(item: FileTensor) -> tuple[int, int]:
-    found = np.iinfo(item.dtype)
-    return int(found.min), int(found.max)
-
 
 BOUNDS = {"RELU": (0.0, None), "RELU6": (0.0, 6.0), "RELU_N1_TO_1": (-1.0, 1.0), "RELU_0_TO_1": (0.0, 1.0), "NONE": (None, None)}
 
@@ -179,7 +116,7 @@ def sums(facts: Facts) -> dict[str, Any]:
     a, b, out = facts.input(0), facts.input(1), facts.output
     made = ranged(facts)
     if out.stored == "int16" and facts.option("pot_scale_int16"):
-        powers = [_power_of_two(item.scale) for item in (a, b, out)]
+        powers = [power_of_two(item.scale) for item in (a, b, out)]
         if None not in powers:
             left, right, last = (power or 0 for power in powers)
             return made | {"pot": True, "left_pot": last - left, "right_pot": last - right}
@@ -187,11 +124,6 @@ def sums(facts: Facts) -> dict[str, Any]:
     twice = float(F32(2) * max(F32(a.scale), F32(b.scale)))
     whole = twice / float(F32(1 << spare) * F32(out.scale))
     return made | {"spare": spare} | named("left", a.scale / twice) | named("right", b.scale / twice) | named("multiplier", whole)
-
-
-def _power_of_two(scale: float) -> int | None:
-    power = math.log2(scale)
-    return round(power) if abs(power - round(power)) < 1e-3 else None
 
 
 def products(facts: Facts) -> dict[str, Any]:
@@ -292,108 +224,6 @@ def averages(facts: Facts) -> dict[str, Any]:
     }
 
 
-def softmax(facts: Facts) -> dict[str, Any]:
-    x = facts.input(0)
-    if not x.is_quantized:
-        return {}
-    beta = facts.option("beta")
-    if x.stored == "int16":
-        span = 65535
-        real = float(F32(x.scale) * F32(beta)) / (10.0 / 65535.0)
-        return named("multiplier", real) | {
-            "exponential": lines(math.exp, 10.0 / span, 32767, 2.0 / span, 0, np.float64),
-            "inverse": lines(lambda value: 1.0 / (1.0 + value), 1.0 / span, -32768, 2.0 / span, 0, np.float64),
-        }
-    whole, shift = quantize_multiplier(min(beta * x.scale * (1 << 26), MOST * 1.0))
-    least = -math.floor(31.0 * (1 << 26) / (1 << shift))
-    return {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
-
-
-def log_softmax(facts: Facts) -> dict[str, Any]:
-    x = facts.input(0)
-    if not x.is_quantized:
-        return {}
-    whole, shift = quantize_multiplier(min(x.scale * (1 << 26), MOST * 1.0))
-    least = -math.floor(31.0 * (1 << 26) / (1 << shift))
-    factor = {"multiplier": np.array(whole, np.int32), "multiplier_shift": np.array(shift, np.int32), "least": least}
-    return factor | named("reverse", (1 << (31 - shift)) / whole)
-
-
-def table(function: Callable[[np.float32], np.float32]) -> Callable[[Facts], dict[str, Any]]:
-    """Of a function of single elements."""
-
-    def derive(facts: Facts) -> dict[str, Any]:
-        x, out = facts.input(0), facts.output
-        if not facts.is_integer():
-            return {}
-        with np.errstate(all="ignore"):
-            if x.stored == "int16":
-                made = lines(lambda value: float(function(F32(value))), x.scale, x.zero, out.scale, out.zero, np.float32)
-                return {"table": made}
-            low, high = limits(x)
-            steps = [F32(x.scale) * F32(value - x.zero) for value in range(low, high + 1)]
-            inverse = F32(1) / F32(out.scale)
-            real = np.array([function(step) for step in steps], np.float32) * inverse
-            rounded = np.trunc(np.nan_to_num(real) + np.copysign(F32(0.5), real)) + out.zero
-        return {"table": np.clip(rounded, *limits(out)).astype(out.dtype)}
-
-    return derive
-
-
-def lines(function: Callable[[float], float], scale: float, zero: int, out_scale: float, out_zero: int, kind: type[Any]) -> Array:
-    """A function of 16 bits at 513 places, moved so that the middle of each line is as near as its ends."""
-    low, high = kind(scale) * kind(-32768 - zero), kind(scale) * kind(32767 - zero)
-    first, last = kind(out_scale) * kind(-32768 - out_zero), kind(out_scale) * kind(32767 - out_zero)
-    step = (high - low) / kind(512)
-    inverse = kind(65536) / (last - first)
-
-    def rounded(value: Any) -> Any:
-        return kind(math.floor(value + kind(0.5)) if value >= 0 else math.ceil(value - kind(0.5)))
-
-    def at(place: Any) -> Any:
-        return kind(function(place))
-
-    made = []
-    for number in range(512):
-        here = low + kind(number) * step
-        value, middle, following = at(here), at(here + step / kind(2)), at(low + kind(number + 1) * step)
-        own = rounded(value * inverse)
-        line = rounded((following * inverse + own) / kind(2))
-        bias = rounded((line - rounded(middle * inverse)) / kind(2))
-        made.append(min(max(own - bias, -32768), 32767))
-    made.append(min(max(rounded(at(high) * inverse), -32768), 32767))
-    return np.array(made).astype(np.int16)
-
-
-RAISED = frozenset((
-    4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41, 43, 44, 45, 46, 49, 50, 54, 62, 63,
-    64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255,
-))  # fmt: skip
-"""Entries of the interpreter's table that are one above the nearest number."""
-SIGMOIDS = np.array([round(65536 / (1 + math.exp(-place / 24))) + (place in RAISED) for place in range(256)], np.int32)
-
-
-def curve_16(function: Callable[[np.float32], np.float32], *, twice: bool) -> Callable[[Facts], dict[str, Any]]:
-    """Sigmoid and tanh: of bytes by a table of theirs, of 16 bits by that of sigmoids."""
-
-    def derive(facts: Facts) -> dict[str, Any]:
-        x = facts.input(0)
-        if not facts.is_integer() or x.stored != "int16":
-            return table(function)(facts)
-        power = _power_of_two(x.scale)
-        left = 12 + power if power is not None else -1
-        if left == 0 or (twice and left == 1):
-            multiplier, shift = 3 << left, 0
-        else:
-            real, shift = float(F32(x.scale)) * 4096.0 * 3.0, 0
-            while real <= 32767.0 / 2.0 and shift <= 30:
-                real, shift = real * 2.0, shift + 1
-            multiplier = int(real)
-        return {"multiplier": np.array(multiplier, np.int32), "shift": np.array(shift, np.int32), "table": SIGMOIDS}
-
-    return derive
-
-
 def joined(facts: Facts) -> dict[str, Any]:
     """Of uint8, parts of other scales are brought to that of the result in float32."""
     out = facts.output
@@ -467,20 +297,6 @@ def detections(facts: Facts) -> dict[str, Any]:
     return {f"scale{place}": np.array(item.scale, F32) for place, item in enumerate(facts.inputs) if item is not None and item.is_quantized}
 
 
-def _sigmoid(x: np.float32) -> np.float32:
-    return F32(F32(1) / (F32(1) + np.exp(-x)))
-
-
-def _gelu(facts: Facts) -> dict[str, Any]:
-    def exact(x: np.float32) -> np.float32:
-        return F32(F32(0.5) * x * F32(math.erfc(float(x) * -math.sqrt(0.5))))
-
-    def near(x: np.float32) -> np.float32:
-        return F32(F32(0.5) * x * (F32(1) + np.tanh(F32(0.7978845608028654) * (x + F32(0.044715) * x * x * x))))
-
-    return table(near if facts.option("approximate") else exact)(facts)
-
-
 DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "CONV_2D": linear(0, 1, 2), "DEPTHWISE_CONV_2D": linear(0, 1, 2), "FULLY_CONNECTED": linear(0, 1, 2), "CONV_3D": linear(0, 1, 2),
     "TRANSPOSE_CONV": linear(2, 1, 3), "BATCH_MATMUL": matrices, "ADD": sums, "SUB": sums, "MUL": products,
@@ -488,8 +304,8 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "RELU": relu("RELU"), "RELU6": relu("RELU6"), "RELU_N1_TO_1": relu("RELU_N1_TO_1"), "RELU_0_TO_1": relu("RELU_0_TO_1"),
     "LEAKY_RELU": leaky, "PRELU": prelu, "HARD_SWISH": hard_swish, "QUANTIZE": scale_of_floats, "DEQUANTIZE": scale_of_floats,
     "MEAN": averages, "SUM": averages, "SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "CONCATENATION": joined, "FAKE_QUANT": fake, "ABS": absolute,
-    "LOGISTIC": curve_16(_sigmoid, twice=False), "TANH": curve_16(np.tanh, twice=True),
-    "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": _gelu,
+    "LOGISTIC": curve_16(sigmoid, twice=False), "TANH": curve_16(np.tanh, twice=True),
+    "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": gelu,
     "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,
     "GREATER_EQUAL": comparisons, "EMBEDDING_LOOKUP": embedded, "TFLite_Detection_PostProcess": detections,
     **dict.fromkeys((

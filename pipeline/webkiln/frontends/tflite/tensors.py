@@ -7,6 +7,7 @@ from math import prod
 import numpy as np
 
 from webkiln.errors import SourceError
+from webkiln.frontends.arrays import widened
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tflite.flatbuffer import FlatBuffer, FlatTable
 from webkiln.frontends.tflite.schema import DTYPES
@@ -124,7 +125,7 @@ def _array(data: memoryview, stored: str, shape: tuple[int, ...], where: str) ->
     if bits:
         return _unpacked(np.frombuffer(data, np.uint8), bits, count, signed=signed).reshape(shape)
     if stored == "bfloat16":
-        return np.asarray((np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape))
+        return widened(np.frombuffer(data, "<u2")).reshape(shape)
     if stored == "complex64":
         return np.asarray(np.frombuffer(data, "<f4").reshape(*shape, 2))
     if stored == "bool":

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from webkiln.errors import SourceError
+from webkiln.frontends.arrays import widened
 from webkiln.ir.types import Array
 
 MAGIC = b"GGUF"
@@ -241,5 +242,5 @@ def _tensor(cursor: _Cursor, name: str, shape: tuple[int, ...], kind: int, at: i
         with np.errstate(all="ignore"):
             return block.decode(data.reshape(-1, block.size)).astype(np.float32, copy=False).reshape(shape)
     if kind == BRAIN:
-        return (data.view("<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+        return widened(data).reshape(shape)
     return data.view(PLAIN[kind]).reshape(shape)

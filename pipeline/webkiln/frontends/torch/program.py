@@ -131,9 +131,9 @@ class _Reader:
                 self.output(next(names), item, outputs)
             elif spec.kind == OutputKind.BUFFER_MUTATION:
                 buffer = self.buffer(str(spec.target))
-                attrs = {"self": f"{TENSOR}0", "name": spec.target, "dtype": dtype_name(buffer.dtype)}
+                attrs = {"state": spec.target, "dtype": dtype_name(buffer.dtype)}
                 self.nodes.append(
-                    NodeSpec(self.read.labels.distinct(f"{spec.target}.next"), "next", "state", (self.names[item],), (), attrs)
+                    NodeSpec(self.read.labels.distinct(f"{spec.target}.next"), "SET_STATE", "state", (self.names[item],), (), attrs)
                 )
         if not outputs:
             raise SourceError(f"{self.read.name}: gives no tensor; return one")
@@ -153,8 +153,8 @@ class _Reader:
         self.names[node] = name
         if state:
             self.names[node] = self.read.fresh()
-            attrs = {"self": f"{TENSOR}0", "name": target}
-            self.nodes.append(NodeSpec(self.read.labels.distinct(target), "start", "state", (name,), (self.names[node],), attrs))
+            attrs = {"state": target}
+            self.nodes.append(NodeSpec(self.read.labels.distinct(target), "STATE", "state", (name,), (self.names[node],), attrs))
 
     def declared(self, node: Node) -> Declared:
         self.names[node] = self.read.fresh()

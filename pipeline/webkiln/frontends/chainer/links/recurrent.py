@@ -52,7 +52,7 @@ class Stateful(Chain):
         for name in self.states:
             shape = (int(x.shape[0]), size) if name in ("h", "c") else (1,)
             self._begun[name] = np.zeros(shape, x.dtype)
-            setattr(self, name, node("StateStart", self._begun[name], domain="chainer", name=f"{self._path()}/{name}"))
+            setattr(self, name, node("STATE", self._begun[name], domain="chainer", state=f"{self._path()}/{name}"))
 
     def _path(self) -> str:
         return ACTIVE.current().links.get(id(self), "") or "state"
@@ -62,7 +62,7 @@ class Stateful(Chain):
         for name, zeros in self._begun.items():
             value = getattr(self, name)
             last = as_variable(zeros if value is None else value)
-            recorder.record("StateNext", [last.tensor(recorder)], {"name": f"{path}/{name}"}, 0, domain)
+            recorder.record("SET_STATE", [last.tensor(recorder)], {"state": f"{path}/{name}"}, 0, domain)
         self._begun = {}
         self._is_kept = True
         for name in self.states:

@@ -1,7 +1,5 @@
 """Raw operators over complex numbers, which have a real and an imaginary part as their last axis; no bundle takes or gives them."""
 
-from collections.abc import Callable, Sequence
-
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, NodeResult, as_tensor, known
 from webkiln.frontends.nodes.converter import as_operands
 from webkiln.frontends.nodes.fold import array_of_sizes
@@ -164,11 +162,11 @@ def complex_transform(count: int, *, inverse: bool) -> NodeHandler:
 
 def transform_of_real(count: int) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
-        lengths, x = call.sizes(1), call.tensor(0)
-        for axis, length in zip(range(-count, -1), lengths, strict=False):
+        x, (*others, last) = call.tensor(0), zip(range(-count, 0), call.sizes(1), strict=True)
+        for axis, length in (*others, last):
             x = fitted(call, x, axis, length)
-        found = along(call, (fitted(call, x, -1, lengths[-1]), None), -1, lengths[-1], inverse=False, onesided=True)
-        for axis, length in zip(range(-count, -1), lengths, strict=False):
+        found = along(call, (x, None), *last, inverse=False, onesided=True)
+        for axis, length in others:
             found = along(call, found, axis, length, inverse=False)
         return joined(call, *found)
 
@@ -177,22 +175,19 @@ def transform_of_real(count: int) -> NodeHandler:
 
 def transform_to_real(count: int) -> NodeHandler:
     def handler(call: NodeCall) -> Tensor:
-        lengths = call.sizes(1)
-        real, imaginary = parts(call, 0)
-        for axis, length in zip(range(-count, -1), lengths, strict=False):
+        (real, imaginary), (*others, last) = parts(call, 0), zip(range(-count, 0), call.sizes(1), strict=True)
+        for axis, length in others:
             real, imaginary = fitted(call, real, axis, length), fitted(call, imaginary, axis, length)
         found: Complex = real, imaginary
-        for axis, length in zip(range(-count, -1), lengths, strict=False):
+        for axis, length in others:
             found = along(call, found, axis, length, inverse=True)
-        return along(call, found, -1, lengths[-1], inverse=True, onesided=True)[0]
+        return along(call, found, *last, inverse=True, onesided=True)[0]
 
     return handler
 
 
-def _named(names: Sequence[str], count: Sequence[int], handler: Callable[[int], NodeHandler]) -> dict[str, NodeHandler]:
-    return {name: handler(number) for name, number in zip(names, count, strict=True)}
-
-
+AXES = {"": 1, "2D": 2, "3D": 3}
+"""How many axes a transform has by the end of its name."""
 TABLES = {**SHAPE, **REDUCE, **INDEXING, **ELEMENTWISE}
 LINEAR_MAPS = (
     "Reshape", "ExpandDims", "Squeeze", "Transpose", "Concat", "ConcatV2", "Pack", "Unpack", "Split", "SplitV", "Slice", "StridedSlice", "Pad", "Tile",
@@ -203,10 +198,10 @@ LINEAR_MAPS = (
 COMPLEX: dict[str, NodeHandler] = {
     **{name: each_part(TABLES[name]) for name in LINEAR_MAPS},
     **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), matrices),
-    **_named(("FFT", "FFT2D", "FFT3D"), (1, 2, 3), lambda count: complex_transform(count, inverse=False)),
-    **_named(("IFFT", "IFFT2D", "IFFT3D"), (1, 2, 3), lambda count: complex_transform(count, inverse=True)),
-    **_named(("RFFT", "RFFT2D", "RFFT3D"), (1, 2, 3), transform_of_real),
-    **_named(("IRFFT", "IRFFT2D", "IRFFT3D"), (1, 2, 3), transform_to_real),
+    **{f"FFT{of}": complex_transform(count, inverse=False) for of, count in AXES.items()},
+    **{f"IFFT{of}": complex_transform(count, inverse=True) for of, count in AXES.items()},
+    **{f"RFFT{of}": transform_of_real(count) for of, count in AXES.items()},
+    **{f"IRFFT{of}": transform_to_real(count) for of, count in AXES.items()},
     "Shape": shape,
     "Rank": rank,
     "Mul": multiply,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from webkiln.errors import ShapeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, as_tensor
-from webkiln.frontends.nodes.spec import GraphSpec
+from webkiln.frontends.nodes.control import either
 from webkiln.ops.builder import Block, GraphBuilder, Tensor
 from webkiln.ops.pieces import cast
 
@@ -17,15 +17,12 @@ def if_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     if condition.is_constant:
         return call.subgraph(call.builder, branches[0 if bool(call.numbers(0).any()) else 1], given)
 
-    def block(graph: GraphSpec) -> Block:
-        return lambda builder, _: [as_tensor(builder, item) for item in call.subgraph(builder, graph, given)]
-
     chosen = call.tensor(0)
     truth = cast(call.builder, chosen, "bool") if chosen.type.rank == 0 else None
     if truth is None:
         raise call.unsupported(f"has a condition of shape {list(chosen.shape)}", "Give it a single truth value")
     try:
-        return call.builder.branch(truth, *map(block, branches))
+        return either(call, truth, branches, given)
     except ShapeError as error:
         raise ShapeError(f"{error}; where its condition depends on an input that is always the same, set it with --value") from error
 

@@ -6,9 +6,10 @@ from math import prod, sqrt
 import numpy as np
 
 from webkiln.frontends.keras.operations import segments
+from webkiln.frontends.keras.operations.nn import one_hot
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, known
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast, element, iota, reshaped, stacked, total
+from webkiln.ops.pieces import cast, element, largest, reshaped, stacked, total
 
 
 def sorted_segment(reduction: str) -> NodeHandler:
@@ -34,14 +35,13 @@ def counts(call: NodeCall) -> Tensor:
     is_dense = call.spec.op == "DenseBincount"
     b, x, (size,), weights = call.builder, call.tensor(0), call.sizes(1), call.tensor(2)
     rows = x if is_dense else reshaped(b, x, (x.type.size,))
-    same = b.op("Equal", [reshaped(b, rows, (*rows.shape, 1)), iota(b, size, x.dtype)])
     axis, dtype = rows.type.rank - 1, weights.dtype
     if call.flag("binary_output"):
-        return cast(b, b.op("ReduceMax", [cast(b, same, "int32")], {"axes": (axis,), "keepdims": False}), dtype)
+        return cast(b, largest(b, one_hot(b, rows, size, dtype="int32"), axis), dtype)
     if weights.type.size == 0:
-        return cast(b, total(b, cast(b, same, "int32"), axis), dtype)
+        return cast(b, total(b, one_hot(b, rows, size, dtype="int32"), axis), dtype)
     wide = reshaped(b, weights, (*rows.shape, 1))
-    return total(b, b.op("Where", [same, wide, call.like(0, wide)]), axis)
+    return total(b, b.op("Where", [one_hot(b, rows, size, dtype="bool"), wide, call.like(0, wide)]), axis)
 
 
 def histogram(call: NodeCall) -> Tensor:
@@ -51,8 +51,7 @@ def histogram(call: NodeCall) -> Tensor:
     low, high = (element(b, ends, 0, number) for number in (0, 1))
     place = b.op("Floor", [cast(b, reshaped(b, x, (x.type.size,)) - low, "float32") / cast(b, high - low, "float32") * float(bins)])
     place = cast(b, b.op("Clip", [place], {"min": 0.0, "max": float(bins - 1)}), "int32")
-    same = b.op("Equal", [reshaped(b, place, (*place.shape, 1)), iota(b, bins, "int32")])
-    return cast(b, total(b, cast(b, same, "int32"), 0), call.attr("dtype", "int32"))
+    return cast(b, total(b, one_hot(b, place, bins, dtype="int32"), 0), call.attr("dtype", "int32"))
 
 
 def nth(call: NodeCall) -> Tensor:
@@ -101,8 +100,7 @@ def cross_entropy(call: NodeCall) -> list[Tensor]:
     axis = {"axis": x.type.rank - 1}
     labels = call.tensor(1)
     if call.spec.op.startswith("Sparse"):
-        same = b.op("Equal", [reshaped(b, cast(b, labels, "int32"), (*labels.shape, 1)), iota(b, x.shape[-1], "int32")])
-        labels = cast(b, same, x.dtype)
+        labels = one_hot(b, labels, x.shape[-1], dtype=x.dtype)
     return [-total(b, labels * b.op("LogSoftmax", [x], axis), -1), b.op("Softmax", [x], axis) - labels]
 
 

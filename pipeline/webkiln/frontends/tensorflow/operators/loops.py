@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from webkiln.errors import ShapeError, SizeError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeHandler, OpenValueError, as_tensor
+from webkiln.frontends.nodes.control import WRITTEN_OUT, carried, repeated, unchanged
 from webkiln.frontends.nodes.counting import STEP, Counter, find_counters, gaps
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.frontends.tensorflow.operators.lists import UnwrittenList, written
@@ -16,8 +17,6 @@ from webkiln.ops.table import RULES
 
 PUTTING = {"TensorListSetItem": (0, 1, 2), "TensorArrayWriteV3": (3, 1, 2)}
 """Operators that put an element into a list: which operands are the list, the number and the element."""
-WRITTEN_OUT = 64
-"""How many steps of a loop are written out rather than repeated."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,7 @@ class States:
 
 def while_(call: NodeCall) -> Sequence[Tensor | GraphValue]:
     """A recurrence where the number of steps is a size; written out where it is small and shapes change; else repeated when the model runs."""
-    body = call.attr("body")
-    same = frozenset(
-        place for place, (item, result) in enumerate(zip(body.inputs, body.outputs, strict=True)) if item.tensor == result.tensor
-    )
+    same = unchanged(call.attr("body"))
     states = _counted(call, same)
     if states is not None:
         try:
@@ -107,10 +103,8 @@ def _mentioned(graph: GraphSpec) -> set[str]:
 def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]:
     """The loop as a Scan along 0, 1, ... its steps."""
     body = call.attr("body")
-    carried = [
-        place for place in range(len(call)) if place not in states.same and place not in states.counters and place not in states.piles
-    ]
-    begins = _begins(call, carried)
+    moving = carried(call, states.same | states.counters.keys() | states.piles.keys())
+    begins = _begins(call, moving)
     piled = list(states.piles)
     lengthened = GraphSpec(body.inputs, (*body.outputs, *(_declared(states.piles[place]) for place in piled)), body.tensors, body.nodes)
 
@@ -118,16 +112,16 @@ def _recurrence(call: NodeCall, states: States) -> Sequence[Tensor | GraphValue]
         given: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
         for place, counter in states.counters.items():
             given[place] = counter.inside(builder, slices[0], call.type(place).dtype)
-        for place, tensor in zip(carried, current, strict=True):
+        for place, tensor in zip(moving, current, strict=True):
             given[place] = tensor
         results = call.subgraph(builder, lengthened, given)
-        return [as_tensor(builder, results[place]) for place in carried], [as_tensor(builder, item) for item in results[len(given) :]]
+        return [as_tensor(builder, results[place]) for place in moving], [as_tensor(builder, item) for item in results[len(given) :]]
 
     lasts, stacks = call.builder.scan(begins, [iota(call.builder, states.steps, "int32")], step, axis=0)
     made: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
     for place, counter in states.counters.items():
         made[place] = counter.at(states.steps, call.type(place).dtype)
-    for places, tensors in ((carried, lasts), (piled, stacks)):
+    for places, tensors in ((moving, lasts), (piled, stacks)):
         for place, tensor in zip(places, tensors, strict=True):
             made[place] = tensor
     return made
@@ -175,31 +169,11 @@ def _written_out(call: NodeCall) -> Sequence[GraphValue] | None:
 
 
 def _repeated(call: NodeCall, same: frozenset[int]) -> list[Tensor | GraphValue]:
-    """The condition is computed once before the loop, and at the end of each step."""
-    condition, body = call.attr("cond"), call.attr("body")
-    carried = [place for place in range(len(call)) if place not in same]
-
-    def filled(current: Sequence[Tensor | GraphValue]) -> list[Tensor | GraphValue]:
-        given: list[Tensor | GraphValue] = [call.operand(place) for place in range(len(call))]
-        for place, item in zip(carried, current, strict=True):
-            given[place] = item
-        return given
-
-    def holds(builder: GraphBuilder, current: Sequence[Tensor | GraphValue]) -> Tensor:
-        (more,) = call.subgraph(builder, condition, filled(current))
-        return builder.op("Reshape", [as_tensor(builder, more)], {"shape": ()})
-
-    def step(builder: GraphBuilder, given: list[Tensor]) -> Sequence[Tensor]:
-        results = call.subgraph(builder, body, filled(given[2:]))
-        current = [as_tensor(builder, results[place]) for place in carried]
-        return [holds(builder, current), *current]
-
-    begins = _begins(call, carried)
+    begins = _begins(call, carried(call, same))
     try:
-        lasts, _ = call.builder.loop(holds(call.builder, begins), begins, step)
+        return repeated(call, same, begins)
     except OpenValueError as error:
         raise ShapeError(f"{error}; a loop that runs as long as the data says has shapes that do not depend on its steps") from error
-    return filled(lasts)
 
 
 LOOPS: Mapping[str, NodeHandler] = {"While": while_}

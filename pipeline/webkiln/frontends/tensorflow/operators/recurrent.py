@@ -56,16 +56,16 @@ def lstm(order: Sequence[int], *, forget: float, clip: float) -> NodeHandler:
         cell = BlockCell(call, 1, order, forget=forget, clip=clip)
         x, memory, h = (call.tensor(number) for number in range(1, 4))
         steps, length = x.shape[0], call.sizes(0)[0]
-        taken = x if is_symbolic(length) or is_symbolic(steps) or length >= steps else part(call.builder, x, 0, 0, length)
-        if taken is x and length != steps and (is_symbolic(length) or is_symbolic(steps)):
+        if length != steps and (is_symbolic(length) or is_symbolic(steps)):
             raise call.unsupported("takes fewer steps than the sequence has, which is set at run time", "Set the size by --dim")
+        missing = 0 if length == steps else max(steps - length, 0)
+        taken = part(call.builder, x, 0, 0, length) if missing else x
 
         def step(b: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
             found = cell.step(b, slices[0], *states)
             return [found[1], found[6]], found
 
         _, piles = call.builder.scan([memory, h], [taken], step, axis=0)
-        missing = 0 if taken is x else steps - length
         return [call.op("Pad", [pile], {"low": (0, 0, 0), "high": (missing, 0, 0), "value": 0}) if missing else pile for pile in piles]
 
     return handler

@@ -6,10 +6,12 @@ from itertools import accumulate
 from webkiln.frontends.keras.operations import shapes
 from webkiln.frontends.keras.operations.indexing import get_item
 from webkiln.frontends.keras.operations.indexing import slice_ as slice_at
+from webkiln.frontends.nodes import blocks
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.strided import elements_at, masks
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import element, filled, iota, part, sized
+from webkiln.ops.pieces import filled, iota, part, sized
 
 
 def reshape(call: NodeCall) -> Tensor:
@@ -75,11 +77,7 @@ def slice_(call: NodeCall) -> Tensor:
 def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
     """What a StridedSlice takes, as Python writes it."""
     begin, end, strides = (call.sizes(number) for number in range(position, position + 3))
-    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-
-    def is_set(name: str, number: int) -> bool:
-        return bool(masks[name] >> number & 1)
-
+    is_set = masks(call)
     key: list[object] = []
     for number, (start, stop, step) in enumerate(zip(begin, end, strides, strict=True)):
         if is_set("ellipsis", number):
@@ -95,28 +93,8 @@ def key_of(call: NodeCall, position: int = 1) -> tuple[object, ...]:
 
 def strided_slice(call: NodeCall) -> Tensor:
     if call.operand(1).value is None:
-        return _element(call)
+        return elements_at(call)
     return get_item(call.builder, call.tensor(0), key_of(call))
-
-
-def _element(call: NodeCall) -> Tensor:
-    """x[i], x[:, i] and the like, for places that only the run knows; those below 0 count from the end."""
-    b, x, begin = call.builder, call.tensor(0), call.tensor(1)
-    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    axis = 0
-    for number in range(begin.shape[0]):
-        if masks["ellipsis"] >> number & 1:
-            axis = x.type.rank - (begin.shape[0] - number - 1)
-        elif masks["shrink_axis"] >> number & 1:
-            place = element(b, begin, 0, number)
-            size = sized(b, x.shape[axis], place.dtype)
-            place = b.op("Where", [b.binary("Less", place, 0), place + size, place])
-            x = b.op("Gather", [x, place], {"axis": axis})
-        elif masks["new_axis"] >> number & 1 or not (masks["begin"] & masks["end"]) >> number & 1:
-            raise call.open(1)
-        else:
-            axis += 1
-    return x
 
 
 def pad(call: NodeCall) -> Tensor:
@@ -196,42 +174,11 @@ def _block(call: NodeCall) -> tuple[tuple[int, ...], list[list[int]]]:
 
 
 def space_to_batch(call: NodeCall) -> Tensor:
-    """[N, *spatial, ...] padded, then each block of the spatial axes moved into the batch."""
-    x, (block, pairs) = call.tensor(0), _block(call)
-    rest, count = x.type.rank - 1 - len(block), len(block)
-    around = [(0, 0), *map(tuple, pairs), *[(0, 0)] * rest]
-    if any(low or high for low, high in around):
-        x = call.op("Pad", [x], {"low": tuple(low for low, _ in around), "high": tuple(high for _, high in around), "value": 0})
-    batch, *sizes = x.shape
-    spatial, others = sizes[:count], sizes[count:]
-    apart = [size for pair in zip((n // b for n, b in zip(spatial, block, strict=True)), block, strict=True) for size in pair]
-    x = call.op("Reshape", [x], {"shape": (batch, *apart, *others)})
-    inner, outer = [2 + 2 * axis for axis in range(count)], [1 + 2 * axis for axis in range(count)]
-    x = call.op("Transpose", [x], {"perm": (*inner, 0, *outer, *range(1 + 2 * count, 1 + 2 * count + rest))})
-    whole = batch
-    for size in block:
-        whole = whole * size
-    return call.op("Reshape", [x], {"shape": (whole, *(n // b for n, b in zip(spatial, block, strict=True)), *others)})
+    return blocks.space_to_batch(call.builder, call.tensor(0), *_block(call))
 
 
 def batch_to_space(call: NodeCall) -> Tensor:
-    """The inverse of `space_to_batch`, with crops."""
-    x, (block, crops) = call.tensor(0), _block(call)
-    count = len(block)
-    whole = 1
-    for size in block:
-        whole *= size
-    batch, *sizes = x.shape
-    spatial, others = sizes[:count], sizes[count:]
-    x = call.op("Reshape", [x], {"shape": (*block, batch // whole, *spatial, *others)})
-    order = [axis for pair in ((count + 1 + number, number) for number in range(count)) for axis in pair]
-    x = call.op("Transpose", [x], {"perm": (count, *order, *range(2 * count + 1, 2 * count + 1 + len(others)))})
-    grown = [n * b for n, b in zip(spatial, block, strict=True)]
-    x = call.op("Reshape", [x], {"shape": (batch // whole, *grown, *others)})
-    for axis, (low, high) in enumerate(crops):
-        if low or high:
-            x = part(call.builder, x, axis + 1, low, grown[axis] - low - high)
-    return x
+    return blocks.batch_to_space(call.builder, call.tensor(0), *_block(call))
 
 
 def zeros(call: NodeCall) -> Tensor:

@@ -1,6 +1,7 @@
 """Raw operators over windows and images: convolutions, pools, normalisations, resizing. https://www.tensorflow.org/api_docs/python/tf/raw_ops"""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from webkiln.frontends.keras.layers.resize import BICUBIC_STEPS
@@ -140,17 +141,14 @@ def pool_with_places(call: NodeCall) -> list[Tensor]:
     """The largest elements, and where they stand in their image, or in the whole batch; of equal ones the first."""
     b, x = call.builder, call.tensor(0)
     window, strides = call.attr("ksize")[1:3], call.attr("strides")[1:3]
-    best: Tensor | None = None
-    place: Tensor | None = None
-    for _, value, plane in taps(call, x, window, strides, (1, 1), float("-inf")):
-        at = b.op("Broadcast", [plane], {"shape": value.shape})
-        if best is None or place is None:
-            best, place = value, at
-        else:
-            is_more = b.op("Greater", [value, best])
-            best, place = b.op("Where", [is_more, value, best]), b.op("Where", [is_more, at, place])
-    assert best is not None
-    assert place is not None
+
+    def larger(before: tuple[Tensor, Tensor], now: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        is_more = b.op("Greater", [now[0], before[0]])
+        value, place = (b.op("Where", [is_more, *pair]) for pair in zip(now, before, strict=True))
+        return value, place
+
+    found = taps(call, x, window, strides, (1, 1), float("-inf"))
+    best, place = reduce(larger, ((value, b.op("Broadcast", [plane], {"shape": value.shape})) for _, value, plane in found))
     channels = x.shape[3]
     place = place * sized(b, channels, "int64") + iota(b, channels, "int64")
     if call.flag("include_batch_in_index"):
@@ -163,12 +161,9 @@ def dilation(call: NodeCall) -> Tensor:
     """Grayscale dilation: the largest sum of an element and a filter [rows, columns, C]."""
     b, x, w = call.builder, call.tensor(0), call.tensor(1)
     strides, rates = call.attr("strides")[1:3], call.attr("rates")[1:3]
-    best: Tensor | None = None
-    for (row, column), value, _ in taps(call, x, w.shape[:2], strides, rates, float("-inf")):
-        total = b.op("Add", [value, element(b, element(b, w, 0, row), 0, column)])
-        best = total if best is None else b.op("Max", [best, total])
-    assert best is not None
-    return best
+    found = taps(call, x, w.shape[:2], strides, rates, float("-inf"))
+    sums = (b.op("Add", [value, element(b, element(b, w, 0, row), 0, column)]) for (row, column), value, _ in found)
+    return reduce(lambda best, total: b.op("Max", [best, total]), sums)
 
 
 def batch_norm(call: NodeCall) -> list[Tensor]:

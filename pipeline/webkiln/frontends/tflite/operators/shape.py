@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from math import prod
 
+from webkiln.frontends.nodes.blocks import batch_to_space, space_to_batch
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.nodes.strided import elements_at, masks
 from webkiln.frontends.onnx.operators.shape import bounds
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
@@ -132,7 +134,7 @@ def moving_slice(call: NodeCall, x: Tensor, begins: Tensor, sizes: Sequence[int]
 def strided_slice(call: NodeCall) -> Tensor:
     x = call.tensor(0)
     if any(call.operand(place).value is None for place in (1, 2)):
-        return moving_strided_slice(call, x)
+        return elements_at(call)
     parts, shape = strided(call, x.shape)
     y = call.op("Slice", [x], {"starts": parts[0], "sizes": parts[1], "steps": parts[2]})
     return reshaped(call.builder, y, shape)
@@ -142,11 +144,7 @@ def strided(call: NodeCall, own: Sequence[int]) -> tuple[tuple[tuple[int, ...], 
     """Starts, sizes and steps over the axes of x, and the shape that is left, by the masks of the node."""
     begins, ends, steps = (call.sizes(place) for place in (1, 2, 3))
     rank = len(own)
-    masks = {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-
-    def marked(name: str, place: int) -> bool:
-        return bool(masks[name] >> place & 1)
-
+    marked = masks(call)
     starts, sizes, strides, shape = [], [], [], []
     axis = 0
     for place, step in enumerate(steps):
@@ -187,23 +185,6 @@ def strided(call: NodeCall, own: Sequence[int]) -> tuple[tuple[tuple[int, ...], 
         strides.append(1)
         shape.append(size)
     return (tuple(starts), tuple(sizes), tuple(strides)), tuple(shape)
-
-
-def moving_strided_slice(call: NodeCall, x: Tensor) -> Tensor:
-    """Of begins that are data: single places only, which shrink their axes."""
-    b, masks = call.builder, {name: call.attr(f"{name}_mask", 0) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    count = call.type(1).shape[0]
-    if masks["ellipsis"] or masks["new_axis"]:
-        raise call.open(1)
-    gone = []
-    for axis in range(count):
-        if masks["shrink_axis"] >> axis & 1:
-            place = cast(b, part(b, call.tensor(1), 0, axis, 1), "int32")
-            x = call.op("Gather", [x, place], {"axis": axis})
-            gone.append(axis)
-        elif not (masks["begin"] >> axis & 1 and masks["end"] >> axis & 1):
-            raise call.open(1)
-    return reshaped(b, x, [size for axis, size in enumerate(x.shape) if axis not in gone])
 
 
 def pad(call: NodeCall) -> Tensor:
@@ -283,30 +264,14 @@ def space_to_depth(call: NodeCall) -> Tensor:
 
 
 def space_to_batch_nd(call: NodeCall) -> Tensor:
-    """The batch of the result counts the places in a block first."""
-    b, x, blocks, pads = call.builder, call.tensor(0), call.sizes(1), flat(call, 2)
-    count = len(blocks)
-    low, high = (0, *pads[0::2], *[0] * (x.type.rank - 1 - count)), (0, *pads[1::2], *[0] * (x.type.rank - 1 - count))
-    x = call.op("Pad", [x], {"low": low, "high": high, "value": zero(call) if is_quantized(call) else 0}) if any((*low, *high)) else x
-    n, rest = x.shape[0], x.shape[1 + count :]
-    sizes = [x.shape[1 + place] // block for place, block in enumerate(blocks)]
-    apart = reshaped(b, x, (n, *(size for pair in zip(sizes, blocks, strict=True) for size in pair), *rest))
-    inner, outer = [2 + 2 * place for place in range(count)], [1 + 2 * place for place in range(count)]
-    moved = transposed(b, apart, (*inner, 0, *outer, *range(1 + 2 * count, apart.type.rank)))
-    return reshaped(b, moved, (n * prod(blocks), *sizes, *rest))
+    pads = flat(call, 2)
+    value = zero(call) if is_quantized(call) else 0
+    return space_to_batch(call.builder, call.tensor(0), call.sizes(1), list(zip(pads[0::2], pads[1::2], strict=True)), value)
 
 
 def batch_to_space_nd(call: NodeCall) -> Tensor:
-    b, x, blocks, crops = call.builder, call.tensor(0), call.sizes(1), flat(call, 2)
-    count, n, rest = len(blocks), x.shape[0] // prod(blocks), x.shape[1 + len(blocks) :]
-    apart = reshaped(b, x, (*blocks, n, *x.shape[1:]))
-    order = [count, *(axis for place in range(count) for axis in (count + 1 + place, place)), *range(2 * count + 1, apart.type.rank)]
-    sizes = [x.shape[1 + place] * block for place, block in enumerate(blocks)]
-    whole = reshaped(b, transposed(b, apart, order), (n, *sizes, *rest))
-    for place in range(count):
-        first, last = crops[2 * place], crops[2 * place + 1]
-        whole = part(b, whole, 1 + place, first, sizes[place] - first - last)
-    return whole
+    crops = flat(call, 2)
+    return batch_to_space(call.builder, call.tensor(0), call.sizes(1), list(zip(crops[0::2], crops[1::2], strict=True)))
 
 
 def dilate(call: NodeCall) -> Tensor:

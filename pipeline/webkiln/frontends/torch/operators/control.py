@@ -1,4 +1,4 @@
-"""Branches and loops, numbers that are data, states, and what a program asserts of its sizes."""
+"""Branches and loops, numbers that are data, and what a program asserts of its sizes."""
 
 from webkiln.frontends.nodes.call import NodeHandler, SizeRelation
 from webkiln.frontends.onnx.operators.control import CONTROL as OF_NODES
@@ -50,19 +50,7 @@ def guard(name: str, relation: SizeRelation) -> Guard:
     return Guard(name, relation.a if relation.relation == "=" else greatest([relation.a + 1, relation.b]), relation.b)
 
 
-def state(c: AtenCall) -> Tensor:
-    return c.b.state(c["name"], c.tensor())
-
-
-def next_state(c: AtenCall) -> list[Tensor]:
-    """What the state is when the next run starts."""
-    value = c.tensor()
-    c.b.set_state(c["name"], c.op("Identity", c.cast(value, c["dtype"])))
-    return []
-
-
 NUMBERS: dict[str, AtenHandler] = {
     **{name: arithmetic(name) for name in OPS}, "item": number, "_local_scalar_dense": number, "sym_float": cast_number("float32"), "sym_int": cast_number("int64"),
     "sym_bool": cast_number("bool"), "sym_not": lambda c: c.op("Not", c.tensor("a")), "sym_neg": lambda c: c.op("Neg", c.tensor("a")), "_assert_scalar": asserted,
 }  # fmt: skip
-STATES: dict[str, AtenHandler] = {"start": state, "next": next_state}

@@ -7,7 +7,7 @@ from webkiln.frontends.onnx.operators.conv import conv as conv_of_nodes
 from webkiln.frontends.onnx.operators.conv import conv_transpose as conv_transpose_of_nodes
 from webkiln.frontends.onnx.operators.pool import average_pool_of, max_pool
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler, renamed
-from webkiln.frontends.torch.operators.shape import padded
+from webkiln.frontends.torch.operators.windows import padded
 from webkiln.ir.dim import greatest, is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import iota, reshaped, sized

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from math import inf, log, pi
 
 from webkiln.frontends.functions import FUNCTIONS
-from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating, result_dtype, wider
-from webkiln.ir.types import is_float, is_integer, itemsize
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler, floating, result_dtype
+from webkiln.ir.types import is_float
 from webkiln.ops.builder import GraphBuilder, Tensor
-from webkiln.ops.pieces import cast, part
 
 Unary = Callable[[AtenCall, Tensor], Tensor]
 
@@ -230,98 +229,6 @@ def clamp_max(c: AtenCall) -> Tensor:
     return c.op("Min", *c.promoted("self", "max"))
 
 
-def hardtanh(c: AtenCall) -> Tensor:
-    return bounded(c, c.tensor(), c.number("min_val"), c.number("max_val"))
-
-
-def bounded(c: AtenCall, x: Tensor, low: float, high: float) -> Tensor:
-    return c.op("Clip", x, min=low, max=high)
-
-
-def hard_sigmoid(c: AtenCall) -> Tensor:
-    return c.op("HardSigmoid", c.tensor())
-
-
-def hard_swish(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return x * bounded(c, x * (1 / 6) + 0.5, 0, 1)
-
-
-def elu(c: AtenCall) -> Tensor:
-    """scale (x above 0, alpha (exp(input_scale x) - 1) below)."""
-    x = c.tensor()
-    alpha, scale, inner = (float(c.get(name, default)) for name, default in (("alpha", 1), ("scale", 1), ("input_scale", 1)))
-    below = c.op("Expm1", x * inner) * (alpha * scale)
-    return c.op("Where", c.b.binary("Greater", x, 0.0), x * scale, below)
-
-
-def celu(c: AtenCall) -> Tensor:
-    x, alpha = c.tensor(), float(c.get("alpha", 1.0))
-    return c.op("Where", c.b.binary("Greater", x, 0.0), x, c.op("Expm1", x * (1 / alpha)) * alpha)
-
-
-def leaky_relu(c: AtenCall) -> Tensor:
-    return c.op("LeakyRelu", c.tensor(), alpha=float(c.get("negative_slope", 0.01)))
-
-
-def rrelu(c: AtenCall) -> Tensor:
-    return c.op("LeakyRelu", c.tensor(), alpha=(float(c.number("lower")) + float(c.number("upper"))) / 2)
-
-
-def gelu(c: AtenCall) -> Tensor:
-    return c.op("Gelu", c.tensor(), approximate=c.get("approximate", "none") == "tanh")
-
-
-def softplus(c: AtenCall) -> Tensor:
-    """log(1 + exp(beta x)) / beta, and x where beta x is beyond the threshold."""
-    x, beta, threshold = c.tensor(), float(c.get("beta", 1)), float(c.get("threshold", 20))
-    steep = x * beta
-    return c.op("Where", c.b.binary("Greater", steep, threshold), x, c.op("Softplus", steep) * (1 / beta))
-
-
-def log_sigmoid(c: AtenCall) -> Tensor:
-    return -c.op("Softplus", -c.tensor())
-
-
-def mish(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return x * c.op("Tanh", c.op("Softplus", x))
-
-
-def threshold(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return c.op("Where", c.op("Greater", x, c.like(c.number("threshold"), x)), x, c.like(c.number("value"), x))
-
-
-def hard_shrink(c: AtenCall) -> Tensor:
-    x, bound = c.tensor(), float(c.get("lambd", 0.5))
-    inside = c.op("LessEqual", c.op("Abs", x), c.like(bound, x))
-    return c.op("Where", inside, c.like(0, x), x)
-
-
-def soft_shrink(c: AtenCall) -> Tensor:
-    x, bound = c.tensor(), float(c.get("lambd", 0.5))
-    low = c.op("Where", c.op("Less", x, c.like(-bound, x)), x + bound, c.like(0, x))
-    return c.op("Where", c.op("Greater", x, c.like(bound, x)), x - bound, low)
-
-
-def prelu(c: AtenCall) -> Tensor:
-    """The slopes belong to the second axis."""
-    x, slope = c.tensor(), c.tensor("weight")
-    if slope.type.rank <= 1 and slope.type.size != 1:
-        slope = c.op("Reshape", slope, shape=(slope.type.size, *[1] * (x.type.rank - 2)))
-    elif slope.type.rank == 1:
-        slope = c.op("Reshape", slope, shape=())
-    return c.op("Where", c.b.binary("Greater", x, 0.0), x, c.op("Mul", slope, x))
-
-
-def glu(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    axis = c.axis(c.get("dim", -1), x.type.rank)
-    half = x.shape[axis] // 2
-    return c.op("Mul", part(c.b, x, axis, 0, half), c.op("Sigmoid", part(c.b, x, axis, half, half)))
-
-
 def sign(c: AtenCall) -> Tensor:
     x = c.tensor()
     return c.op("Identity", x) if x.dtype == "bool" else c.op("Sign", x)
@@ -338,6 +245,10 @@ def log_base(base: float) -> AtenHandler:
 
 def exp2(c: AtenCall) -> Tensor:
     return c.op("Exp", c.floating() * log(2))
+
+
+def bounded(c: AtenCall, x: Tensor, low: float, high: float) -> Tensor:
+    return c.op("Clip", x, min=low, max=high)
 
 
 def logit(c: AtenCall) -> Tensor:
@@ -426,57 +337,6 @@ def nan_to_num(c: AtenCall) -> Tensor:
     return x
 
 
-def identity(c: AtenCall) -> Tensor:
-    return c.op("Identity", c.tensor())
-
-
-def to_copy(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return to_dtype(c, x, c.dtype(x.dtype))
-
-
-def to_dtype(c: AtenCall, x: Tensor, dtype: str) -> Tensor:
-    """What does not fit a whole number wraps around."""
-    if is_float(x.dtype) and is_integer(dtype) and itemsize(dtype) < 4:
-        return c.cast(c.cast(x, "int64"), dtype)
-    return c.cast(x, dtype) if dtype != x.dtype else c.op("Identity", x)
-
-
-def to_other(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    other = c["other"]
-    return to_dtype(c, x, other.dtype if isinstance(other, Tensor) else c.dtype(x.dtype))
-
-
-def to_named(dtype: str) -> AtenHandler:
-    return lambda c: to_dtype(c, c.tensor(), dtype)
-
-
-def view_dtype(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    return c.op("BitCast", x, dtype=c.dtype(x.dtype))
-
-
-def dropout(c: AtenCall) -> list[Tensor]:
-    """The identity, with a mask that keeps everything."""
-    if c["train"]:
-        raise c.call.unsupported("drops elements at random", "Call model.eval() before it is exported")
-    x = c.tensor("input")
-    return [c.op("Identity", x), c.op("Broadcast", c.b.constant(1, "bool"), shape=x.shape)]
-
-
-def dropped(c: AtenCall) -> Tensor:
-    return dropout(c)[0]
-
-
-def common(b: GraphBuilder, xs: list[Tensor]) -> list[Tensor]:
-    """Tensors in the dtype that torch.cat and torch.stack give."""
-    dtype = xs[0].dtype
-    for x in xs[1:]:
-        dtype = wider(dtype, x.dtype)
-    return [cast(b, x, dtype) for x in xs]
-
-
 def sinc(c: AtenCall) -> Tensor:
     x = c.floating() * pi
     zero = c.b.binary("Equal", x, 0.0)
@@ -497,7 +357,7 @@ ELEMENTWISE: dict[str, AtenHandler] = {
     "arctan": named("Atan"), "arctan2": atan2,
     "floor": rounding("Floor"), "ceil": rounding("Ceil"), "round": round_, "trunc": trunc, "fix": trunc, "frac": frac, "neg": kept("Neg"), "negative": kept("Neg"),
     "abs": absolute, "absolute": absolute, "sign": sign, "sgn": sign, "square": lambda c: c.op("Mul", c.tensor(), c.tensor()), "relu": kept("Relu"),
-    "relu6": lambda c: bounded(c, c.tensor(), 0, 6), "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "mul": mul, "multiply": mul, "div": div, "divide": div,
+    "add": add, "sub": sub, "subtract": sub, "rsub": rsub, "mul": mul, "multiply": mul, "div": div, "divide": div,
     "true_divide": true_divide, "floor_divide": binary("FloorDiv"), "fmod": remainder("Rem"), "remainder": remainder("Mod"), "pow": pow_, "float_power": pow_,
     "eq": compared("Equal"), "ne": compared("NotEqual"), "lt": compared("Less"), "le": compared("LessEqual"), "gt": compared("Greater"), "ge": compared("GreaterEqual"),
     "bitwise_and": bitwise("BitAnd", "And"), "bitwise_or": bitwise("BitOr", "Or"), "bitwise_xor": bitwise("BitXor", "NotEqual"), "bitwise_not": bitwise_not,
@@ -505,15 +365,9 @@ ELEMENTWISE: dict[str, AtenHandler] = {
     "bitwise_left_shift": shifted("ShiftLeft"), "bitwise_right_shift": shifted("ShiftRight"), "__lshift__": shifted("ShiftLeft"), "__rshift__": shifted("ShiftRight"),
     "logical_and": logical("And"), "logical_or": logical("Or"), "logical_xor": logical("NotEqual"), "logical_not": lambda c: c.op("Not", c.cast(c.tensor(), "bool")),
     "maximum": extreme("Max"), "minimum": extreme("Min"), "fmax": without_nan("Max"), "fmin": without_nan("Min"),
-    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max, "hardtanh": hardtanh, "hardsigmoid": hard_sigmoid, "hardswish": hard_swish,
-    "elu": elu, "celu": celu, "selu": lambda c: c.op("Selu", c.tensor()), "leaky_relu": leaky_relu, "rrelu": rrelu, "rrelu_with_noise": rrelu, "rrelu_with_noise_functional": lambda c: [rrelu(c), c.op("Identity", c.tensor("noise"))], "gelu": gelu, "softplus": softplus,
-    "log_sigmoid": log_sigmoid, "log_sigmoid_forward": lambda c: [log_sigmoid(c), c.op("Identity", c.tensor())], "mish": mish, "threshold": threshold,
-    "hardshrink": hard_shrink, "softshrink": soft_shrink, "prelu": prelu, "_prelu_kernel": prelu, "glu": glu, "log2": log_base(2), "log10": log_base(10), "exp2": exp2,
+    "clamp": clamp, "clip": clamp, "clamp_min": clamp_min, "clamp_max": clamp_max,
+    "log2": log_base(2), "log10": log_base(10), "exp2": exp2,
     "special_exp2": exp2, "logit": logit, "atan2": atan2, "hypot": hypot, "xlogy": xlogy, "special_xlogy": xlogy, "lerp": lerp, "addcmul": addcmul, "addcdiv": addcdiv,
     "where": where, "masked_fill": masked_fill, "isfinite": is_finite, "nan_to_num": nan_to_num, "deg2rad": lambda c: c.floating() * (pi / 180),
     "rad2deg": lambda c: c.floating() * (180 / pi), "sinc": sinc, "special_sinc": sinc,
-    **dict.fromkeys(("alias", "clone", "contiguous", "detach", "lift_fresh_copy", "lift", "lift_fresh", "view_as_real_copy", "positive", "conj_physical", "real",
-                     "resolve_conj", "resolve_neg", "_conj", "cpu", "feature_dropout", "alpha_dropout", "data", "requires_grad_"), identity),
-    "_to_copy": to_copy, "to": to_other, "type_as": to_other, "float": to_named("float32"), "double": to_named("float64"), "half": to_named("float16"),
-    "long": to_named("int64"), "int": to_named("int32"), "bool": to_named("bool"), "native_dropout": dropout, "dropout": dropped,
 }  # fmt: skip

@@ -1,17 +1,14 @@
-"""Operators that move elements: shapes, slices, joins, fills."""
+"""Operators that move elements: shapes, slices, joins."""
 
 from collections.abc import Sequence
-from math import ceil, prod
-from typing import Any
+from math import prod
 
 from webkiln.frontends.onnx.operators.shape import bounds
-from webkiln.frontends.torch.aten import AtenCall, AtenHandler, number_dtype, result_dtype
-from webkiln.frontends.torch.operators.elementwise import common
-from webkiln.ir.dim import greatest, is_symbolic
-from webkiln.ir.types import is_float
+from webkiln.frontends.torch.aten import AtenCall, AtenHandler
+from webkiln.frontends.torch.operators.casts import common
+from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
-from webkiln.ops.overlap import overlapped, unfolded
-from webkiln.ops.pieces import element, filled, iota, part, reshaped, stacked, transposed, widened
+from webkiln.ops.pieces import element, iota, part, reshaped, stacked, transposed, widened
 
 
 def view(c: AtenCall) -> Tensor:
@@ -320,204 +317,6 @@ def triangle(op: str) -> AtenHandler:
     return handler
 
 
-def eye(c: AtenCall) -> Tensor:
-    rows = c.number("n")
-    columns = c.number("m") if c.has("m") else rows
-    same = c.op("Equal", reshaped(c.b, iota(c.b, rows, "int32"), (rows, 1)), iota(c.b, columns, "int32"))
-    return c.cast(same, c.dtype("float32"))
-
-
-def constant_pad(c: AtenCall) -> Tensor:
-    """Pairs of the last axis first; negative ones cut off."""
-    x, low, high = c.tensor(), *paddings(c, c.tensor().type.rank, c.sizes("pad"))
-    value = c.get("value", 0)
-    return padded(c, x, low, high, value)
-
-
-def paddings(c: AtenCall, rank: int, pad: Sequence[int]) -> tuple[list[int], list[int]]:
-    low, high = [0] * rank, [0] * rank
-    for place in range(len(pad) // 2):
-        low[rank - 1 - place], high[rank - 1 - place] = pad[2 * place], pad[2 * place + 1]
-    return low, high
-
-
-def padded(c: AtenCall, x: Tensor, low: list[int], high: list[int], value: Any = 0, mode: str = "constant") -> Tensor:
-    for axis, (first, last) in enumerate(zip(low, high, strict=True)):
-        cut = [-item if not is_symbolic(item) and item < 0 else 0 for item in (first, last)]
-        if any(cut):
-            x = part(c.b, x, axis, cut[0], x.shape[axis] - sum(cut))
-    before, after = (tuple(item if is_symbolic(item) else max(item, 0) for item in items) for items in (low, high))
-    if not any((*before, *after)):
-        return c.op("Identity", x)
-    if mode == "constant":
-        return c.op("Pad", x, low=before, high=after, value=value)
-    return c.op("PadFrom", x, low=before, high=after, mode=mode)
-
-
-MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-
-
-def pad(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    low, high = paddings(c, x.type.rank, c.sizes("pad"))
-    mode = c.get("mode", "constant")
-    return padded(c, x, low, high, c.get("value", 0), mode if mode == "constant" else MODES[mode])
-
-
-def pad_from(mode: str) -> AtenHandler:
-    def handler(c: AtenCall) -> Tensor:
-        x = c.tensor()
-        return padded(c, x, *paddings(c, x.type.rank, c.sizes("padding" if c.has("padding") else "pad")), mode=mode)
-
-    return handler
-
-
-def pixel_shuffle(c: AtenCall) -> Tensor:
-    x, f = c.tensor(), c.number("upscale_factor")
-    *lead, channels, h, w = x.shape
-    rank = len(lead)
-    apart = reshaped(c.b, x, (*lead, channels // f**2, f, f, h, w))
-    perm = (*range(rank), rank, rank + 3, rank + 1, rank + 4, rank + 2)
-    return reshaped(c.b, transposed(c.b, apart, perm), (*lead, channels // f**2, h * f, w * f))
-
-
-def pixel_unshuffle(c: AtenCall) -> Tensor:
-    x, f = c.tensor(), c.number("downscale_factor")
-    *lead, channels, h, w = x.shape
-    rank = len(lead)
-    apart = reshaped(c.b, x, (*lead, channels, h // f, f, w // f, f))
-    perm = (*range(rank), rank, rank + 2, rank + 4, rank + 1, rank + 3)
-    return reshaped(c.b, transposed(c.b, apart, perm), (*lead, channels * f**2, h // f, w // f))
-
-
-def channel_shuffle(c: AtenCall) -> Tensor:
-    x, groups = c.tensor(), c.number("groups")
-    n, channels, *rest = x.shape
-    apart = reshaped(c.b, x, (n, groups, channels // groups, *rest))
-    return reshaped(c.b, transposed(c.b, apart, (0, 2, 1, *range(3, 3 + len(rest)))), x.shape)
-
-
-def unfold(c: AtenCall) -> Tensor:
-    """Windows of one axis, their elements as a new last axis."""
-    x = c.tensor()
-    axis, size, step = c.axis(c.number("dimension"), x.type.rank), c.number("size"), c.number("step")
-    wide = unfolded(c.b, x, [axis], [size], [step], [1])
-    rank = wide.type.rank
-    return transposed(c.b, wide, [*(d for d in range(rank) if d != axis + 1), axis + 1])
-
-
-def im2col(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    batched = x.type.rank == 4
-    x = x if batched else reshaped(c.b, x, (1, *x.shape))
-    kernel, dilation, padding, stride = (c.sizes(name) for name in ("kernel_size", "dilation", "padding", "stride"))
-    x = padded(c, x, [0, 0, *padding], [0, 0, *padding])
-    wide = unfolded(c.b, x, [2, 3], kernel, stride, dilation)
-    n, channels, rows, taps, columns, others = wide.shape
-    y = reshaped(c.b, transposed(c.b, wide, (0, 1, 3, 5, 2, 4)), (n, channels * taps * others, rows * columns))
-    return y if batched else reshaped(c.b, y, y.shape[1:])
-
-
-def col2im(c: AtenCall) -> Tensor:
-    x = c.tensor()
-    batched = x.type.rank == 3
-    x = x if batched else reshaped(c.b, x, (1, *x.shape))
-    padding = c.sizes("padding")
-    y = overlapped(c.b, x, c.sizes("output_size"), c.sizes("kernel_size"), c.sizes("stride"), c.sizes("dilation"), padding, padding)
-    return y if batched else reshaped(c.b, y, y.shape[1:])
-
-
-def full(c: AtenCall) -> Tensor:
-    value = c["fill_value"]
-    if isinstance(value, Tensor):
-        return widened(c.b, c.cast(value, c.dtype(value.dtype)), c.sizes("size"))
-    dtype = c.dtype(number_dtype(value))
-    return widened(c.b, c.scalar(value, dtype), c.sizes("size"))
-
-
-def fill(value: Any) -> AtenHandler:
-    return lambda c: filled(c.b, value, c.dtype("float32"), c.sizes("size"))
-
-
-def fill_like(value: Any) -> AtenHandler:
-    return lambda c: filled(c.b, value, c.dtype(c.tensor().dtype), c.tensor().shape)
-
-
-def full_like(c: AtenCall) -> Tensor:
-    x, value = c.tensor(), c["fill_value"]
-    dtype = c.dtype(x.dtype)
-    return widened(c.b, c.cast(value, dtype) if isinstance(value, Tensor) else c.scalar(value, dtype), x.shape)
-
-
-def new_fill(value: Any) -> AtenHandler:
-    return lambda c: filled(c.b, value, c.dtype(c.tensor().dtype), c.sizes("size"))
-
-
-def new_full(c: AtenCall) -> Tensor:
-    x, value = c.tensor(), c["fill_value"]
-    dtype = c.dtype(x.dtype)
-    return widened(c.b, c.cast(value, dtype) if isinstance(value, Tensor) else c.scalar(value, dtype), c.sizes("size"))
-
-
-def filled_with(c: AtenCall) -> Tensor:
-    """`fill`: the shape and dtype of a tensor, and one value."""
-    x, value = c.tensor(), c["value"]
-    return widened(c.b, c.cast(value, x.dtype) if isinstance(value, Tensor) else c.scalar(value, x.dtype), x.shape)
-
-
-def zeros_of(c: AtenCall) -> Tensor:
-    return filled(c.b, 0, c.tensor().dtype, c.tensor().shape)
-
-
-def scalar_tensor(c: AtenCall) -> Tensor:
-    value = c["s"] if c.has("s") else c["data" if c.has("data") else "t"]
-    if isinstance(value, tuple):
-        return c.b.constant(list(value), c.dtype(result_dtype(list(value))))
-    return c.cast(value, c.dtype(value.dtype)) if isinstance(value, Tensor) else c.scalar(value, c.dtype(number_dtype(value)))
-
-
-def copy(c: AtenCall) -> Tensor:
-    x, src = c.tensor(), c.tensor("src")
-    return widened(c.b, c.cast(src, x.dtype), x.shape)
-
-
-def arange(c: AtenCall) -> Tensor:
-    start, end, step = c.get("start", 0), c["end"], c.get("step", 1)
-    if any(isinstance(item, Tensor) for item in (start, end, step)):
-        raise c.call.unsupported("counts up to a number that is data", "Set the size with --dim, or mask a range of known length")
-    dtype = c.dtype("float32" if any(isinstance(item, float) for item in (start, end, step)) else "int64")
-    is_open = any(map(is_symbolic, (start, end, step)))
-    count = greatest([-(-(end - start) // step), 0]) if is_open else max(ceil((end - start) / step), 0)
-    steps = iota(c.b, count, dtype)
-    steps = steps if not is_symbolic(step) and step == 1 else c.op("Mul", steps, c.scalar(step, dtype))
-    return steps if not is_symbolic(start) and start == 0 else c.op("Add", steps, c.scalar(start, dtype))
-
-
-def linspace(c: AtenCall) -> Tensor:
-    """From both ends, as ATen does."""
-    start, end, count = (c.number(name) for name in ("start", "end", "steps"))
-    dtype = c.dtype("float32")
-    if is_symbolic(count) or not is_float(dtype):
-        raise c.call.unsupported("makes a line of an open number of places, or of whole numbers", "Use torch.arange")
-    if count == 1:
-        return c.b.constant([float(start)], dtype)
-    step = (end - start) / (count - 1)
-    values = [start + step * place if place < count // 2 else end - step * (count - 1 - place) for place in range(count)]
-    return c.b.constant(values, dtype)
-
-
-def meshgrid(c: AtenCall) -> list[Tensor]:
-    xs = [reshaped(c.b, x, (x.type.size,)) for x in c["tensors"]]
-    order = list(range(len(xs)))
-    if c.get("indexing", "ij") == "xy" and len(xs) > 1:
-        order[0], order[1] = 1, 0
-    sizes = [xs[place].shape[0] for place in order]
-    return [
-        widened(c.b, reshaped(c.b, x, [size if order[d] == number else 1 for d, size in enumerate(sizes)]), sizes)
-        for number, x in enumerate(xs)
-    ]
-
-
 def as_strided(c: AtenCall) -> Tensor:
     """Elements counted in the memory of a dense tensor: the place of each is computed."""
     x, sizes, strides = c.tensor(), c.sizes("size"), c.sizes("stride")
@@ -537,11 +336,5 @@ SHAPE: dict[str, AtenHandler] = {
     "slice": slice_, "slice_copy": slice_, "narrow": narrow, "slice_scatter": slice_scatter, "select_scatter": select_scatter, "cat": cat, "concat": cat, "concatenate": cat,
     "stack": stack, "hstack": hstack, "vstack": vstack, "split_with_sizes": split_with_sizes, "split_with_sizes_copy": split_with_sizes, "split": split, "chunk": chunk,
     "unsafe_chunk": chunk, "unsafe_split": split, "unsafe_split_with_sizes": split_with_sizes, "unbind": unbind, "unbind_copy": unbind, "flip": flip, "roll": roll,
-    "diagonal": diagonal, "diagonal_copy": diagonal, "tril": triangle("LessEqual"), "triu": triangle("GreaterEqual"), "eye": eye, "constant_pad_nd": constant_pad, "pad": pad,
-    **{f"reflection_pad{d}d": pad_from("reflect") for d in (1, 2, 3)}, **{f"replication_pad{d}d": pad_from("edge") for d in (1, 2, 3)}, "_pad_circular": pad_from("wrap"),
-    "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle, "native_channel_shuffle": channel_shuffle, "unfold": unfold,
-    "unfold_copy": unfold, "im2col": im2col, "col2im": col2im, "full": full, "zeros": fill(0), "ones": fill(1), "empty": fill(0), "empty_strided": fill(0), "empty_permuted": fill(0),
-    "zeros_like": fill_like(0), "ones_like": fill_like(1), "empty_like": fill_like(0), "full_like": full_like, "new_zeros": new_fill(0), "new_ones": new_fill(1),
-    "new_empty": new_fill(0), "new_empty_strided": new_fill(0), "new_full": new_full, "fill": filled_with, "zero": zeros_of, "scalar_tensor": scalar_tensor, "tensor": scalar_tensor,
-    "copy": copy, "arange": arange, "linspace": linspace, "meshgrid": meshgrid, "as_strided": as_strided, "as_strided_copy": as_strided,
+    "diagonal": diagonal, "diagonal_copy": diagonal, "tril": triangle("LessEqual"), "triu": triangle("GreaterEqual"), "as_strided": as_strided, "as_strided_copy": as_strided,
 }  # fmt: skip

@@ -3,9 +3,13 @@
 from collections.abc import Mapping
 
 from webkiln.frontends.nodes.call import NodeHandler
+from webkiln.frontends.nodes.states import STATES
 from webkiln.frontends.torch.aten import AtenHandler, handled
-from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS, STATES
+from webkiln.frontends.torch.operators.activations import ACTIVATIONS
+from webkiln.frontends.torch.operators.casts import CASTS
+from webkiln.frontends.torch.operators.control import BRANCHES, NUMBERS
 from webkiln.frontends.torch.operators.conv import CONV
+from webkiln.frontends.torch.operators.creation import CREATION
 from webkiln.frontends.torch.operators.elementwise import ELEMENTWISE
 from webkiln.frontends.torch.operators.image import IMAGE, VISION
 from webkiln.frontends.torch.operators.indexing import INDEXING
@@ -14,10 +18,15 @@ from webkiln.frontends.torch.operators.recurrent import RECURRENT
 from webkiln.frontends.torch.operators.reduce import REDUCE
 from webkiln.frontends.torch.operators.shape import SHAPE
 from webkiln.frontends.torch.operators.spectrum import COMPLEX, FOURIER
+from webkiln.frontends.torch.operators.windows import WINDOWS
 
 ATEN: dict[str, AtenHandler] = {
     **ELEMENTWISE,
+    **ACTIVATIONS,
+    **CASTS,
     **SHAPE,
+    **CREATION,
+    **WINDOWS,
     **LINEAR,
     **CONV,
     **REDUCE,
@@ -31,5 +40,5 @@ DOMAINS: Mapping[str, Mapping[str, NodeHandler]] = {
     "": {**handled(ATEN), **BRANCHES},
     "complex": handled(COMPLEX),
     "torchvision": handled(VISION),
-    "state": handled(STATES),
+    "state": STATES,
 }

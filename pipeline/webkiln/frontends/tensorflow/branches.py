@@ -1,0 +1,151 @@
+"""Branches and loops while a program is walked: functions that nodes call on conditions, and what is left of the control flow of TensorFlow 1, as graphs
+inside nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from webkiln.errors import Item, SourceError
+from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.nodes.reading import DistinctNames
+from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
+from webkiln.frontends.tensorflow.legacy import ControlFlow, LoopFrame
+from webkiln.frontends.tensorflow.messages import dtype_name
+from webkiln.frontends.tensorflow.scope import Handle, Scope, TensorRef
+from webkiln.frontends.tensorflow.source import Body, GraphSource
+
+BRANCHES = {
+    "If": ("then_branch", "else_branch"),
+    "StatelessIf": ("then_branch", "else_branch"),
+    "While": ("cond", "body"),
+    "StatelessWhile": ("cond", "body"),
+}
+"""Operators that call functions on conditions, and their attributes."""
+CASES = frozenset({"Case", "StatelessCase"})
+
+
+class GraphWalk(Protocol):
+    """What branches and loops see of the walk over a program."""
+
+    program: GraphSource
+    labels: DistinctNames
+    unsupported: list[Item]
+    tensors: dict[str, Weight | Literal]
+    nodes: list[NodeSpec]
+
+    def fresh(self) -> str:
+        """The name of a new tensor."""
+
+    def value(self, scope: Scope, reference: str) -> TensorRef:
+        """What a reference to an output or an argument stands for."""
+
+    def flow(self, scope: Scope) -> ControlFlow: ...
+
+    def inside(self, inner: Scope, inputs: Sequence[Declared], wanted: Sequence[str]) -> GraphSpec:
+        """The nodes of a scope that some references need, as a graph inside a node."""
+
+
+def function_of(program: GraphSource, node: Any, name: str) -> Body:
+    body = program.functions.get(name)
+    if body is None:
+        raise SourceError(f"{program.name}: {node.name} calls the function {name!r}, which is not in the file")
+    return body
+
+
+def branched(walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+    """What a node of `BRANCHES` or `CASES` gives."""
+    if node.op in CASES:
+        return _case(walk, scope, node, inputs)
+    first, second = BRANCHES[node.op]
+    given = inputs[1:] if first == "then_branch" else inputs
+    graphs = {}
+    for name in (first, second):
+        graphs[name] = _graph(walk, scope, function_of(walk.program, node, node.attr[name].func.name), given)
+    if first == "cond":
+        return _while(walk, node.name, given, graphs)
+    operands = (str(inputs[0]), *(item for item in given if isinstance(item, str)))
+    outputs = [walk.fresh() for _ in graphs[second].outputs]
+    walk.nodes.append(NodeSpec(walk.labels.distinct(node.name), "If", "", operands, tuple(outputs), graphs))
+    return outputs
+
+
+def left(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
+    """What a variable of a loop is at its end; the loop is written where its first end is read."""
+    frame, number = walk.flow(scope).loop_of(name)
+    if frame.name not in scope.left:
+        scope.left[frame.name] = _looped(walk, scope, frame)
+    return scope.left[frame.name][number]
+
+
+def _looped(walk: GraphWalk, scope: Scope, frame: LoopFrame) -> Sequence[TensorRef]:
+    given = [walk.value(scope, item.begin) for item in frame.variables]
+    constants = {name: walk.value(scope, reference) for name, reference in frame.constants.items()}
+
+    def graph(places: Sequence[Sequence[str]], results: Sequence[str]) -> GraphSpec:
+        names = [walk.fresh() if isinstance(item, str) else item for item in given]
+        arguments = {place: name for name, own in zip(names, places, strict=True) for place in own}
+        inputs = tuple(Declared(str(number), item, "", None) for number, item in enumerate(names) if isinstance(item, str))
+        return walk.inside(Scope(scope.body, {**scope.arguments, **constants, **arguments}, depth=scope.depth + 1), inputs, results)
+
+    merges = [(item.merge,) for item in frame.variables]
+    graphs = {
+        "cond": graph(merges, [frame.condition]),
+        "body": graph([(item.merge, *item.switches) for item in frame.variables], [item.following for item in frame.variables]),
+    }
+    return _while(walk, frame.name, given, graphs)
+
+
+def _while(walk: GraphWalk, label: str, given: Sequence[TensorRef], graphs: Mapping[str, GraphSpec]) -> list[TensorRef]:
+    """A handle among the operands of a loop stays what it is; the loop gives it again."""
+    tensors = tuple(item for item in given if isinstance(item, str))
+    outputs = [walk.fresh() for _ in tensors]
+    walk.nodes.append(NodeSpec(walk.labels.distinct(label), "While", "", tensors, tuple(outputs), graphs))
+    fresh = iter(outputs)
+    return [next(fresh) if isinstance(item, str) else item for item in given]
+
+
+def merged(walk: GraphWalk, scope: Scope, name: str) -> TensorRef:
+    """One of what both sides of a condition give: all of them are computed."""
+    choice = walk.flow(scope).choices[name]
+    predicate = str(walk.value(scope, choice.predicate))
+    (_, first), *others = sorted(choice.inputs.items())
+    made = walk.value(scope, first)
+    for port, reference in others:
+        value, chosen = walk.value(scope, reference), predicate
+        if isinstance(made, Handle) or isinstance(value, Handle):
+            walk.unsupported.append((f"{name} (Merge)", "chooses between variables or tables", "Read them before the condition"))
+            return ""
+        if choice.is_index:
+            number, chosen = walk.fresh(), walk.fresh()
+            walk.tensors[number] = Literal("int32", (), (port,))
+            walk.nodes.append(NodeSpec(walk.labels.distinct(f"{name}/is"), "Equal", "", (predicate, number), (chosen,), {}))
+        joined = walk.fresh()
+        walk.nodes.append(NodeSpec(walk.labels.distinct(name), "SelectV2", "", (chosen, value, made), (joined,), {}))
+        made = joined
+    return made
+
+
+def _case(walk: GraphWalk, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+    graphs: dict[str, Any] = {}
+    for number, item in enumerate(node.attr["branches"].list.func):
+        graphs[f"branch_{number}"] = _graph(walk, scope, function_of(walk.program, node, item.name), inputs[1:])
+    if not graphs:
+        raise SourceError(f"{walk.program.name}: {node.name} has no branches")
+    outputs = [walk.fresh() for _ in graphs["branch_0"].outputs]
+    operands = tuple(item for item in inputs if isinstance(item, str))
+    walk.nodes.append(NodeSpec(walk.labels.distinct(node.name), "Case", "", operands, tuple(outputs), {**graphs, "count": len(graphs)}))
+    return outputs
+
+
+def _graph(walk: GraphWalk, scope: Scope, body: Body, given: Sequence[TensorRef]) -> GraphSpec:
+    """A function as a graph inside a node; what it is given besides tensors it knows as it is."""
+    if len(body.arguments) != len(given):
+        raise SourceError(
+            f"{walk.program.name}: a function takes {len(body.arguments)} arguments, and is given {len(given)}; the graph is damaged"
+        )
+    arguments: dict[str, TensorRef] = {}
+    inputs = []
+    for (name, code), item in zip(body.arguments, given, strict=True):
+        arguments[name] = walk.fresh() if isinstance(item, str) else item
+        if isinstance(item, str):
+            inputs.append(Declared(name, str(arguments[name]), dtype_name(code), None))
+    return walk.inside(Scope(body, arguments, depth=scope.depth + 1), inputs, body.results)

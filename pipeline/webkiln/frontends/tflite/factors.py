@@ -1,0 +1,81 @@
+"""An operator with the scales of its tensors, and real factors as integers: a factor is `multiplier` * 2**(shift - 31)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from webkiln.errors import SourceError
+from webkiln.frontends.tflite.file import FileOperator
+from webkiln.frontends.tflite.tensors import FileTensor
+from webkiln.ir.types import Array
+
+Items = Sequence[FileTensor | None]
+F32 = np.float32
+MOST = (1 << 31) - 1
+
+
+class Facts:
+    """An operator with its tensors. Absent operands are None."""
+
+    def __init__(self, operator: FileOperator, inputs: Items, outputs: Sequence[FileTensor], intermediates: Items, where: str) -> None:
+        self.operator, self.inputs, self.outputs, self.intermediates, self.where = operator, inputs, outputs, intermediates, where
+
+    def input(self, place: int) -> FileTensor:
+        found = self.inputs[place] if place < len(self.inputs) else None
+        if found is None:
+            raise SourceError(f"{self.where}: operand {place} of {self.operator.op} is missing; the file is damaged; convert it again")
+        return found
+
+    def optional(self, place: int) -> FileTensor | None:
+        return self.inputs[place] if place < len(self.inputs) else None
+
+    @property
+    def output(self) -> FileTensor:
+        return self.outputs[0]
+
+    def option(self, name: str) -> Any:
+        return self.operator.options[name]
+
+    def is_integer(self, place: int = 0) -> bool:
+        item = self.optional(place)
+        return item is not None and item.is_quantized and self.output.stored in ("int8", "uint8", "int16")
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """A real number as an integer of 31 bits and a power of 2."""
+    if real == 0 or not math.isfinite(real):
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    whole = math.floor(abs(fraction) * (1 << 31) + 0.5) * (1 if fraction > 0 else -1)
+    if whole == 1 << 31:
+        whole, shift = whole // 2, shift + 1
+    return (whole, shift) if shift >= -31 else (0, 0)
+
+
+def named(name: str, real: float | Sequence[float]) -> dict[str, Array]:
+    """A factor, or one for each channel."""
+    pairs = [quantize_multiplier(value) for value in (real if isinstance(real, Sequence) else [real])]
+    shape = (len(pairs),) if isinstance(real, Sequence) else ()
+    if any(shift > 31 for _, shift in pairs):
+        pairs = [(whole, min(shift, 31)) for whole, shift in pairs]
+    return {
+        name: np.array([whole for whole, _ in pairs], np.int32).reshape(shape),
+        f"{name}_shift": np.array([shift for _, shift in pairs], np.int32).reshape(shape),
+    }
+
+
+def away(value: float) -> int:
+    """Rounded, halves away from zero."""
+    return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
+
+
+def limits(item: FileTensor) -> tuple[int, int]:
+    found = np.iinfo(item.dtype)
+    return int(found.min), int(found.max)
+
+
+def power_of_two(scale: float) -> int | None:
+    power = math.log2(scale)
+    return round(power) if abs(power - round(power)) < 1e-3 else None
