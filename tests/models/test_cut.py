@@ -1,21 +1,36 @@
 """Parts of models, from a recipe or a command to bundles that are verified by themselves and continue each other."""
 
+import shutil
+
 import keras
 import numpy as np
 import onnx
 import pytest
+import torch
 
 from tests.frontends.onnx.models import classifier
+from tests.frontends.tflite.test_corpus import CORPUS
 from tests.models.conftest import Model
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
 from webkiln.recipe import read_recipe
 
+JOINED, MULTIPLIED = "functional_46_1/concatenate_1/concat", "functional_46_1/multiply_1/Mul"
+
 
 def write(folder, kind):
     if kind == "onnx":
         onnx.save(classifier(), folder / "net.onnx")
+        return
+    if kind == "tflite":
+        shutil.copy(CORPUS / "branches.float.tflite", folder / "net.tflite")
+        return
+    if kind == "pt2":
+        layers = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 5), torch.nn.Softmax(-1)).eval()
+        torch.export.save(
+            torch.export.export(layers, (torch.rand(2, 4),), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)), folder / "net.pt2"
+        )
         return
     x = keras.Input((8, 8, 3), name="x")
     first = keras.layers.Conv2D(4, 3, padding="same", activation="relu", name="first")(x)
@@ -26,7 +41,12 @@ def write(folder, kind):
 
 @pytest.mark.parametrize(
     ("kind", "starts", "ends", "inputs", "outputs"),
-    [("keras", ["first"], ["flat"], ["first"], ["flat"]), ("onnx", ["relu"], ["dense"], ["r"], ["g"])],
+    [
+        ("keras", ["first"], ["flat"], ["first"], ["flat"]),
+        ("onnx", ["relu"], ["dense"], ["r"], ["g"]),
+        ("tflite", [JOINED], [MULTIPLIED], [JOINED], [MULTIPLIED]),
+        ("pt2", ["1"], ["2"], ["1"], ["2"]),
+    ],
 )
 def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
     folder = tmp_path / "net"

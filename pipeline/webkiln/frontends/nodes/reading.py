@@ -1,8 +1,10 @@
 """What readers of all formats of nodes do with names and arrays."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from webkiln.frontends.arrays import Blobs, Literal, Weight, add_blob
+from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array
 
@@ -43,3 +45,14 @@ def is_structural(array: Array) -> bool:
 
 def literal(array: Array) -> Literal:
     return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
+
+
+def read_by(nodes: Sequence[NodeSpec]) -> set[str]:
+    """The tensors that nodes read, those in graphs inside them too."""
+    read: set[str] = set()
+    for node in nodes:
+        read.update(node.inputs)
+        for value in node.attrs.values():
+            if isinstance(value, GraphSpec):
+                read |= read_by(value.nodes) | {item.tensor for item in value.outputs}
+    return read

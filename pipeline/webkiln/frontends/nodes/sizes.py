@@ -29,12 +29,18 @@ def input_shapes(model: NodeModel, dims: Sizes, given: Shapes) -> dict[str, tupl
         raise ShapeError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
     if "" in given and len(names) != 1:
         raise ShapeError(f"the inputs are {', '.join(names)}; say which one a shape is for, as in {names[0]}=1,3,224,224")
-    open_sizes = {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
-    if unknown := sorted(set(dims) - open_sizes - set(map(size_name, open_sizes))):
-        raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(open_sizes)) or 'all known'}")
+    sizes = open_sizes(model)
+    if unknown := sorted(set(dims) - sizes - set(map(size_name, sizes))):
+        raise ShapeError(f"there is no size called {', '.join(unknown)}; sizes are {', '.join(sorted(sizes)) or 'all known'}")
     whole = {item.name: given.get(item.name, given.get("")) for item in inputs}
     _check_apart([item for item in inputs if whole[item.name] is None], dims)
     return {item.name: _shape(item, dims, whole[item.name]) for item in inputs}
+
+
+def open_sizes(model: NodeModel) -> set[str]:
+    """What the sizes are called that the inputs leave open."""
+    inputs = model.graph.inputs
+    return {_called(item, axis, size) for item in inputs for axis, size in enumerate(item.shape or ()) if not isinstance(size, int)}
 
 
 def given_values(model: NodeModel, shapes: Mapping[str, Sequence[int]], values: Mapping[str, Any]) -> dict[str, Array]:

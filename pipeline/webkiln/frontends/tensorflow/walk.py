@@ -7,7 +7,7 @@ from typing import Any
 from webkiln.errors import Item, SourceError
 from webkiln.frontends.arrays import Literal, Weight
 from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
+from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal, read_by
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.beginnings import Beginnings
@@ -283,17 +283,6 @@ def only_what_is_read(graph: GraphSpec) -> GraphSpec:
         return replace(part, nodes=tuple(nodes))
 
     return changed(graph)
-
-
-def read_by(nodes: Sequence[NodeSpec]) -> set[str]:
-    """The tensors that nodes read, those in graphs inside them too."""
-    read: set[str] = set()
-    for node in nodes:
-        read.update(node.inputs)
-        for value in node.attrs.values():
-            if isinstance(value, GraphSpec):
-                read |= read_by(value.nodes) | {item.tensor for item in value.outputs}
-    return read
 
 
 def _ordered(

@@ -8,9 +8,9 @@ TFLITE = ModelFormat(
     suffixes=(".tflite",),
     fits=lambda seen: seen.start[4:8] == b"TFL3",
     takes={
-        "load": ("signature",),
-        "convert": ("plugins", "dims", "input_shapes", "values"),
-        "reference": ("signature", "dims", "input_shapes", "values", "samples"),
+        "load": ("signature", "cut"),
+        "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
+        "reference": ("signature", "cut", "dims", "input_shapes", "values", "samples"),
     },
     converted=("labels.json",),
     names_sizes=True,

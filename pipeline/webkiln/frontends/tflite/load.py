@@ -13,7 +13,9 @@ import numpy as np
 
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.glance import refuse
+from webkiln.frontends.nodes.part import part_of
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tflite.file import FileOperator, FileSignature, TfliteFile
@@ -36,8 +38,8 @@ BRANCHES = {
 VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
 
 
-def read_model(path: Path, signature: str = "") -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own name, says."""
+def read_model(path: Path, signature: str = "", cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
+    """The spec and weight blobs of a file's main graph, or of the one that a signature, or its own name, says; or of what is cut out of it."""
     file = TfliteFile(path)
     index, found = chosen(file, signature)
     reader = _Reader(file)
@@ -46,7 +48,7 @@ def read_model(path: Path, signature: str = "") -> tuple[NodeModel, Blobs]:
     except RecursionError:
         raise SourceError(f"{file.name}: its graphs hold each other without end; it is damaged; convert the model again") from None
     refuse(file.name, reader.unsupported)
-    return NodeModel(path.stem, {"": 3, "custom": 1}, graph), reader.weights.blobs
+    return part_of(NodeModel(path.stem, {"": 3, "custom": 1}, graph), reader.weights.blobs, cut, file.name, reader.known)
 
 
 def chosen(file: TfliteFile, signature: str) -> tuple[int, FileSignature | None]:
@@ -101,9 +103,20 @@ class _Reader:
         self.count = 0
         self.opened: list[int] = []
         self.layers: dict[str, int] = {}
+        self.named: dict[str, FileTensor] = {}
 
     def main(self, index: int, signature: FileSignature | None) -> GraphSpec:
-        return _Graph(self, index, main=True).spec(*end_names(self.file, index, signature))
+        graph = _Graph(self, index, main=True)
+        made = graph.spec(*end_names(self.file, index, signature))
+        self.named = {tensor: graph.items[number] for number, tensor in graph.scope.items()}
+        return made
+
+    def known(self, called: str, tensor: str) -> Declared | None:
+        """What the file says of a tensor of the main graph."""
+        item = self.named.get(tensor)
+        if item is None or item.dtype not in DTYPES:
+            return None
+        return Declared(called, tensor, item.dtype, tuple(None if size == -1 else size for size in item.signature))
 
     def graph(self, index: int, where: str) -> GraphSpec:
         """A graph inside a node, whose inputs and outputs have names of their places."""

@@ -8,20 +8,21 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, ToolError
+from webkiln.frontends.nodes.part import reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.tflite.file import TfliteFile
 from webkiln.frontends.tflite.load import chosen, input_names, layer_tensors
-from webkiln.inputs import NATURAL, Inputs, make_inputs, reference_arrays
+from webkiln.inputs import NATURAL, Inputs, make_inputs
 from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, inputs: SampledInputs, signature: str = ""
+    path: Path, part: NodeModel, inputs: SampledInputs, signature: str = ""
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz."""
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
     run = Interpreted(path, signature, inputs.fixed)
-    sets = inputs.sets(path.name, run, lambda table, scale: made_inputs(table, run.ranges, scale))
-    return reference_arrays(sets, run)
+    return reference_of(part, inputs, path.name, run, made=lambda table, scale: made_inputs(table, run.ranges, scale))
 
 
 WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})

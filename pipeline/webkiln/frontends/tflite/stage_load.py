@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.nodes.spec import to_json
 from webkiln.frontends.tflite.load import read_model
 from webkiln.frontends.tflite.metadata import output_labels
@@ -12,5 +13,5 @@ from webkiln.frontends.tflite.metadata import output_labels
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
     signature = params.get("signature", "")
-    model, blobs = read_model(inputs["source"], signature)
+    model, blobs = read_model(inputs["source"], signature, cut_of(params))
     return {**to_json(model), "labels": output_labels(inputs["source"], signature)}, blobs

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from webkiln.frontends.cut import WHOLE, cut_of
 from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.tflite.load import read_model
 from webkiln.frontends.tflite.reference import compute_reference
@@ -14,5 +15,5 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     signature = params.get("signature", "")
-    model, _ = read_model(inputs["source"], signature)
-    return compute_reference(inputs["source"], sampled_inputs(model, params, samples), signature)
+    (whole, _), (part, _) = (read_model(inputs["source"], signature, cut) for cut in (WHOLE, cut_of(params)))
+    return compute_reference(inputs["source"], part, sampled_inputs(whole, params, samples, part), signature)

@@ -17,9 +17,9 @@ TORCH = ModelFormat(
     fits=_fits,
     takes={
         "fetch": ("modules", "module_weights", "input_shapes"),
-        "load": ("trust", "input_shapes"),
-        "convert": ("plugins", "dims", "input_shapes", "values"),
-        "reference": ("trust", "dims", "input_shapes", "values", "samples"),
+        "load": ("trust", "cut", "input_shapes"),
+        "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
+        "reference": ("trust", "cut", "dims", "input_shapes", "values", "samples"),
     },
     names_sizes=True,
 )

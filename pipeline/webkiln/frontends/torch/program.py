@@ -12,7 +12,9 @@ from torch.utils import _pytree as pytree
 
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.glance import refuse
+from webkiln.frontends.nodes.part import Known, part_of
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
 from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
@@ -52,8 +54,10 @@ def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedPr
     return program.run_decompositions(table)
 
 
-def read_program(program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = ()) -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a program, which messages call `name`; its inputs may be called otherwise than it says."""
+def read_program(
+    program: torch.export.ExportedProgram, name: str, inputs: Sequence[str] = (), cut: Cut = WHOLE
+) -> tuple[NodeModel, Blobs]:  # fmt: skip
+    """The spec and weight blobs of a program, which messages call `name`, or of what is cut out of it; its inputs may be called otherwise than it says."""
     try:
         reader = _Reader(name, decomposed(program), inputs)
         graph = reader.model()
@@ -63,7 +67,8 @@ def read_program(program: torch.export.ExportedProgram, name: str, inputs: Seque
         said = " ".join(str(error).split())[:200]
         raise SourceError(f"{name}: the program does not hold together ({type(error).__name__}: {said}); export it again") from None
     refuse(name, reader.read.unsupported)
-    return NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph), reader.read.weights.blobs
+    whole = NodeModel(Path(name).stem, {"": 1, "complex": 1, "torchvision": 1, "state": 1}, graph)
+    return part_of(whole, reader.read.weights.blobs, cut, name, reader.known())
 
 
 def output_names(program: torch.export.ExportedProgram) -> list[str]:
@@ -166,6 +171,19 @@ class _Reader:
             return Declared(name, self.names[node], "float32", ())
         shape = tuple(self.size(size, f"{name}_{axis}") for axis, size in enumerate(value.shape))
         return Declared(name, self.names[node], dtype_name(value.dtype), shape)
+
+    def known(self) -> Known:
+        """What the program says of tensors; open sizes are called after the part of it that is built."""
+        values = {name: node.meta["val"] for node, name in self.names.items() if isinstance(node.meta.get("val"), torch.Tensor)}
+        self.sizes = {}
+
+        def found(called: str, tensor: str) -> Declared | None:
+            if tensor not in values or dtype_name(values[tensor].dtype) not in DTYPES:
+                return None
+            shape = tuple(self.size(size, f"{called}_{axis}") for axis, size in enumerate(values[tensor].shape))
+            return Declared(called, tensor, dtype_name(values[tensor].dtype), shape)
+
+        return found
 
     def size(self, size: Any, place: str) -> int | str | None:
         """An open size is called after where it is met first; one that is computed of others by its own place."""

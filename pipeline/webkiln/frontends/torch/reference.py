@@ -8,19 +8,20 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Interpreter, Node
 
+from webkiln.frontends.nodes.part import reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
+from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.torch.program import decomposed, layer_values, output_names
 from webkiln.frontends.torch.source import TracedProgram
-from webkiln.inputs import reference_arrays
 from webkiln.ir.types import DTYPES, Array
 
 
 def compute_reference(
-    source: TracedProgram, name: str, inputs: SampledInputs
+    source: TracedProgram, part: NodeModel, name: str, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz."""
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
     run = _Runner(source, name, inputs.fixed)
-    return reference_arrays(inputs.sets(name, run), run)
+    return reference_of(part, inputs, name, run)
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.nodes.spec import to_json
 from webkiln.frontends.torch.framework import quiet, require_torch
 
@@ -18,5 +19,5 @@ def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[st
     check_file(inputs["source"])
     with quiet():
         found = program_of(inputs["source"], params["input_shapes"], trust_source=params["trust_source"])
-        model, blobs = read_program(found.program, inputs["source"].name, found.inputs)
+        model, blobs = read_program(found.program, inputs["source"].name, found.inputs, cut_of(params))
     return to_json(model), blobs

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from webkiln.frontends.cut import WHOLE, cut_of
 from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.torch.framework import quiet, require_torch
 from webkiln.ir.types import Array
@@ -19,5 +20,6 @@ def compute(
 
     with quiet():
         found = program_of(inputs["source"], params["input_shapes"], trust_source=params["trust_source"])
-        model, _ = read_program(found.program, inputs["source"].name, found.inputs)
-        return compute_reference(found, inputs["source"].name, sampled_inputs(model, params, samples))
+        name = inputs["source"].name
+        (whole, _), (part, _) = (read_program(found.program, name, found.inputs, cut) for cut in (WHOLE, cut_of(params)))
+        return compute_reference(found, part, name, sampled_inputs(whole, params, samples, part))

@@ -1,0 +1,120 @@
+"""The part of a model of nodes between what some of its nodes give first and what others do."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.cut import Cut, Vertex, check_names, needed_vertices
+from webkiln.frontends.nodes.reading import read_by
+from webkiln.frontends.nodes.sampled import Made, SampledInputs
+from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.inputs import ModelRun, make_inputs, reference_arrays
+from webkiln.ir.types import Array
+
+Known = Callable[[str, str], Declared | None]
+"""What a format knows of the dtype and shape of a tensor, whose sizes may be called after a name."""
+
+
+def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: Known) -> tuple[NodeModel, Blobs]:
+    """What computes the first outputs of the nodes `cut.ends` from those of `cut.starts`, which may be inputs or outputs of the model, too, with its
+    weights. What is kept from run to run is kept by the part that reads it. RecipeError where the cut leaves a tensor undefined."""
+    if not cut:
+        return model, blobs
+    graph = model.graph
+    nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
+    tensors = _named(graph, nodes)
+    check_names(name, cut, list(tensors))
+    labels = {tensor: item for item, tensor in tensors.items()}
+    starts = [tensors[item] for item in cut.starts]
+    ends = [tensors[item] for item in cut.ends] or [item.tensor for item in graph.outputs]
+    vertices = [Vertex(node.name, tuple(sorted(read_by([node]) - {""})), tuple(filter(None, node.outputs))) for node in nodes]
+    vertices += [Vertex(item, (), (item,)) for item in graph.tensors]
+
+    def say(tensor: str) -> str:
+        return labels.get(tensor, tensor)
+
+    needed, used = needed_vertices(name, vertices, starts, ends, say)
+    kept = _states(nodes, needed)
+    while more := [node for node in graph.nodes if node.op == "SET_STATE" and node.attrs["state"] in kept and node.inputs[0] not in ends]:
+        ends += [node.inputs[0] for node in more]
+        needed, used = needed_vertices(name, vertices, starts, ends, say)
+        kept = _states(nodes, needed)
+    chosen = {node.name for number, node in enumerate(nodes) if number in needed}
+    body = tuple(node for node in graph.nodes if (node.attrs["state"] in kept if node.op == "SET_STATE" else node.name in chosen))
+    outputs = tuple(_leaving(item, tensors[item], known) for item in cut.ends) if cut.ends else graph.outputs
+    read = read_by(body) | {item.tensor for item in outputs}
+    inputs = tuple(item for item in graph.inputs if item.tensor in read)
+    if cut.starts:
+        inputs = tuple(_entering(item, tensors[item], known, name) for item in cut.starts if tensors[item] in used)
+    part = GraphSpec(inputs, outputs, {item: value for item, value in graph.tensors.items() if item in read}, body)
+    weights = {item.digest for item in _weights(part)}
+    return replace(model, graph=part), {digest: array for digest, array in blobs.items() if digest in weights}
+
+
+def _named(graph: GraphSpec, nodes: Sequence[NodeSpec]) -> dict[str, str]:
+    """What the names of a cut stand for."""
+    made = {node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)}
+    inputs, outputs = ({item.name: item.tensor for item in items} for items in (graph.inputs, graph.outputs))
+    return {**inputs, **outputs, **made, **inputs}
+
+
+def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
+    return {node.attrs["state"] for number, node in enumerate(nodes) if number in needed and node.op == "STATE"}
+
+
+def _entering(name: str, tensor: str, known: Known, where: str) -> Declared:
+    item = known(name, tensor)
+    if item is None:
+        raise RecipeError(f"{where}: the dtype of what {name} gives is not known; cut elsewhere")
+    return replace(item, name=name, tensor=tensor)
+
+
+def _leaving(name: str, tensor: str, known: Known) -> Declared:
+    item = known(name, tensor)
+    return Declared(name, tensor, "" if item is None else item.dtype, None)
+
+
+def _weights(graph: GraphSpec) -> Iterable[Weight]:
+    for item in graph.tensors.values():
+        if isinstance(item, Weight):
+            yield item
+        else:
+            assert isinstance(item, Literal)
+    for node in graph.nodes:
+        for value in node.attrs.values():
+            if isinstance(value, GraphSpec):
+                yield from _weights(value)
+
+
+def reference_of(
+    part: NodeModel, inputs: SampledInputs, name: str, run: ModelRun, others: Sequence[ModelRun] = (), made: Made = make_inputs
+) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    """The arrays of reference.npz and of layers.npz of a model, or of a part of it, which are what the whole model, that `run` computes, gives there."""
+    wanted = [item.name for item in part.graph.outputs]
+
+    def ends(run: ModelRun) -> ModelRun:
+        def computed(values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+            outputs, inside = run(values)
+            found = {**outputs, **inside, **values}
+            return {item: _value(item, found, name) for item in wanted}, found
+
+        return computed
+
+    reference, every = reference_arrays(inputs.sets(name, ends(run), made), ends(run), [ends(other) for other in others])
+    kinds = dict.fromkeys(key.partition("/")[0] for key in every)
+    given = {
+        f"{kind}/in/{item.name}": _value(f"{kind}/{item.name}", every, name)
+        for kind in kinds
+        for item in part.graph.inputs
+        if item.name not in inputs.fixed
+    }
+    inside = {node.name for node in part.graph.nodes}
+    layers = {key: value for key, value in every.items() if key.partition("/")[2] in inside}
+    return {**{key: value for key, value in reference.items() if key.split("/")[1] != "in"}, **given}, layers
+
+
+def _value(item: str, found: Mapping[str, Array], name: str) -> Array:
+    if item not in found:
+        raise SourceError(f"{name}: its framework does not tell what {item.rpartition('/')[2]} gives; cut elsewhere")
+    return found[item]

@@ -1,0 +1,152 @@
+"""Parts of models of nodes: two that continue each other compute what the whole does, and their references are what frameworks give there."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.frontends.corpus import TOLERANCE
+from tests.frontends.tflite.test_corpus import CORPUS as TFLITE
+from webkiln.errors import RecipeError
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.nodes.converter import NodeConverter
+from webkiln.frontends.nodes.sampled import sampled_inputs
+from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.tflite.converter import TfliteConverter
+from webkiln.frontends.tflite.load import read_model
+from webkiln.frontends.tflite.reference import compute_reference
+from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.program import read_program
+from webkiln.frontends.torch.reference import compute_reference as compute_torch
+from webkiln.frontends.torch.source import TracedProgram
+from webkiln.inputs import difference
+from webkiln.ir.bind import bind, placeholders
+from webkiln.ops.evaluate import run_graph
+
+PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
+Reading = Callable[[Cut], tuple[NodeModel, Blobs]]
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a model is read, converted, and computed by its framework."""
+
+    read: Reading
+    converter: type[NodeConverter]
+    reference: Callable[[NodeModel, Any], tuple[Arrays, Arrays]]
+
+
+def of_tflite(name: str) -> Source:
+    path = TFLITE / f"{name}.tflite"
+    return Source(lambda cut: read_model(path, cut=cut), TfliteConverter, lambda part, inputs: compute_reference(path, part, inputs))
+
+
+class Net(torch.nn.Module):
+    """A step around a layer; with `keeps`, a sum over runs behind it."""
+
+    def __init__(self, *, keeps: bool) -> None:
+        super().__init__()
+        self.first, self.second, self.last = torch.nn.Linear(4, 6), torch.nn.Linear(6, 6), torch.nn.Linear(6, 3)
+        self.keeps = keeps
+        self.register_buffer("total", torch.ones(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.relu(self.first(x))
+        y = torch.tanh(y + self.second(y))
+        if self.keeps:
+            self.total += y.sum(0)
+            y = y * self.total
+        return self.last(y)
+
+
+def of_torch(name: str) -> Source:
+    torch.manual_seed(5)
+    opened = ({0: torch.export.Dim.DYNAMIC},) if name == "open" else None
+    program = torch.export.export(Net(keeps=name == "states").eval(), (torch.rand(2, 4),), dynamic_shapes=opened)
+    return Source(
+        lambda cut: read_program(program, name, cut=cut),
+        TorchConverter,
+        lambda part, inputs: compute_torch(TracedProgram(program), part, name, inputs),
+    )
+
+
+@cache
+def source(kind: str, name: str) -> Source:
+    return {"tflite": of_tflite, "torch": of_torch}[kind](name)
+
+
+def computed(source: Source, cut: Cut, given: Arrays) -> Arrays:
+    model, blobs = source.read(cut)
+    graph = source.converter().convert(model, blobs)
+    taken = {name: given[name] for name in graph.inputs}
+    return run_graph(bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})), taken)[0]
+
+
+def same(got: Arrays, expected: Arrays) -> None:
+    assert set(got) == set(expected)
+    for name, value in expected.items():
+        assert (got[name].dtype, got[name].shape) == (value.dtype, value.shape), name
+        assert difference(value, got[name]) <= TOLERANCE, name
+
+
+def names(model: NodeModel) -> Sequence[str]:
+    return [node.name for node in model.graph.nodes if any(node.outputs)]
+
+
+def refused(model: Source, node: str) -> str | None:
+    try:
+        model.read(Cut((node,)))
+    except RecipeError as error:
+        return str(error)
+    return None
+
+
+CASES = [
+    *(("tflite", name) for name in ("branches.float", "branches.int8", "residual.float", "attention.float", "open_batch.float", "dense.dynamic")),
+    *(("torch", name) for name in ("plain", "open", "states")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_two_parts_continue_each_other(kind: str, name: str) -> None:
+    """Wherever a model can be cut in two at one node; where it cannot, the message names another."""
+    model = source(kind, name)
+    whole, _ = model.read(WHOLE)
+    reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
+    given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
+    expected = computed(model, WHOLE, given)
+    found = {node: refused(model, node) for node in names(whole)[:-1]}
+    wrong = [message for message in found.values() if message is not None]
+    assert all(re.search(r"--from-layer|--to-layer|no layer between|not known", message) for message in wrong)
+    possible = [node for node, message in found.items() if message is None]
+    assert possible
+    for node in {possible[0], possible[len(possible) // 2], possible[-1]}:
+        head, tail = Cut((), (node,)), Cut((node,))
+        between = computed(model, head, given)
+        same(between, {node: layers[f"natural0/{node}"]})
+        same(computed(model, tail, between), expected)
+        part, blobs = model.read(tail)
+        assert len(blobs) <= len(model.read(WHOLE)[1])
+        arrays, inside = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
+        assert {key for key in arrays if key.startswith("natural1/in/")} == {f"natural1/in/{node}"}
+        same(computed(model, tail, {node: arrays[f"natural1/in/{node}"]}), {key: arrays[f"natural1/out/{key}"] for key in expected})
+        assert {key.partition("/")[2] for key in inside} <= {item.name for item in part.graph.nodes}
+
+
+def test_a_part_keeps_the_states_that_it_reads() -> None:
+    model = source("torch", "states")
+    head, _ = model.read(Cut((), ("tanh",)))
+    tail, blobs = model.read(Cut(("tanh",)))
+    kept = [[node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")] for part in (head, tail)]
+    assert kept == [[], ["STATE", "SET_STATE"]]
+    graph = model.converter().convert(tail, blobs)
+    assert [state.name for state in graph.states] == ["total"]
+    with pytest.raises(RecipeError, match=r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"):
+        model.read(Cut(("second",), ("tanh",)))
