@@ -66,7 +66,7 @@ conformance-keras: setup
 web: setup
 	$(BIN)/python -m tests.web
 
-# Whole networks against Keras, in Chromium and Node; writes docs/families.md. It takes hours; KerasHub is installed apart, since nothing else needs it.
+# Whole networks against their frameworks, in Chromium and Node; writes docs/families.md. It takes hours; KerasHub is installed apart, since nothing else needs it.
 families: setup .venv/keras-hub/keras_hub
 	$(BIN)/python -m tests.families.hub
 	$(BIN)/python -m tests.families.applications
