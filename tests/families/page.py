@@ -25,6 +25,13 @@ FAMILIES = {
         ),
         ("model", "inputs", "parameters", "wasm", "js"),
     ),
+    "PyTorch": (
+        (
+            "Networks as their users write them, of the width of well-known ones, with seeded weights, exported with open sizes; the table says at which they were compared. "
+            "`python -m tests.families.torch_networks YOLO` runs one. The bound is 1e-4. BERT's sizes are batch and length, of images and volumes their pixels, of sound frames or samples."
+        ),
+        ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
+    ),
     "torchvision": (
         (
             "Networks of `torchvision.models` with seeded weights, at a small image, exported with an open batch; of detectors the network in front of their postprocessing. "

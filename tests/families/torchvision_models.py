@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.families.driver import Family, main
+from tests.families.settled import settled
 from tests.frontends.torch.vision import torchvision
 from webkiln.recipe import PathSource, Recipe
 
@@ -44,27 +45,15 @@ def network(name: str) -> nn.Module:
     if name in CLASSIFYING:
         aux: dict[str, Any] = {"aux_logits": False, "init_weights": False} if name in ("googlenet", "inception_v3") else {}
         sized = {"image_size": size(name)} if name.startswith("vit") else {}
-        return settled(getattr(models, name)(weights=None, num_classes=50, **aux, **sized), name)
+        return seeded(getattr(models, name)(weights=None, num_classes=50, **aux, **sized), name)
     if name in SEGMENTING:
-        return settled(getattr(models.segmentation, name)(weights=None, weights_backbone=None, num_classes=5), name)
-    return settled(Detector(getattr(models.detection, name)(weights=None, weights_backbone=None, num_classes=5)), name)
+        return seeded(getattr(models.segmentation, name)(weights=None, weights_backbone=None, num_classes=5), name)
+    return seeded(Detector(getattr(models.detection, name)(weights=None, weights_backbone=None, num_classes=5)), name)
 
 
-def settled(model: nn.Module, name: str) -> nn.Module:
-    """With statistics of normalisations from some images, and what begins as 0 or nearly so drawn anew."""
-    for parameter in model.parameters():
-        if parameter.abs().max() < 1e-3 and parameter.dim() > 0:
-            nn.init.normal_(parameter, std=0.05)
-    for layer in model.modules():
-        if isinstance(layer, nn.Dropout):
-            layer.p = 0.0
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            layer.momentum = None
-    model.train()
-    with torch.no_grad():
-        for seed in range(2):
-            model(torch.rand(4, 3, size(name), size(name), generator=torch.Generator().manual_seed(seed)))
-    return model.eval()
+def seeded(model: nn.Module, name: str) -> nn.Module:
+    gates = [layer.fc2 for layer in model.modules() if isinstance(layer, torchvision().ops.SqueezeExcitation)]
+    return settled(model, (4, 3, size(name), size(name)), gates)
 
 
 def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
@@ -74,7 +63,8 @@ def recipe(name: str, folder: Path, backends: Sequence[str]) -> Recipe:
         example = torch.rand(2, 3, size(name), size(name))
         program = torch.export.export(network(name), (example,), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
     torch.export.save(program, path)
-    return Recipe(name, PathSource(path), backends=tuple(backends), project=folder)
+    sizes = {"image_0": 1} if name in DETECTING else {}
+    return Recipe(name, PathSource(path), backends=tuple(backends), project=folder, sample_sizes=sizes)
 
 
 def size(name: str) -> int:
