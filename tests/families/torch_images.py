@@ -115,9 +115,9 @@ class Yolo(nn.Module):
         deep = self.out_deep(torch.cat((self.down_middle(middle), deep), 1))
         boxes, every = self.head([fine, middle, deep])
         scores, classes = every.max(1)
-        likely = scores > self.threshold
+        likely, step = scores > self.threshold, boxes.max() + 1
         boxes, scores, classes = boxes[likely], scores[likely], classes[likely]
-        apart = boxes + classes[:, None] * 7680.0
+        apart = boxes + classes[:, None] * step
         kept = VISION.nms(apart, scores, self.overlap)
         return {"boxes": boxes[kept], "scores": scores[kept], "classes": classes[kept]}
 

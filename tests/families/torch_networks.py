@@ -46,8 +46,8 @@ def tokens(*shape: int) -> Tensor:
 
 
 def yolo() -> nn.Module:
-    """With scores that float32 holds apart, of which some are above the bound and some below."""
-    model = Yolo(threshold=0.509)
+    """With scores and overlaps that float32 holds apart, some of them above their bounds and some below."""
+    model = Yolo(threshold=0.509, overlap=0.577)
     last: list[Any] = [branch[-1] for branch in model.head.scores]
     settled(model, (1, 3, 128, 128), last)
     for layer in last:

@@ -92,7 +92,7 @@ class _Runner:
 def _in_float64(run: _Runner, values: Mapping[str, Array]) -> _Runner | None:
     """The same program in float64, or None where torch does not compute it so, tried with some values."""
     double = copy(run)
-    double.widened = True
+    double.widened, double.labels = True, {}
     try:
         double(values)
     except Exception:  # noqa: BLE001 - operators refuse float64 in as many ways as there are operators
