@@ -27,7 +27,7 @@ FAMILIES = {
     ),
     "PyTorch": (
         (
-            "Networks as their users write them, of the width of well-known ones, with seeded weights, exported with open sizes; the table says at which they were compared. "
+            "Networks as their users write them, of the width of well-known ones, with seeded weights, exported with open sizes where torch leaves them open (it does not before recurrent layers); the table says at which they were compared. "
             "`python -m tests.families.torch_networks YOLO` runs one. The bound is 1e-4. BERT's sizes are batch and length, of images and volumes their pixels, of sound frames or samples."
         ),
         ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
@@ -41,6 +41,8 @@ FAMILIES = {
     ),
 }
 EXPLAINED = {
+    "PyTorch": "YOLO decodes its boxes and suppresses overlapping ones (`torchvision.ops.nms`), so that the number of its results is data; what the module computes is recorded for it. The translation is TorchScript, "
+    "whose loop ends where the end is written. Of Whisper's decoder the step is the sixth; keys and values of those before are states.",
     "KerasHub": "Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by one, with the cache as states of the bundle, "
     "equal those of Keras's `generate` on both backends ([text-generation.md](text-generation.md)).",
 }
