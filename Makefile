@@ -66,10 +66,12 @@ conformance-keras: setup
 web: setup
 	$(BIN)/python -m tests.web
 
-# Whole networks against Keras, in Chromium and Node; writes docs/families.md. It takes hours; KerasHub is installed apart, since nothing else needs it.
+# Whole networks against their frameworks, in Chromium and Node; writes docs/families.md. It takes hours; KerasHub is installed apart, since nothing else needs it.
 families: setup .venv/keras-hub/keras_hub
 	$(BIN)/python -m tests.families.hub
 	$(BIN)/python -m tests.families.applications
+	$(BIN)/python -m tests.families.torchvision_models
+	$(BIN)/python -m tests.families.torch_networks
 
 .venv/keras-hub/keras_hub:
 	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil

@@ -7,8 +7,8 @@ from tests.backends.harness import ROOT
 PAGE = ROOT / "docs" / "families.md"
 HEAD = """# Families of models
 
-Whole networks, converted and compared with Keras on made-up weights under which the outputs depend on the inputs. The page is written by `make families`, which runs each of them in Chromium or in Node
-and replaces its row. An error is the largest difference of an output from Keras's, relative to the largest value of that output, over two natural inputs and an extreme one.
+Whole networks, converted and compared with their framework on made-up weights under which the outputs depend on the inputs. The page is written by `make families`, which runs each of them in Chromium or in Node
+and replaces its row. An error is the largest difference of an output from the framework's, relative to the largest value of that output, over two natural inputs and an extreme one.
 """
 FAMILIES = {
     "keras.applications": (
@@ -25,15 +25,24 @@ FAMILIES = {
         ),
         ("model", "inputs", "parameters", "wasm", "js"),
     ),
-}
-FAMILIES["torchvision"] = (
-    (
-        "Networks of `torchvision.models` with seeded weights, at a small image, exported with an open batch; of detectors the network in front of their postprocessing. "
-        "`python -m tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left out: its correlation looks up places that are data in each of its steps, which are written out."
+    "PyTorch": (
+        (
+            "Networks as their users write them, of the width of well-known ones, with seeded weights, exported with open sizes where torch leaves them open (it does not before recurrent layers); the table says at which they were compared. "
+            "`python -m tests.families.torch_networks YOLO` runs one. The bound is 1e-4. BERT's sizes are batch and length, of images and volumes their pixels, of sound frames or samples."
+        ),
+        ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
     ),
-    ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
-)
+    "torchvision": (
+        (
+            "Networks of `torchvision.models` with seeded weights, at a small image, exported with an open batch; of detectors the network in front of their postprocessing. "
+            "`python -m tests.families.torchvision_models resnet50` runs one. The bound is 1e-4. RAFT is left out: its correlation looks up places that are data in each of its steps, which are written out."
+        ),
+        ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
+    ),
+}
 EXPLAINED = {
+    "PyTorch": "YOLO decodes its boxes and suppresses overlapping ones (`torchvision.ops.nms`), so that the number of its results is data; what the module computes is recorded for it. The translation is TorchScript, "
+    "whose loop ends where the end is written. Of Whisper's decoder the step is the sixth; keys and values of those before are states.",
     "KerasHub": "Of GPT-2 with its cache, a step is compared: 64 tokens that are generated greedily, one by one, with the cache as states of the bundle, "
     "equal those of Keras's `generate` on both backends ([text-generation.md](text-generation.md)).",
 }

@@ -348,6 +348,15 @@ def chosen(x: Tensor, m: Tensor) -> tuple[Tensor, ...]:
     return (x[m], torch.nonzero(m), torch.masked_select(x, m) * 2)
 
 
+def chosen_alike(x: Tensor, m: Tensor) -> tuple[Tensor, ...]:
+    """What one mask chooses of several tensors is of one size."""
+    both = x[m] + x.flip(0)[m] - torch.masked_select(x * 2, m)
+    rows, columns = torch.where(m)
+    y = x.clone()
+    y[m] = both * x[rows, columns]
+    return both, y
+
+
 def masked(x: Tensor, m: Tensor) -> Tensor:
     return x.masked_scatter(m, torch.arange(24.0).reshape(2, 3, 4))
 
@@ -524,6 +533,7 @@ MODULES: dict[str, ModuleCase] = {
     "spectrogram": ModuleCase(of(spectrogram), (floats(1, 40),)),
     "windows": ModuleCase(of(folded), IMAGE),
     "chosen": ModuleCase(of(chosen), (floats(3, 4), truth(3, 4)), gpu=LATE),
+    "chosen alike": ModuleCase(of(chosen_alike), (floats(3, 4), truth(3, 4)), gpu=LATE),
     "masked scatter": ModuleCase(of(masked), (floats(2, 3, 4), truth(2, 3, 4))),
     "sizes": ModuleCase(of(opened), (floats(2, 5, 4),), TIME),
     "named outputs": ModuleCase(of(lambda x: {"first": x * 2, "rest": [x + 1, x.sum(0)]}), (floats(2, 3),), BATCH),

@@ -15,14 +15,18 @@ import pytest
 import torch
 
 from tests.commands.conftest import Command, webkiln  # noqa: F401 - a fixture
+from tests.frontends.corpus import Sample, interpreted
 from tests.frontends.torch import factories
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.torch.archive import check_archive
+from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.factory import made_program
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.probe import check_file
+from webkiln.frontends.torch.program import read_program
+from webkiln.frontends.torch.source import program_of
 from webkiln.frontends.torch.weights import read_state
 from webkiln.recipe import ModuleSource, PathSource, Recipe, parse_recipe
 
@@ -222,6 +226,21 @@ def test_programs_that_are_refused(
     with pytest.raises(SourceError, match=f"bad.pt2: .*({message})"):
         check_file(tmp_path / "bad.pt2")
     assert not list(tmp_path.glob("**/executed"))
+
+
+def test_multiples_of_sizes(tmp_path: Path) -> None:
+    """A program whose sizes torch.export was told to be even is read from its file as it is from memory."""
+    path = tmp_path / "net.pt2"
+    with quiet():
+        even = 2 * torch.export.Dim("half")
+        net = torch.nn.Sequential(torch.nn.MaxPool2d(2), torch.nn.Upsample(scale_factor=2))
+        torch.export.save(torch.export.export(net, (torch.rand(1, 3, 8, 6),), dynamic_shapes=({2: even},)), path)
+        spec, blobs = read_program(program_of(path, {}, trust_source=False).program, "net")
+    graph = TorchConverter().convert(spec, blobs)
+    x = torch.rand(1, 3, 12, 6)
+    (variable,) = graph.inputs
+    (output,) = graph.outputs
+    assert interpreted(Sample("net", graph, {variable: x.numpy()}, {output: net(x).numpy()})) is None
 
 
 def test_damaged_archives(tmp_path: Path) -> None:

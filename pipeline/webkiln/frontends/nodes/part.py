@@ -7,9 +7,9 @@ from webkiln.errors import RecipeError, SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.cut import Cut, Vertex, check_names, needed_vertices
 from webkiln.frontends.nodes.reading import read_by
-from webkiln.frontends.nodes.sampled import Made, SampledInputs
+from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
-from webkiln.inputs import ModelRun, make_inputs, reference_arrays
+from webkiln.inputs import ModelRun, reference_arrays
 from webkiln.ir.types import Array
 
 Known = Callable[[str, str], Declared | None]
@@ -87,25 +87,27 @@ def _weights(graph: GraphSpec) -> Iterable[Weight]:
                 yield from _weights(value)
 
 
+def of_part(part: NodeModel, name: str, run: ModelRun) -> ModelRun:
+    """What `run`, the whole model, gives at the outputs of a part; and inside, all that it tells."""
+
+    def computed(values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        outputs, inside = run(values)
+        found = {**outputs, **inside, **values}
+        return {item.name: _value(item.name, found, name) for item in part.graph.outputs}, found
+
+    return computed
+
+
 def reference_of(
-    part: NodeModel, inputs: SampledInputs, name: str, run: ModelRun, others: Sequence[ModelRun] = (), made: Made = make_inputs
+    part: NodeModel, inputs: SampledInputs, sets: Mapping[str, Mapping[str, Array]], name: str, runs: Sequence[ModelRun]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz of a model, or of a part of it, which are what the whole model, that `run` computes, gives there."""
-    wanted = [item.name for item in part.graph.outputs]
-
-    def ends(run: ModelRun) -> ModelRun:
-        def computed(values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-            outputs, inside = run(values)
-            found = {**outputs, **inside, **values}
-            return {item: _value(item, found, name) for item in wanted}, found
-
-        return computed
-
-    reference, every = reference_arrays(inputs.sets(name, ends(run), made), ends(run), [ends(other) for other in others])
-    kinds = dict.fromkeys(key.partition("/")[0] for key in every)
+    """The arrays of reference.npz and of layers.npz of a model, or of a part of it: what the first of `runs`, which all compute the whole model, gives
+    there for the `sets` of its inputs."""
+    run, *others = (of_part(part, name, one) for one in runs)
+    reference, every = reference_arrays(sets, run, others)
     given = {
         f"{kind}/in/{item.name}": _value(f"{kind}/{item.name}", every, name)
-        for kind in kinds
+        for kind in sets
         for item in part.graph.inputs
         if item.name not in inputs.fixed
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import SourceError, ToolError
-from webkiln.frontends.nodes.part import reference_of
+from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.tflite.file import TfliteFile
@@ -22,7 +22,8 @@ def compute_reference(
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
     run = Interpreted(path, signature, inputs.fixed)
-    return reference_of(part, inputs, path.name, run, made=lambda table, scale: made_inputs(table, run.ranges, scale))
+    sets = inputs.sets(path.name, of_part(part, path.name, run), lambda table, scale: made_inputs(table, run.ranges, scale))
+    return reference_of(part, inputs, sets, path.name, [run])
 
 
 WRONG = frozenset({("LOCAL_RESPONSE_NORMALIZATION", "float32"), ("SUM", "int8"), ("SUM", "int16")})

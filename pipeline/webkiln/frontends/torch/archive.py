@@ -17,7 +17,7 @@ EXPRESSION = re.compile(r"[\w\s+\-*/(),<>=!&|~.%]*")
 FUNCTIONS = frozenset({
     "Max", "Min", "FloorDiv", "Mod", "PythonMod", "CleanDiv", "CeilDiv", "CeilToInt", "FloorToInt", "TruncToInt", "RoundToInt", "IntTrueDiv", "FloatTrueDiv", "ToFloat", "Identity", "Ne", "Eq",
     "Lt", "Le", "Gt", "Ge", "And", "Or", "Not", "Pow", "PowByNatural", "FloatPow", "Abs", "Where", "Piecewise", "ModularIndexing", "TruncToFloat", "RoundDecimal", "Mul", "Add", "Integer",
-    "OpaqueUnaryFn_sqrt", "OpaqueUnaryFn_log2", "floor", "ceiling", "sqrt", "oo", "int_oo",
+    "GreaterThan", "LessThan", "StrictGreaterThan", "StrictLessThan", "Equality", "Unequality", "OpaqueUnaryFn_sqrt", "OpaqueUnaryFn_log2", "floor", "ceiling", "sqrt", "oo", "int_oo",
 })  # fmt: skip
 DECLARED = re.compile(r"Symbol\('(\w+)'((, (positive|nonnegative|integer)=(True|False))*)\)")
 SYMBOL = re.compile(r"[suz]\d+|zuf\d+|zf\d+|u\d+|True|False|nan|oo|zoo|int_oo")

@@ -26,14 +26,14 @@ def _read(path: Path) -> None:
     import torch
 
     from webkiln.frontends.torch.framework import quiet
-    from webkiln.frontends.torch.source import SAVE, first_line, is_script, read_exported
+    from webkiln.frontends.torch.source import SAVE, first_line, is_script, read_exported, read_script
 
     with quiet():
         if not is_script(path):
             read_exported(path)
             return
         try:
-            torch.jit.load(str(path), map_location="cpu")
+            read_script(path)
         except Exception as error:
             raise SourceError(f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); {SAVE}") from None
 

@@ -1,36 +1,51 @@
 """Reference outputs: what torch computes for made-up inputs, how noisy its float32 is, and what each node gives."""
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
 import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Interpreter, Node
+from torch.utils import _pytree as pytree
 
-from webkiln.frontends.nodes.part import reference_of
+from webkiln.errors import ToolError
+from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.torch.program import decomposed, layer_values, output_names
-from webkiln.frontends.torch.source import TracedProgram
+from webkiln.frontends.torch.source import TracedProgram, first_line
+from webkiln.inputs import NATURAL
 from webkiln.ir.types import DTYPES, Array
 
 
 def compute_reference(
     source: TracedProgram, part: NodeModel, name: str, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it; ToolError where torch knows an operator only by what others say of it."""
     run = _Runner(source, name, inputs.fixed)
-    return reference_of(part, inputs, name, run)
+    try:
+        sets = inputs.sets(name, of_part(part, name, run))
+    except NotImplementedError as error:
+        advice = "install the package that holds it (pip install torchvision), or record outputs where it is and give them as reference"
+        raise ToolError(f"{name}: torch does not compute an operator of it here ({first_line(error)}); {advice}") from None
+    double = _in_float64(run, part, sets[NATURAL[0]])
+    return reference_of(part, inputs, sets, name, [run] if double is None else [run, double])
 
 
 class _Recorder(Interpreter):  # type: ignore[misc]
     """Runs a graph and keeps what its nodes give."""
 
-    def __init__(self, module: torch.fx.GraphModule, names: Mapping[Node, str]) -> None:
+    def __init__(self, module: torch.fx.GraphModule, names: Mapping[Node, str], *, widened: bool) -> None:
         super().__init__(module)
-        self.names = names
+        self.names, self.widened = names, widened
         self.found: dict[str, Array] = {}
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.widened:
+            args, kwargs = pytree.tree_map(_widened, (args, kwargs))
+        return super().call_function(target, args, kwargs)
 
     def run_node(self, n: Node) -> Any:
         result = super().run_node(n)
@@ -41,15 +56,16 @@ class _Recorder(Interpreter):  # type: ignore[misc]
 
 
 class _Runner:
-    """A program as a function of named inputs; every run begins with the states that it was saved with."""
+    """A program as a function of named inputs; every run begins with the states that it was saved with. `widened` says that it computes in float64."""
 
     def __init__(self, source: TracedProgram, name: str, fixed: Mapping[str, Array]) -> None:
         self.program, self.called, self.fixed = decomposed(source.program), source.inputs, fixed
+        self.widened = False
         self.labels = layer_values(self.program, name)
         self.outputs = output_names(self.program)
 
     def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        recorder = _Recorder(self.program.graph_module, self.labels)
+        recorder = _Recorder(self.program.graph_module, self.labels, widened=self.widened)
         results = recorder.run(*self._arguments({**values, **self.fixed}), enable_io_processing=False)
         kept = [
             item
@@ -73,6 +89,23 @@ class _Runner:
                 value = values[next(called, spec.arg.name)]
                 found.append(torch.from_numpy(np.ascontiguousarray(value)).reshape(value.shape))
         return found
+
+
+def _in_float64(run: _Runner, part: NodeModel, values: Mapping[str, Array]) -> _Runner | None:
+    """The same program in float64, which keeps what a part of it gives, or None where torch does not compute it so, tried with some values."""
+    double, wanted = copy(run), {item.name for item in part.graph.outputs}
+    double.widened, double.labels = True, {node: label for node, label in run.labels.items() if label in wanted}
+    try:
+        double(values)
+    except Exception:  # noqa: BLE001 - operators refuse float64 in as many ways as there are operators
+        return None
+    return double
+
+
+def _widened(item: Any) -> Any:
+    if isinstance(item, torch.Tensor) and item.dtype == torch.float32:
+        return item.double()
+    return torch.float64 if item is torch.float32 else item
 
 
 def _array(item: Any) -> Array:

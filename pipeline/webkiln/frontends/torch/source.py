@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._export.utils import _get_shape_env_from_gm
 
 from webkiln.errors import SourceError, UndecidedError
 from webkiln.frontends.nodes.sizes import Shapes
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.format import SCRIPT
 from webkiln.frontends.torch.script import Raised, ScriptProgram
+from webkiln.frontends.torch.vision import know_vision
 from webkiln.inputs import SAMPLE_SIZE
 
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
@@ -44,18 +46,33 @@ def is_script(path: Path) -> bool:
 
 
 def read_exported(path: Path) -> torch.export.ExportedProgram:
+    know_vision(path)
     try:
         with path.open("rb") as file:
-            return torch.export.load(file)
+            program = torch.export.load(file)
+        _forget_ranges(program)
     except Exception as error:
         raise SourceError(
             f"{path.name}: torch {torch.__version__} cannot read the program ({first_line(error)}); {SAVE} with this version"
         ) from None
+    return program
+
+
+def _forget_ranges(program: torch.export.ExportedProgram) -> None:
+    """Those of computed sizes: torch's reader keeps them among those of symbols, where its decompositions stumble over `2*s0`."""
+    sizes = _get_shape_env_from_gm(program.graph_module)
+    for size in [] if sizes is None else [size for size in sizes.var_to_range if not size.is_symbol]:
+        del sizes.var_to_range[size]
+
+
+def read_script(path: Path) -> torch.jit.ScriptModule:
+    know_vision(path)
+    return torch.jit.load(str(path), map_location="cpu")
 
 
 def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
     try:
-        script = torch.jit.load(str(path), map_location="cpu")
+        script = read_script(path)
         script.eval()
         program = ScriptProgram(script).eval()
     except Exception as error:

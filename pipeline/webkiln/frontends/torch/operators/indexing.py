@@ -1,13 +1,26 @@
 """Gathering and scattering."""
 
 from collections.abc import Sequence
-from math import inf, prod
+from math import inf
+from weakref import WeakKeyDictionary
 
 from webkiln.frontends.torch.aten import AtenCall, AtenHandler
 from webkiln.ir.dim import is_symbolic
+from webkiln.ir.graph import Variable
 from webkiln.ir.types import broadcast
-from webkiln.ops.builder import Tensor
+from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.pieces import filled, iota, part, reshaped, stacked, total, transposed, widened
+
+TRUE_PLACES: WeakKeyDictionary[GraphBuilder, dict[str, Variable]] = WeakKeyDictionary()
+"""Where the masks of a graph are true, by the names of the masks."""
+
+
+def true_places(c: AtenCall, mask: Tensor) -> Tensor:
+    """The places [axes, count] where a mask is true. Those of one mask are one Variable, since all that is chosen by it has one size."""
+    known = TRUE_PLACES.setdefault(c.b, {})
+    if mask.name not in known:
+        known[mask.name] = c.op("NonZero", mask, count=c.b.late()).variable
+    return Tensor(c.b, known[mask.name])
 
 
 def index_select(c: AtenCall) -> Tensor:
@@ -94,7 +107,7 @@ def places_of(c: AtenCall, x: Tensor, name: str) -> list[Tensor | None]:
         if item is None or item.dtype not in ("bool", "uint8"):
             found.append(item)
             continue
-        where = c.op("NonZero", c.cast(item, "bool"), count=c.b.late())
+        where = true_places(c, c.cast(item, "bool"))
         found += [reshaped(c.b, part(c.b, where, 0, axis, 1), where.shape[1:]) for axis in range(item.type.rank)]
     return [*found, *[None] * (x.type.rank - len(found))]
 
@@ -156,9 +169,8 @@ def index_put(c: AtenCall) -> Tensor:
 def masked_select(c: AtenCall) -> Tensor:
     x, mask = c.tensor(), c.tensor("mask")
     shape = broadcast([x.shape, mask.shape])
-    flat, chosen = (reshaped(c.b, widened(c.b, item, shape), (prod(shape),)) for item in (x, mask))
-    where = c.op("NonZero", chosen, count=c.b.late())
-    return c.op("Gather", flat, reshaped(c.b, where, where.shape[1:]), axis=0)
+    places = transposed(c.b, true_places(c, widened(c.b, mask, shape)), (1, 0))
+    return c.op("GatherND", widened(c.b, x, shape), places, batch=0)
 
 
 def masked_scatter(c: AtenCall) -> Tensor:
@@ -173,9 +185,7 @@ def masked_scatter(c: AtenCall) -> Tensor:
 
 def nonzero(c: AtenCall) -> Tensor:
     """[count, axes]."""
-    x = c.tensor()
-    where = c.op("NonZero", x, count=c.b.late())
-    return transposed(c.b, where, (1, 0))
+    return transposed(c.b, true_places(c, c.tensor()), (1, 0))
 
 
 def scattered(c: AtenCall, x: Tensor, src: Tensor, reduction: str) -> Tensor:
