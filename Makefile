@@ -70,6 +70,7 @@ web: setup
 families: setup .venv/keras-hub/keras_hub
 	$(BIN)/python -m tests.families.hub
 	$(BIN)/python -m tests.families.applications
+	$(BIN)/python -m tests.families.tensorflow_networks
 
 .venv/keras-hub/keras_hub:
 	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
