@@ -72,6 +72,7 @@ families: setup .venv/keras-hub/keras_hub
 	$(BIN)/python -m tests.families.applications
 	$(BIN)/python -m tests.families.torchvision_models
 	$(BIN)/python -m tests.families.torch_networks
+	$(BIN)/python -m tests.families.tensorflow_networks
 
 .venv/keras-hub/keras_hub:
 	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil

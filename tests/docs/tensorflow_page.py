@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "from-tensorflow.md"
 HEAD = """# Graphs of TensorFlow
 
 SavedModels of TensorFlow 1 and 2 (those that Keras and `tf.keras` write, too), frozen graphs (`.pb`), and graph models of TensorFlow.js. TensorFlow itself is not needed to build them, only to
-compute reference outputs for verification; those that were recorded elsewhere serve as well ([references.md](references.md)). Keras's own files (`.keras`, `.h5`, layers models) are described in [keras.md](keras.md).
+compute reference outputs for verification; those that were recorded elsewhere serve as well ([references.md](references.md)). Keras's own files (`.keras`, `.h5`, layers models) are described in [keras.md](keras.md). Whole networks are compared with TensorFlow in [families.md](families.md#tensorflow).
 
     webkiln build my_saved_model -o public/model
 
@@ -28,8 +28,8 @@ is, its bytes say; where there are none to look at yet (a URL, what an export sc
 
 * **Signatures.** A SavedModel is built by its signature `serving_default`, or by the one that `--signature NAME` (in recipes `signature`) says; inputs and outputs are called as the signature calls them.
   A frozen graph has none: its inputs are the placeholders that something reads, its outputs the nodes that nothing reads, without what loops and assertions leave over.
-* **Variables** are read from the checkpoint beside the SavedModel, by what the graph's own restoring nodes call them, and are trained weights, as are constants of floats with axes. Small constants of
-  integers are structure. Tables of numbers (`tf.lookup.StaticHashTable`) become part of the model.
+* **Variables** are read from the checkpoint beside the SavedModel, by what the graph's own restoring nodes or the objects of the file call them, and are trained weights, as are constants of floats with
+  axes. Small constants of integers are structure. Tables of numbers (`tf.lookup.StaticHashTable`) become part of the model.
 * **Variables that the run assigns** are states of the bundle: what one run leaves, the next one begins with (stateful recurrent layers, counters, caches). They are assigned as a whole, outside of
   branches and loops.
 * **Complex numbers** are computed in two parts, so Fourier transforms, `tf.signal.stft` and its inverse, MFCCs and the arithmetic between them work; a bundle neither takes nor gives them.

@@ -18,6 +18,13 @@ FAMILIES = {
         ),
         ("network", "size", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
     ),
+    "TensorFlow": (
+        (
+            "Networks of TensorFlow as SavedModels and, where it says so, as frozen graphs: those of Keras by its own ways of saving, others written in raw operators at the sizes that are published. "
+            "`python -m tests.families.tensorflow_networks BERT-mini` runs one. The bound is 1e-4."
+        ),
+        ("network", "sizes", "parameters", "wasm (relaxed)", "wasm (simd)", "js"),
+    ),
     "KerasHub": (
         (
             "Small models of [KerasHub](https://keras.io/keras_hub/), built from their config with random weights; "

@@ -116,6 +116,11 @@ def test_quotients_are_bounded_by_what_they_round() -> None:
     assert dim.reaches((T + 1) // 2, T // 2)
     assert dim.reaches(-(-T // 2), 1)
     assert not dim.reaches(T // 2, 1)
+    halved = -(-T // 2)
+    quartered = -(-halved // 2)
+    assert dim.reaches(2 * quartered, halved)
+    assert dim.reaches(halved + 1, 2 * quartered)
+    assert not dim.reaches(halved, 2 * quartered)
 
 
 def test_demands_are_met_refused_or_collected() -> None:

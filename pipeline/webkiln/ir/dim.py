@@ -8,7 +8,7 @@ What would need a number (`range`, an allocation) fails; a comparison that the l
 
 import keyword
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import gcd, lcm, prod
@@ -317,27 +317,44 @@ def least(a: int, b: int) -> int:
 
 @lru_cache(maxsize=4096)
 def lower_bound(size: int) -> int | None:
-    """A proven lower bound, or None: by the bounds of the atoms, or of the expression with each quotient replaced by a linear bound of it."""
-    scale = lcm(*(atom.args[1] for monomial, _ in _terms(size).items() for atom in monomial if _has_divisor(atom)))
-    scaled = _bound_by_atoms(_without_quotients(_product(size, scale)))
-    bounds = [_bound_by_atoms(size), None if scaled is None else -(-scaled // scale)]
+    """A proven lower bound, or None: by the bounds of the atoms, or of the expression with quotients replaced by linear bounds of them. Those inside
+    others come after them, since what they are in sum may cancel."""
+    bounds, scale = [_bound_by_atoms(size)], 1
+    while quotients := _outer_quotients(size):
+        multiple = lcm(*(atom.args[1] for atom in quotients))
+        size, scale = _without_quotients(_product(size, multiple), quotients), scale * multiple
+        found = _bound_by_atoms(size)
+        bounds.append(None if found is None else -(-found // scale))
     return max((bound for bound in bounds if bound is not None), default=None)
+
+
+def _outer_quotients(size: int) -> set[Atom]:
+    """The quotients by numbers that are terms of their own and stand in no other quotient."""
+    found = {monomial[0] for monomial in _terms(size) if len(monomial) == 1 and _has_divisor(monomial[0])}
+    return found - {inner for atom in found for inner in _inside(atom)}
+
+
+@lru_cache(maxsize=4096)
+def _inside(atom: Atom) -> frozenset[Atom]:
+    """The atoms that an atom is made of."""
+    parts = {part for arg in atom.args for monomial in (_terms(arg) if isinstance(arg, Dim) else ()) for part in monomial}
+    return frozenset(parts.union(*map(_inside, parts)))
 
 
 def _has_divisor(atom: Atom) -> bool:
     return atom.op == "floordiv" and isinstance(atom.args[1], int)
 
 
-def _without_quotients(size: int) -> int:
-    """A size that is not larger: k * floordiv(a, b) is at least k * (a - b + 1) / b, and where k is negative at least k * a / b."""
+def _without_quotients(size: int, quotients: Collection[Atom]) -> int:
+    """A size that is not larger: k * floordiv(a, b) is at least k * (a - b + 1) / b, and where k is negative at least k * a / b. The factors are multiples
+    of the divisors."""
     parts: list[int] = []
     for monomial, factor in _terms(size).items():
-        first = monomial[0] if len(monomial) == 1 else None
-        if first is None or not _has_divisor(first) or factor % first.args[1]:
-            parts.append(_made({monomial: factor}))
-        else:
-            numerator, divisor = first.args
+        if len(monomial) == 1 and monomial[0] in quotients:
+            numerator, divisor = monomial[0].args
             parts.append(_product(numerator if factor < 0 else numerator - divisor + 1, factor // divisor))
+        else:
+            parts.append(_made({monomial: factor}))
     return _sum(parts)
 
 

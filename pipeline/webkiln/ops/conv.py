@@ -9,11 +9,11 @@ from itertools import product
 import numpy as np
 
 from webkiln.errors import ShapeError
-from webkiln.ir.dim import reaches
+from webkiln.ir.dim import is_symbolic, reaches
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
-from webkiln.nest.expr import Expr
+from webkiln.nest.expr import Expr, apply
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.window import Phase, all_inside, phases, window_index, window_size, write_padded
 
@@ -97,10 +97,12 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
 
 
 def _lower_conv(low: Lowering, attrs: Attributes) -> None:
-    """One nest for each combination of phases: one in all without `x_dilation`."""
+    """One nest for each combination of phases: one in all without `x_dilation`, or where open sizes say which taps meet elements."""
     x, w, *bias = low.inputs
     spread = _x_dilation(attrs, x.type.rank)
     pad_low = attrs["pad_low"]
+    if any(is_symbolic(before % gap) for before, gap in zip(pad_low, spread, strict=True)):
+        x, spread = _spread_input(low, x, attrs, spread), (1,) * len(spread)
     thin = attrs["groups"] == 1 and w[attrs["w_dims"][1]] < FEW_CHANNELS
     if (
         thin
@@ -167,6 +169,19 @@ def _padded_input(low: Lowering, x: View, attrs: Attributes) -> View:
         shape[dimension] += first + last
     wide = low.temporary(x.type.dtype, shape)
     write_padded(low, x, wide, before, 0)
+    return wide
+
+
+def _spread_input(low: Lowering, x: View, attrs: Attributes, spread: Sequence[int]) -> View:
+    """A copy with the zeros between its elements."""
+    gaps = [dict(zip(attrs["x_dims"][2:], spread, strict=True)).get(dimension, 1) for dimension in range(x.type.rank)]
+    wide = low.temporary(x.type.dtype, [(size - 1) * gap + 1 for size, gap in zip(x.shape, gaps, strict=True)])
+    nest = low.nest()
+    places = nest.axes(wide.shape)
+    source = [place if gap == 1 else apply("floordiv", place, nest.argument(gap)) for place, gap in zip(places, gaps, strict=True)]
+    rests = [(place - whole * nest.argument(gap), 1) for place, whole, gap in zip(places, source, gaps, strict=True) if gap > 1]
+    nest.store(wide, nest.load(x, source, all_inside(nest, rests), 0))
+    nest.done()
     return wide
 
 

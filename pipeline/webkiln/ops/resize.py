@@ -10,7 +10,7 @@ import numpy as np
 
 from webkiln.errors import ShapeError
 from webkiln.ir.demands import demand
-from webkiln.ir.dim import is_symbolic
+from webkiln.ir.dim import greatest, is_symbolic
 from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
@@ -79,7 +79,7 @@ def _lines(attrs: Attributes, x: Type) -> list[Line]:
     for axis, out in zip(attrs["axes"], attrs["sizes"], strict=True):
         size = x.shape[axis]
         if attrs["coordinates"] == "align_corners":
-            lines.append(Line(axis, size, out, size - 1, 0, max(out - 1, 1)))
+            lines.append(Line(axis, size, out, size - 1, 0, greatest([out - 1, 1])))
         elif attrs["coordinates"] == "half_pixel":
             lines.append(Line(axis, size, out, 2 * size, size - out, 2 * out))
         else:

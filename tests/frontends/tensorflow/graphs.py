@@ -59,6 +59,34 @@ def volumes(x: tf.Tensor) -> dict[str, tf.Tensor]:
     }
 
 
+def joined(x: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Down by strides, and up to the sizes of what is joined: of odd ones more is cut off the beginning, so that other taps meet elements."""
+    levels = [tf.tile(x, [1, 3, 4, 1])]
+    for _ in range(3):
+        levels.append(tf.nn.relu(tf.nn.conv2d(levels[-1], weights(3, 3, 3, 3), 2, "SAME")))
+    y = levels[-1]
+    for size, level in zip((4, 3, 5), levels[-2::-1], strict=True):
+        y = level + tf.nn.conv2d_transpose(y, weights(size, size, 3, 3), tf.shape(level), 2, "SAME")
+    return {"y": y}
+
+
+def cornered(x: tf.Tensor) -> dict[str, tf.Tensor]:
+    """Corner upon corner, to open sizes that are 1 or more."""
+    small = x[:, ::2, ::2]
+    resize = tf.compat.v1.image.resize_bilinear
+    return {
+        "spread": resize(tf.reduce_mean(x, [1, 2], keepdims=True), tf.shape(small)[1:3], align_corners=True),
+        "smaller": resize(x, tf.shape(small[:, ::2, ::2])[1:3], align_corners=True),
+        "larger": resize(small, tf.shape(x)[1:3], align_corners=True),
+    }
+
+
+def chosen(boxes: tf.Tensor, scores: tf.Tensor) -> dict[str, tf.Tensor]:
+    """More boxes are asked for than there are."""
+    best = tf.image.combined_non_max_suppression(boxes[:, :, None], scores, 4, 8, 0.5, -5.0, clip_boxes=False)
+    return {"boxes": best[0], "scores": best[1], "labels": best[2], "count": best[3]}
+
+
 def pools(x: tf.Tensor) -> dict[str, tf.Tensor]:
     return {
         "max": tf.nn.max_pool2d(x, 3, 2, "SAME"),
@@ -328,6 +356,8 @@ GRAPHS: Mapping[str, Graph] = {
     "paddings": (paddings, images(None, 6, 5)), "reductions": (reductions, images(None, 6, 4)),
     "products": (products, [((None, 4, 5), "float32"), ((None, 5, 3), "float32")]), "lookups": (lookups, [((2, 6, 4), "float32"), ((2, 3), "int32")]),
     "resizing": (resizing, images(None, 8, 7, 3)), "pictures": (pictures, images(2, 8, 7, 3)), "conditions": (conditions, images(3, 4)),
+    "joined": (joined, images(None, None, None, 3)), "cornered": (cornered, images(None, None, None, 2)),
+    "chosen": (chosen, [((None, None, 4), "float32"), ((None, None, 2), "float32")]),
     "loops": (loops, images(3, 4)), "called": (called, images(None, 4)), "nested": (nested, images(3, 4)), "solved": (solved, images(None, 4, 5)),
 }  # fmt: skip
 

@@ -67,6 +67,11 @@ def test_control_flow_of_tensorflow_1(path: Path) -> None:
     assert interpreted(sample(name, converted(path), frozen=True)) is None
 
 
+def test_every_graph_with_open_sizes_on_js(tmp_path: Path) -> None:
+    samples = [sample(name, converted(saved(name, tmp_path / name))) for name in NAMES]
+    assert objections(samples, "js", tmp_path / "programs") == {}
+
+
 @pytest.mark.parametrize("backend", EVERY_BACKEND)
 def test_every_graph_on_a_backend(backend: str, tmp_path: Path) -> None:
     samples = []

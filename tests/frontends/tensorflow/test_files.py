@@ -91,6 +91,19 @@ def test_a_damaged_index(damage, scored: Path, tmp_path: Path) -> None:
         read_model(scored, tmp_path)
 
 
+def test_a_model_of_keras_inside_another_object(tmp_path: Path) -> None:
+    """Its variables are in the graph twice; which of them the checkpoint has, the objects of the file say."""
+    module = tf.Module()
+    module.model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, bias_initializer="normal"), keras.layers.Dense(3)])
+    function = tf.function(lambda x: {"y": module.model(x)}, input_signature=[tf.TensorSpec([None, 4], name="x")])
+    module.function = function
+    tf.saved_model.save(module, str(tmp_path), signatures=function)
+    graph = converted(tmp_path / "saved_model.pb")
+    got, _ = run_graph(graph, {"x": X})
+    assert objection(Sample("inside", graph, {}, outputs_of(tmp_path / "saved_model.pb")), got) is None
+    assert len(graph.slots) == 4
+
+
 def test_keras_saves_models_so(tmp_path: Path) -> None:
     keras.utils.set_random_seed(1)
     layers = keras.layers

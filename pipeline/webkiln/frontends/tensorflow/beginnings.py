@@ -19,7 +19,7 @@ class Beginnings:
 
     def __init__(self, program: GraphSource) -> None:
         self.program = program
-        self.keys: dict[str, str] = {}
+        self.keys = dict(program.keys)
         """Variable -> its key in the checkpoint."""
         self.tables: dict[str, tuple[Literal, Literal]] = {}
         """Table -> its keys and values."""

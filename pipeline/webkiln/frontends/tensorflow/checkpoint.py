@@ -6,6 +6,7 @@ https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/util/tensor
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -21,6 +22,8 @@ FOOTER = 48
 TRAILER = 5
 """The kind of a block's compression and its checksum, which follow each block."""
 PLAIN = 0
+CHECKSUM = 4
+"""The bytes of a checksum."""
 HEADER_KEY = b""
 
 
@@ -43,6 +46,31 @@ class Checkpoint:
             raise SourceError(f"{self.name}: its numbers are big-endian; save the model on a usual machine")
         self.shards = header.num_shards
 
+    def read_text(self, key: str) -> bytes:
+        """A single string: its length, a checksum of that, its bytes."""
+        entry = self.entries[key]
+        data = self._bytes(entry, f"{self.name}: {key}", entry.size)
+        try:
+            size, at = _varint(data, 0)
+        except IndexError:
+            size, at = -1, 0
+        if at + CHECKSUM + size != len(data):
+            raise SourceError(f"{self.name}: {key} is no single string; the file is damaged")
+        return data[at + CHECKSUM :]
+
+    def _bytes(self, entry: Any, where: str, size: int) -> bytes:
+        path = self._place(entry, where, size)
+        with path.open("rb") as file:
+            file.seek(entry.offset)
+            return file.read(size)
+
+    def _place(self, entry: Any, where: str, size: int) -> Path:
+        """The file that holds an entry."""
+        path = self.prefix.with_name(f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}")
+        if size < 0 or not path.is_file() or not 0 <= entry.offset <= path.stat().st_size - size:
+            raise SourceError(f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too short")
+        return path
+
     def read(self, key: str) -> Array:
         """The value of a variable; SourceError where it is not there, or its place is not."""
         entry = self.entries.get(key)
@@ -57,14 +85,10 @@ class Checkpoint:
         size = prod(shape) * dtype.itemsize
         if any(size < 0 for size in shape) or size > MAX_BYTES or size != entry.size:
             raise SourceError(f"{where}: its shape is {list(shape)}, and it has {entry.size} bytes; the file is damaged")
-        path = self.prefix.with_name(f"{self.prefix.name}.data-{entry.shard_id:05d}-of-{self.shards:05d}")
-        if not path.is_file() or not 0 <= entry.offset <= path.stat().st_size - size:
-            raise SourceError(f"{where}: is said to be at {entry.offset} of {path.name}, which is missing or too short")
+        self._place(entry, where, size)
         if (instead := unread(dtype, shape)) is not None:
             return instead
-        with path.open("rb") as file:
-            file.seek(entry.offset)
-            return np.frombuffer(file.read(size), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
+        return np.frombuffer(self._bytes(entry, where, size), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False)
 
 
 def _table(data: bytes) -> Iterator[tuple[bytes, bytes]]:

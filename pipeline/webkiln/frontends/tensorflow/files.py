@@ -17,6 +17,7 @@ from webkiln.frontends.tensorflow.attributes import shape_of
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
 from webkiln.frontends.tensorflow.messages import GRAPH_LAYOUT, SAVED_LAYOUT, GraphDef, SavedModelDef, SignatureDef, dtype_name
+from webkiln.frontends.tensorflow.objects import captured_keys
 from webkiln.frontends.tensorflow.source import Body, GraphSource, Interface, bodies, control_inputs, data_inputs, split_reference
 from webkiln.ir.types import Array
 
@@ -93,7 +94,8 @@ def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
     checkpoint = Checkpoint(variables) if has_variables else None
     initialising = [graph.signature_def[INIT].outputs[INIT].name] if INIT in graph.signature_def else []
     return GraphSource(
-        path.name, main, functions, inputs, outputs, parts, checkpoint.read if checkpoint is not None else None, split_reference(graph.saver_def.restore_op_name)[0],
+        path.name, main, functions, inputs, outputs, parts, checkpoint.read if checkpoint is not None else None,
+        captured_keys(graph, main, checkpoint) if checkpoint is not None else {}, split_reference(graph.saver_def.restore_op_name)[0],
         [split_reference(name)[0] for name in initialising], graph.meta_info_def.tensorflow_version,
     )  # fmt: skip
 

@@ -56,8 +56,15 @@ _TYPES = message_types(
         "TensorName": "1 name string; 2 dtype DataType; 3 tensor_shape TensorShape",
         "Signature": "1 inputs map<string, TensorName>; 2 outputs map<string, TensorName>; 3 method_name string",
         "Saver": "1 filename_tensor_name string; 3 restore_op_name string",
-        "MetaGraph": "1 meta_info_def Information; 2 graph_def Graph; 3 saver_def Saver; 5 signature_def map<string, Signature>",
+        "MetaGraph": "1 meta_info_def Information; 2 graph_def Graph; 3 saver_def Saver; 5 signature_def map<string, Signature>; 7 object_graph_def SavedObjects",
         "SavedModel": "1 saved_model_schema_version int64; 2 meta_graphs MetaGraph*",
+        "SavedObjects": "1 nodes SavedObject*; 2 concrete_functions map<string, SavedFunction>",
+        "SavedObject": "1 children Child*",
+        "SavedFunction": "2 bound_inputs int32**",
+        "Child": "1 node_id int32; 2 local_name string",
+        "TrackableObjects": "1 nodes TrackableObject*",
+        "TrackableObject": "1 children Child*; 2 attributes StoredAttribute*",
+        "StoredAttribute": "3 checkpoint_key string",
         "BundleHeader": "1 num_shards int32; 2 endianness int32",
         "BundleEntry": "1 dtype DataType; 2 shape TensorShape; 3 shard_id int32; 4 offset int64; 5 size int64; 7 slices TensorSlice*",
         "TensorSlice": "1 extent Extent*",
@@ -73,6 +80,7 @@ GraphDef = _TYPES["Graph"]
 SavedModelDef = _TYPES["SavedModel"]
 BundleHeader, BundleEntry = _TYPES["BundleHeader"], _TYPES["BundleEntry"]
 SignatureDef = _TYPES["Signature"]
+TrackableObjects = _TYPES["TrackableObjects"]
 
 
 def dtype_name(code: int) -> str:

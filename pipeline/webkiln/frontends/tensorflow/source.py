@@ -56,6 +56,8 @@ class GraphSource:
     outputs: Sequence[Interface]
     parts: Mapping[str, Sequence[tuple[str, bool]]] = field(default_factory=dict)
     read: Callable[[str], Array] | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """What variables are called in the checkpoint that `restoring` does not restore."""
     restoring: str = ""
     initialising: Sequence[str] = ()
     version: str = ""

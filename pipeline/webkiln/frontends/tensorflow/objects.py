@@ -1,0 +1,57 @@
+"""Which variable is called what in the checkpoint, by the objects of a SavedModel of TensorFlow 2.
+
+Nodes that restore are not all that TensorFlow goes by: a model of Keras 3 inside another object has each variable twice in the graph, and only the one that
+functions do not read is restored there. What a function is given besides its arguments is listed as objects, which the checkpoint knows by their way from the root.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from webkiln.errors import SourceError
+from webkiln.frontends.tensorflow.checkpoint import Checkpoint
+from webkiln.frontends.tensorflow.messages import TrackableObjects
+from webkiln.frontends.tensorflow.scope import CALLS
+from webkiln.frontends.tensorflow.source import Body, data_inputs, split_reference
+
+OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+def captured_keys(graph: Any, main: Body, checkpoint: Checkpoint) -> dict[str, str]:
+    """Variable -> its key in the checkpoint, of those that functions are given in the main graph."""
+    saved = graph.object_graph_def
+    calls = [
+        (node, saved.concrete_functions[node.attr["f"].func.name].bound_inputs)
+        for node in main.nodes.values()
+        if node.op in CALLS and node.attr["f"].func.name in saved.concrete_functions
+    ]
+    if not calls or OBJECTS not in checkpoint.entries:
+        return {}
+    try:
+        stored = TrackableObjects.FromString(checkpoint.read_text(OBJECTS)).nodes
+    except DecodeError as error:
+        raise SourceError(f"{checkpoint.name}: {OBJECTS} cannot be read: {error}; the file is damaged") from None
+    same = _paired(saved.nodes, stored)
+    found = {}
+    for node, bound in calls:
+        given = list(data_inputs(node))
+        for reference, number in zip(given[len(given) - len(bound) :], bound, strict=False):
+            keys = [item.checkpoint_key for item in stored[same[number]].attributes] if number in same else []
+            if len(keys) == 1:
+                found[split_reference(reference)[0]] = keys[0]
+    return found
+
+
+def _paired(saved: Sequence[Any], stored: Sequence[Any]) -> dict[int, int]:
+    """The objects that are reached from the first ones by the same names."""
+    found: dict[int, int] = {}
+    waiting = [(0, 0)] if saved and stored else []
+    while waiting:
+        one, other = waiting.pop()
+        if one in found or not (0 <= one < len(saved) and 0 <= other < len(stored)):
+            continue
+        found[one] = other
+        names = {item.local_name: item.node_id for item in stored[other].children}
+        waiting += [(item.node_id, names[item.local_name]) for item in saved[one].children if item.local_name in names]
+    return found
