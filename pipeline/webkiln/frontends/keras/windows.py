@@ -33,7 +33,7 @@ def padding_of(kind: str, size: Sequence[int], window: Sequence[int], strides: S
         return [(0, 0)] * len(size)
     if kind == "causal":
         return [(span - 1, 0) for span in reaches]
-    totals = [greatest([(-(-n // s) - 1) * s + span - n, 0]) for n, s, span in zip(size, strides, reaches, strict=True)]
+    totals = [greatest([((n - 1) // s) * s + span - n, 0]) for n, s, span in zip(size, strides, reaches, strict=True)]
     return [(total // 2, total - total // 2) for total in totals]
 
 
