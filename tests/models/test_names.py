@@ -4,7 +4,6 @@ import inspect
 import itertools
 import json
 import re
-import subprocess
 
 import keras
 import numpy as np
@@ -15,7 +14,7 @@ from onnx import helper
 from tests.frontends.onnx.models import floats, model, weight
 from tests.frontends.onnx.running import converted
 from tests.models.conftest import Model
-from tests.models.test_states import SCRIPT
+from tests.models.states import runs_and_reset
 from webkiln import npz
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.descriptor import generate_descriptor
@@ -159,9 +158,7 @@ def expect_states(bundle, states, layers):
     ones, squares = sum(range(1, len(layers) + 1)), sum(number * number for number in range(1, len(states) + 1))
     expected = [1 + ones + 2 * turn * (ones + squares) for turn in (1, 2, 1) for _ in range(2)]
     for backend in USUAL_BACKENDS:
-        command = ["node", "--input-type=module", "-e", SCRIPT, (bundle / "index.js").as_uri(), backend]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-        assert json.loads(done.stdout) == expected
+        assert runs_and_reset(bundle, backend).ravel().tolist() == expected
 
 
 def test_states(tmp_path):

@@ -12,11 +12,11 @@ from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpe
 from webkiln.inputs import ModelRun, reference_arrays
 from webkiln.ir.types import Array
 
-Known = Callable[[str, str], Declared | None]
+TypeOf = Callable[[str, str], Declared | None]
 """What a format knows of the dtype and shape of a tensor, whose sizes may be called after a name."""
 
 
-def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: Known) -> tuple[NodeModel, Blobs]:
+def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf) -> tuple[NodeModel, Blobs]:
     """What computes the first outputs of the nodes `cut.ends` from those of `cut.starts`, which may be inputs or outputs of the model, too, with its
     weights. What is kept from run to run is kept by the part that reads it. RecipeError where the cut leaves a tensor undefined."""
     if not cut:
@@ -63,14 +63,14 @@ def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
     return {node.attrs["state"] for number, node in enumerate(nodes) if number in needed and node.op == "STATE"}
 
 
-def _entering(name: str, tensor: str, known: Known, where: str) -> Declared:
+def _entering(name: str, tensor: str, known: TypeOf, where: str) -> Declared:
     item = known(name, tensor)
     if item is None:
         raise RecipeError(f"{where}: the dtype of what {name} gives is not known; cut elsewhere")
     return replace(item, name=name, tensor=tensor)
 
 
-def _leaving(name: str, tensor: str, known: Known) -> Declared:
+def _leaving(name: str, tensor: str, known: TypeOf) -> Declared:
     item = known(name, tensor)
     return Declared(name, tensor, "" if item is None else item.dtype, None)
 

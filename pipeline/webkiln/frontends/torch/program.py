@@ -14,7 +14,7 @@ from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.glance import refuse
-from webkiln.frontends.nodes.part import Known, part_of
+from webkiln.frontends.nodes.part import TypeOf, part_of
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.torch.aten import NUMBER, TENSOR
 from webkiln.frontends.torch.read import Reading, dtype_name, named_arguments
@@ -172,7 +172,7 @@ class _Reader:
         shape = tuple(self.size(size, f"{name}_{axis}") for axis, size in enumerate(value.shape))
         return Declared(name, self.names[node], dtype_name(value.dtype), shape)
 
-    def known(self) -> Known:
+    def known(self) -> TypeOf:
         """What the program says of tensors; open sizes are called after the part of it that is built."""
         values = {name: node.meta["val"] for node, name in self.names.items() if isinstance(node.meta.get("val"), torch.Tensor)}
         self.sizes = {}

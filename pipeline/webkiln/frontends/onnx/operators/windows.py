@@ -30,7 +30,7 @@ def windows(call: NodeCall, sizes: Sequence[int], window: Sequence[int]) -> Wind
     mode = call.attr("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         totals = [
-            greatest([(-(-size // stride) - 1) * stride + (width - 1) * gap + 1 - size, 0])
+            greatest([(size - 1) // stride * stride + (width - 1) * gap + 1 - size, 0])
             for size, stride, width, gap in zip(sizes, strides, window, dilation, strict=True)
         ]
         low = tuple(total // 2 if mode == "SAME_UPPER" else total - total // 2 for total in totals)
