@@ -186,7 +186,7 @@ class _Graph:
         if number not in self.scope:
             item = self.items[number]
             if item.is_variable:
-                return self.variable(f"{item.name}.{number}", np.zeros(_checked(item, self.where), item.dtype))
+                return self.variable(f"{item.name}.{number}", np.full(_checked(item, self.where), item.zero, item.dtype))
             if item.value is None and prod(item.shape) != 0:
                 if item.stored == "string":
                     self.reader.unsupported.append((item.name, "holds texts", "Only numbers are supported"))

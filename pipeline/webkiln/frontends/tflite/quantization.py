@@ -13,6 +13,7 @@ from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.tflite.curves import curve_16, gelu, log_softmax, sigmoid, softmax, table
 from webkiln.frontends.tflite.factors import F32, MOST, Facts, Items, away, limits, named, power_of_two, quantize_multiplier
 from webkiln.frontends.tflite.file import FileOperator
+from webkiln.frontends.tflite.recurrences import lstm, of_weights, svdf
 from webkiln.frontends.tflite.tensors import FileTensor
 from webkiln.ir.types import Array
 
@@ -281,18 +282,6 @@ def embedded(facts: Facts) -> dict[str, Any]:
     return {}
 
 
-def recurrent(facts: Facts) -> dict[str, Any]:
-    """The scales of weights of a byte, by their places."""
-    if facts.input(0).stored != "float32":
-        return {}
-    found = {
-        f"scale{place}": np.array(item.scale, F32)
-        for place, item in enumerate(facts.inputs)
-        if item is not None and item.stored in ("int8", "uint8") and item.quantization is not None
-    }
-    return {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
-
-
 def detections(facts: Facts) -> dict[str, Any]:
     return {f"scale{place}": np.array(item.scale, F32) for place, item in enumerate(facts.inputs) if item is not None and item.is_quantized}
 
@@ -309,9 +298,8 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,
     "GREATER_EQUAL": comparisons, "EMBEDDING_LOOKUP": embedded, "TFLite_Detection_PostProcess": detections,
     **dict.fromkeys((
-        "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN",
-        "BIDIRECTIONAL_SEQUENCE_RNN", "SVDF",
-    ), recurrent),
+        "BIDIRECTIONAL_SEQUENCE_LSTM", "RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN",
+    ), of_weights), "LSTM": lstm, "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm, "SVDF": svdf,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Functions in fixed point, step by step as gemmlowp computes them: numbers are int32, one is 2**31 less its integer bits."""
+"""Functions in fixed point, step by step as gemmlowp computes them: numbers are int32, one is 2**31 less its integer bits, or 2**15 where the width is 16."""
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.tflite.operators.integers import doubled_high, more, number, rounded_right, shifted_left, shifted_right
@@ -11,47 +11,83 @@ EXP_OF_AN_EIGHTH = 1895147668
 THIRD = 715827883
 
 
-def saturated_left(call: NodeCall, x: Tensor, places: int) -> Tensor:
-    bound = (1 << (31 - places)) - 1
+def constant(call: NodeCall, value: int, width: int = 32) -> Tensor:
+    """A constant of 32 bits as one of that width."""
+    return number(call, value if width == 32 else min((value + (1 << 15)) >> 16, MOST >> 16))
+
+
+def doubled(call: NodeCall, a: Tensor, b: Tensor, width: int = 32) -> Tensor:
+    """The upper half of the doubled product, rounded: of two of 16 bits, an int32 holds it."""
+    if width == 32:
+        return doubled_high(call, a, b)
+    return shifted_right(call, more(call, call.op("Mul", [a, b]), 1 << 14), 15)
+
+
+def saturated_left(call: NodeCall, x: Tensor, places: int, width: int = 32) -> Tensor:
+    bound, most = (1 << (width - 1 - places)) - 1, MOST >> (32 - width)
     b = call.builder
     low, high = b.binary("Less", x, -bound), b.binary("Greater", x, bound)
     whole = shifted_left(call, x, places)
-    return call.op("Where", [high, number(call, MOST), call.op("Where", [low, number(call, -MOST - 1), whole])])
+    return call.op("Where", [high, number(call, most), call.op("Where", [low, number(call, -most - 1), whole])])
 
 
-def exponential_near_zero(call: NodeCall, a: Tensor) -> Tensor:
+def exponential_near_zero(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
     """Of a number from -1/4 to 0, without integer bits: a series around -1/8."""
-    x = call.op("Add", [a, number(call, 1 << 28)])
-    square = doubled_high(call, x, x)
-    cube, fourth = doubled_high(call, square, x), doubled_high(call, square, square)
-    terms = doubled_high(call, call.op("Add", [rounded_right(call, fourth, 2), cube]), number(call, THIRD))
+    x = call.op("Add", [a, constant(call, 1 << 28, width)])
+    square = doubled(call, x, x, width)
+    cube, fourth = doubled(call, square, x, width), doubled(call, square, square, width)
+    terms = doubled(call, call.op("Add", [rounded_right(call, fourth, 2), cube]), constant(call, THIRD, width), width)
     rest = rounded_right(call, call.op("Add", [terms, square]), 1)
-    start = number(call, EXP_OF_AN_EIGHTH)
-    return call.op("Add", [start, doubled_high(call, start, call.op("Add", [x, rest]))])
+    start = constant(call, EXP_OF_AN_EIGHTH, width)
+    y = call.op("Add", [start, doubled(call, start, call.op("Add", [x, rest]), width)])
+    return y if width == 32 else call.builder.binary("Min", y, MOST >> 16)
 
 
-def exponential_below_zero(call: NodeCall, a: Tensor, bits: int) -> Tensor:
+def exponential_below_zero(call: NodeCall, a: Tensor, bits: int, width: int = 32) -> Tensor:
     """Of a number that is not positive, of so many integer bits: a power for each bit of its quarters. The result has none."""
-    fraction = 31 - bits
+    fraction = width - 1 - bits
     quarter = 1 << (fraction - 2)
     within = call.op("Sub", [call.op("BitAnd", [a, number(call, quarter - 1)]), number(call, quarter)])
-    y = exponential_near_zero(call, saturated_left(call, within, bits) if bits else within)
+    y = exponential_near_zero(call, saturated_left(call, within, bits, width) if bits else within, width)
     rest = call.op("Sub", [within, a])
     for exponent, power in POWERS.items():
         if bits > exponent:
             bit = call.op("BitAnd", [rest, number(call, 1 << (fraction + exponent))])
-            y = call.op("Where", [call.builder.binary("NotEqual", bit, 0), doubled_high(call, y, number(call, power)), y])
-    return call.op("Where", [call.builder.binary("Equal", a, 0), number(call, MOST), y])
+            y = call.op("Where", [call.builder.binary("NotEqual", bit, 0), doubled(call, y, constant(call, power, width), width), y])
+    if bits > 5:
+        y = call.op("Where", [call.builder.binary("Less", a, -(1 << (fraction + 5))), number(call, 0), y])
+    return call.op("Where", [call.builder.binary("Equal", a, 0), constant(call, MOST, width), y])
 
 
-def reciprocal_of_one_plus(call: NodeCall, a: Tensor) -> Tensor:
-    """1 / (1 + a) of a number from 0 to 1 without integer bits, by three steps of Newton's method."""
-    half = call.op("Add", [call.op("ShiftRight", [a, number(call, 1)]), number(call, 1 << 30)])
-    x = call.op("Add", [number(call, 1515870810), doubled_high(call, half, number(call, -1010580540))])
+def doubled_reciprocal_of_one_plus(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
+    """2 / (1 + a) of a number from 0 to 1 without integer bits, by three steps of Newton's method. The result has two."""
+    half = call.op("Add", [call.op("ShiftRight", [a, number(call, 1)]), constant(call, 1 << 30, width)])
+    x = call.op("Add", [constant(call, 1515870810, width), doubled(call, half, constant(call, -1010580540, width), width)])
     for _ in range(3):
-        error = call.op("Sub", [number(call, 1 << 29), doubled_high(call, half, x)])
-        x = call.op("Add", [x, saturated_left(call, doubled_high(call, x, error), 2)])
-    return saturated_left(call, x, 1)
+        error = call.op("Sub", [constant(call, 1 << 29, width), doubled(call, half, x, width)])
+        x = call.op("Add", [x, saturated_left(call, doubled(call, x, error, width), 2, width)])
+    return x
+
+
+def reciprocal_of_one_plus(call: NodeCall, a: Tensor, width: int = 32) -> Tensor:
+    return saturated_left(call, doubled_reciprocal_of_one_plus(call, a, width), 1, width)
+
+
+def sigmoid_16(call: NodeCall, x: Tensor) -> Tensor:
+    """Of 16 bits, three of them integer bits. The result has none."""
+    b = call.builder
+    y = reciprocal_of_one_plus(call, exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), 3, 16), 16)
+    y = call.op("Where", [b.binary("Greater", x, 0), y, b.binary("Sub", MOST >> 16, y)])
+    return call.op("Where", [b.binary("Equal", x, 0), number(call, 1 << 14), y])
+
+
+def tanh_16(call: NodeCall, x: Tensor, bits: int) -> Tensor:
+    """Of 16 bits with so many integer bits. The result has none."""
+    b = call.builder
+    twice = exponential_below_zero(call, call.op("Min", [x, call.op("Neg", [x])]), bits + 1, 16)
+    y = saturated_left(call, b.binary("Sub", doubled_reciprocal_of_one_plus(call, twice, 16), 1 << 13), 2, 16)
+    y = call.op("Where", [b.binary("Less", x, 0), call.op("Neg", [y]), y])
+    return call.op("Where", [b.binary("Equal", x, 0), number(call, 0), y])
 
 
 def leading_zeros(call: NodeCall, x: Tensor) -> Tensor:

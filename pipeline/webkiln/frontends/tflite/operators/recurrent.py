@@ -1,9 +1,10 @@
-"""Recurrent layers: of floats, and of weights of a byte, whose inputs are quantised at each step."""
+"""Recurrent layers: of floats, of weights of a byte, whose inputs are quantised at each step, and of integers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tflite.operators import recurrent_integers
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.hybrid import hybrid
 from webkiln.frontends.tflite.operators.integers import factor, has, is_quantized
@@ -115,13 +116,21 @@ def check(call: NodeCall) -> None:
         raise call.unsupported("is a recurrent layer of integers", "Quantise its weights only (dynamic range), or keep it in floats")
 
 
+def one_step(call: NodeCall, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """The next output and cell of an LSTM of one direction, of floats or integers."""
+    if is_quantized(call):
+        return recurrent_integers.lstm_step(call, x, h, c)
+    return lstm_step(call, UNIDIRECTIONAL, [x], h, c)
+
+
 def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
-    check(call)
+    if is_quantized(call):
+        recurrent_integers.check(call)
     if call.attr("diagonal_recurrent_tensors", 0):
         raise call.unsupported("has diagonal recurrent weights", "Convert it with full ones")
 
     def step(inner: NodeCall, states: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], Tensor]:
-        h, c = lstm_step(inner, UNIDIRECTIONAL, slices, *states)
+        h, c = one_step(inner, slices[0], *states)
         return [h, c], h
 
     lasts, y = stepwise(call, call.tensor(0), [call.tensor(18), call.tensor(19)], step)
@@ -130,10 +139,11 @@ def unidirectional_lstm(call: NodeCall) -> list[Tensor]:
 
 def lstm(call: NodeCall) -> list[Tensor]:
     """One step."""
-    check(call)
     if call.attr("kernel_type", "FULL") != "FULL":
         raise call.unsupported("is a basic LSTM cell of quantised models of 2017", "Convert the model again with today's converter")
-    h, c = lstm_step(call, UNIDIRECTIONAL, [call.tensor(0)], call.tensor(18), call.tensor(19))
+    if is_quantized(call):
+        recurrent_integers.check(call)
+    h, c = one_step(call, call.tensor(0), call.tensor(18), call.tensor(19))
     return [h, h, c]
 
 
@@ -204,7 +214,8 @@ def bidirectional_rnn(call: NodeCall) -> list[Tensor]:
 
 def svdf(call: NodeCall) -> list[Tensor]:
     """A filter over features, kept for some steps, and one over these, summed by rank."""
-    check(call)
+    if is_quantized(call):
+        return recurrent_integers.svdf(call)
     b, x = call.builder, call.tensor(0)
     filters, memory = call.type(2).shape
     rank = call.attr("rank")

@@ -1,0 +1,68 @@
+"""The factors of recurrent layers: of integers, and the scales of weights of a byte that meet floats."""
+
+from typing import Any
+
+import numpy as np
+
+from webkiln.frontends.tflite.factors import F32, Facts, limits, named, power_of_two
+from webkiln.frontends.tflite.tensors import FileTensor
+
+GATES = ("input", "forget", "cell", "output")
+PEEPHOLES = {"input": 9, "forget": 10, "output": 11}
+STEP = 2.0**-12
+"""Of a gate before its activation: 16 bits, three of them integer bits."""
+
+
+def of_weights(facts: Facts) -> dict[str, Any]:
+    """The scales of weights of a byte, by their places."""
+    if facts.input(0).stored != "float32":
+        return {}
+    found = {
+        f"scale{place}": np.array(item.scale, F32)
+        for place, item in enumerate(facts.inputs)
+        if item is not None and item.stored in ("int8", "uint8") and item.quantization is not None
+    }
+    return {**found, "asymmetric": bool(facts.option("asymmetric_quantize_inputs"))} if found else {}
+
+
+def clip(real: float, item: FileTensor) -> int:
+    """A bound as an integer, 0 where there is none."""
+    low, high = limits(item)
+    return int(min(max(float(F32(real) / F32(item.scale)), low), high)) if real > 0 else 0
+
+
+def lstm(facts: Facts) -> dict[str, Any]:
+    """Of int8 with a cell of int16: each gate has a factor for the input, the output before, and the cell."""
+    if not facts.is_integer():
+        return of_weights(facts)
+    x, state, cell = facts.input(0), facts.input(18), facts.input(19)
+    hidden = facts.intermediates[4] if len(facts.intermediates) == 5 else None
+    if hidden is None or (x.stored, state.stored, cell.stored) != ("int8", "int8", "int16") or not state.scale:
+        return {}
+    power = power_of_two(cell.scale)
+    if power is None or not -15 <= power <= -9:
+        return {}
+    made: dict[str, Any] = {"cell_power": power, "hidden_zero": hidden.zero}
+    for place, gate in enumerate(GATES):
+        peephole = facts.optional(PEEPHOLES[gate]) if gate in PEEPHOLES else None
+        for name, weights, scale in (
+            ("input", facts.optional(1 + place), F32(x.scale)),
+            ("recurrent", facts.optional(5 + place), F32(state.scale)),
+            ("peephole", peephole, F32(2.0**power)),
+        ):
+            if weights is not None:
+                made |= named(f"{gate}_{name}", float(F32(weights.scale) * scale / F32(STEP)))
+    made |= named("hidden", float(F32(2.0**-15 / hidden.scale * 2.0**-15)))
+    projection = facts.optional(16)
+    if projection is not None:
+        made |= named("projection", float(F32(projection.scale) * F32(hidden.scale) / F32(state.scale)))
+    return made | {"cell_bound": clip(facts.option("cell_clip"), cell), "projection_bound": clip(facts.option("proj_clip"), state)}
+
+
+def svdf(facts: Facts) -> dict[str, Any]:
+    """Of int8: the features have the scale of the state."""
+    if not facts.is_integer():
+        return of_weights(facts)
+    x, features, time, state = (facts.input(place) for place in (0, 1, 2, 4))
+    feature = float(F32(x.scale) * F32(features.scale) / F32(state.scale))
+    return named("feature", feature) | named("multiplier", float(F32(state.scale) * F32(time.scale) / F32(facts.output.scale)))
