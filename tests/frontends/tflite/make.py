@@ -91,7 +91,8 @@ def single_inputs(single: Any) -> dict[str, np.ndarray]:
             values[f"x{place}"] = generator.random(item.shape) > 0.5
         elif item.scale is not None:
             limits = np.iinfo(item.dtype)
-            values[f"x{place}"] = generator.integers(limits.min, limits.max + 1, item.shape).astype(item.dtype)
+            least = item.zero if item.spread < 0 else limits.min
+            values[f"x{place}"] = generator.integers(least, limits.max + 1, item.shape).astype(item.dtype)
         elif item.dtype == "float32":
             drawn_ = generator.normal(0, abs(item.spread), item.shape)
             values[f"x{place}"] = (np.abs(drawn_) + 0.01 if item.spread < 0 else drawn_).astype(np.float32)

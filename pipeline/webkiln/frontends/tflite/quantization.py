@@ -80,7 +80,7 @@ def reduced(real: float | Sequence[float]) -> dict[str, Array]:
     factors = named("multiplier", real)
     whole, shift = factors["multiplier"], factors["multiplier_shift"]
     short = np.where(whole < 0x7FFF0000, (whole.astype(np.int64) + (1 << 15)) >> 16, 0x7FFF).astype(np.int32)
-    return {"multiplier": short, "places": (15 - shift).astype(np.int32)}
+    return {"multiplier": short, "places": np.array(15 - shift, np.int32)}
 
 
 def rounded_once(facts: Facts, x: FileTensor, weights: FileTensor) -> dict[str, Array]:
@@ -134,6 +134,17 @@ def products(facts: Facts) -> dict[str, Any]:
     return ranged(facts) | named("multiplier", real)
 
 
+def quotients(facts: Facts) -> dict[str, Any]:
+    if not facts.is_integer():
+        return {}
+    a, b, out = (F32(item.scale) for item in (facts.input(0), facts.input(1), facts.output))
+    return ranged(facts) | named("multiplier", float(a / (b * out)))
+
+
+def inverse_roots(facts: Facts) -> dict[str, Any]:
+    return named("multiplier", 1.0 / float(np.sqrt(F32(facts.input(0).scale)) * F32(facts.output.scale))) if facts.is_integer() else {}
+
+
 def squared_differences(facts: Facts) -> dict[str, Any]:
     if not facts.is_integer():
         return {}
@@ -157,7 +168,8 @@ def matrices(facts: Facts) -> dict[str, Any]:
         return hybrid(facts, b)
     if not facts.is_integer():
         return {}
-    return ranged(facts) | named("multiplier", float(F32(a.scale) * F32(b.scale)) / facts.output.scale)
+    real = float(F32(a.scale) * F32(b.scale)) / facts.output.scale
+    return ranged(facts) | (reduced(real) if a.stored == "int16" else named("multiplier", real))
 
 
 def pooled(facts: Facts) -> dict[str, Any]:
@@ -288,7 +300,7 @@ def detections(facts: Facts) -> dict[str, Any]:
 
 DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "CONV_2D": linear(0, 1, 2), "DEPTHWISE_CONV_2D": linear(0, 1, 2), "FULLY_CONNECTED": linear(0, 1, 2), "CONV_3D": linear(0, 1, 2),
-    "TRANSPOSE_CONV": linear(2, 1, 3), "BATCH_MATMUL": matrices, "ADD": sums, "SUB": sums, "MUL": products,
+    "TRANSPOSE_CONV": linear(2, 1, 3), "BATCH_MATMUL": matrices, "ADD": sums, "SUB": sums, "MUL": products, "DIV": quotients, "RSQRT": inverse_roots,
     "SQUARED_DIFFERENCE": squared_differences, "AVERAGE_POOL_2D": pooled, "MAX_POOL_2D": pooled,
     "RELU": relu("RELU"), "RELU6": relu("RELU6"), "RELU_N1_TO_1": relu("RELU_N1_TO_1"), "RELU_0_TO_1": relu("RELU_0_TO_1"),
     "LEAKY_RELU": leaky, "PRELU": prelu, "HARD_SWISH": hard_swish, "QUANTIZE": scale_of_floats, "DEQUANTIZE": scale_of_floats,

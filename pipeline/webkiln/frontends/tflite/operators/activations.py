@@ -132,9 +132,10 @@ def log_softmax(call: NodeCall) -> Tensor:
 
 
 def log_softmax_8(call: NodeCall) -> Tensor:
-    """Of int8, in steps of 1 / 16 below 0, which is 127."""
-    if call.type(0).dtype != "int8":
-        raise call.unsupported("takes logarithms of uint8 or int16", "Quantise it to int8, or use SOFTMAX")
+    """Of bytes, in steps of 1 / 16 below 0, which is the largest."""
+    dtype = call.type(0).dtype
+    if dtype == "int16":
+        raise call.unsupported("takes logarithms of int16", "Quantise it to int8, or use SOFTMAX")
     b, axis = call.builder, call.type(0).rank - 1
     wide = cast(b, call.tensor(0), "int32")
     difference = call.op("Sub", [wide, largest(b, wide, axis, keepdims=True)])
@@ -145,9 +146,9 @@ def log_softmax_8(call: NodeCall) -> Tensor:
     logarithm = logarithm_from_one(call, sums, INTEGER_BITS, 5)
     back = scaled(call, call.op("Add", [logarithm, number(call, -(1 << 31))]), "reverse")
     shown = call.op("Greater", [difference, b.binary("Max", back, call.attr("least") - 1)])
-    low, high = limits("int8")
+    low, high = limits(dtype)
     near = more(call, call.op("RoundingShiftRight", [call.op("Sub", [fine, logarithm]), number(call, 22)]), high)
-    return cast(b, call.op("Where", [shown, bounded(call, near, low, high), number(call, low)]), "int8")
+    return cast(b, call.op("Where", [shown, bounded(call, near, low, high), number(call, low)]), dtype)
 
 
 ACTIVATIONS: dict[str, NodeHandler] = {

@@ -18,6 +18,7 @@ from webkiln.frontends.tflite.operators.integers import (
     placed,
     result,
     scaled,
+    shifted_left,
     shifted_right,
 )
 from webkiln.ir.dim import is_symbolic
@@ -171,7 +172,7 @@ def batch_matmul(call: NodeCall) -> Tensor:
     attrs = {"transpose_a": bool(call.attr("adj_x", 0)), "transpose_b": bool(call.attr("adj_y", 0))}
     if is_quantized(call):
         if call.type(0).dtype == "int16":
-            raise call.unsupported("multiplies matrices of int16", "Quantise it to int8")
+            return product_of_16(call, attrs)
         return placed(call, scaled(call, call.op("MatMul", [centred(call, 0), centred(call, 1)], attrs)))
     if is_hybrid(call, 0, 1):
         x = call.tensor(0)
@@ -180,6 +181,21 @@ def batch_matmul(call: NodeCall) -> Tensor:
         )
         return hybrid(call, turned, 1, lambda x, w: call.op("MatMul", [x, w], attrs | {"transpose_a": False}), rows=x.type.rank - 1)
     return call.op("MatMul", [call.tensor(0), call.tensor(1)], attrs)
+
+
+def product_of_16(call: NodeCall, attrs: dict[str, Any]) -> Tensor:
+    """Of two matrices of int16: the upper and lower bytes of the second apart."""
+    x, w = (cast(call.builder, call.tensor(place), "int32") for place in (0, 1))
+    terms = call.type(0).shape[-2 if attrs["transpose_a"] else -1]
+
+    def sums(part: Tensor) -> tuple[Tensor, Tensor]:
+        return wide_sum(call, x, part, lambda a, b: call.op("MatMul", [a, b], attrs), 2 * terms, bias=False)
+
+    (upper, upper_low), (lower, lower_low) = sums(shifted_right(call, w, 8)), sums(call.op("BitAnd", [w, number(call, 255)]))
+    low = shifted_left(call, upper_low, 8) + lower_low
+    high = shifted_left(call, upper, 8) + lower + shifted_right(call, low, 16)
+    low = call.op("BitAnd", [low, number(call, 0xFFFF)])
+    return result(call, call.op("ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")]))
 
 
 CONV: dict[str, NodeHandler] = {

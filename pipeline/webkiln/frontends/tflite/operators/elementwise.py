@@ -3,10 +3,12 @@
 from typing import Any
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
+from webkiln.frontends.tflite.operators.fixed import inverse_root, leading_zeros, reciprocal_of_one_plus
 from webkiln.frontends.tflite.operators.fused import activated
 from webkiln.frontends.tflite.operators.integers import (
     by_table,
     centred,
+    doubled_high,
     factor,
     given,
     is_quantized,
@@ -64,8 +66,23 @@ def multiplied(call: NodeCall) -> Tensor:
 
 def divided(call: NodeCall) -> Tensor:
     if is_quantized(call):
-        raise call.unsupported("divides quantised numbers", "Multiply by the inverse, or keep the division in floats")
+        return quotient(call, centred(call, 0), centred(call, 1))
     return activated(call, call.op("Div", given(call)))
+
+
+def quotient(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    """By the inverse of b in fixed point; a is moved up as far as it goes. Where b is 0, the interpreter stops; where the quotient is less than half
+    a step of 31 places, which is 0 here, it shifts by more places than its numbers have."""
+    size, negative_a = call.op("Abs", [b]), call.builder.binary("Less", a, 0)
+    digits = leading_zeros(call, size)
+    inverse = reciprocal_of_one_plus(call, call.op("BitAnd", [call.op("ShiftLeft", [size, digits]), number(call, (1 << 31) - 1)]))
+    inverse = call.op("Where", [call.builder.binary("Less", b, 0), call.op("Neg", [inverse]), inverse])
+    below = more(call, shifted_left(call, call.op("Neg", [a]), 1), -1)
+    room = leading_zeros(call, call.op("Where", [negative_a, below, a])) - call.op("Where", [negative_a, number(call, 0), number(call, 1)])
+    share = doubled_high(call, call.op("ShiftLeft", [a, room]), inverse)
+    shift = factor(call, "multiplier_shift") - room - call.builder.binary("Sub", 31, digits)
+    share = call.op("Where", [call.builder.binary("Less", shift, -31), number(call, 0), share])
+    return placed(call, call.op("ScaleByMultiplier", [share, factor(call, "multiplier"), call.builder.binary("Max", shift, -31)]))
 
 
 def squared_difference(call: NodeCall) -> Tensor:
@@ -158,10 +175,17 @@ def absolute(call: NodeCall) -> Tensor:
 
 def rsqrt(call: NodeCall) -> Tensor:
     if is_quantized(call):
-        if call.type(0).dtype == "int16":
-            raise call.unsupported("takes roots of int16", "Keep it in floats")
-        return by_table(call)
+        return inverse_of_root(call, centred(call))
     return call.op("Rsqrt", [call.tensor(0)])
+
+
+def inverse_of_root(call: NodeCall, x: Tensor) -> Tensor:
+    """With 20 spare bits; of 0, the largest number. Below 0, the interpreter stops."""
+    root, shift = inverse_root(call, x)
+    fine = call.op("ScaleByMultiplier", [number(call, 1), root, more(call, shift, 20)])
+    share = call.op("ScaleByMultiplier", [fine, factor(call, "multiplier"), more(call, factor(call, "multiplier_shift"), -20)])
+    most = number(call, limits(out_dtype(call))[1])
+    return result(call, call.op("Where", [call.builder.binary("Equal", x, 0), most, more(call, share, out_zero(call))]))
 
 
 def extreme(op: str) -> NodeHandler:

@@ -69,7 +69,9 @@ def clipped(call: NodeCall, x: Tensor, name: str) -> Tensor:
 
 
 def svdf(call: NodeCall) -> list[Tensor]:
-    """A filter over features, kept for some steps, and one over these, summed by rank."""
+    """A filter over features, kept for some steps, and one over these, summed by rank. The range of the result is its activation."""
+    if call.attr("fused_activation_function", "NONE") != "RELU":
+        raise call.unsupported("is an SVDF layer of integers without RELU", "Quantise its weights only (dynamic range)")
     b, rank = call.builder, call.attr("rank")
     filters, memory = call.type(2).shape
     x, state = wide(call, call.tensor(0), zero(call)), call.tensor(4)

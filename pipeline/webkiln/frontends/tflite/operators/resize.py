@@ -3,7 +3,7 @@
 import numpy as np
 
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.integers import is_quantized, literal, number
+from webkiln.frontends.tflite.operators.integers import is_quantized, literal, number, shifted_left, shifted_right
 from webkiln.ir.dim import is_symbolic
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, reshaped
@@ -28,8 +28,8 @@ def open_sizes(x: Tensor, sizes: tuple[int, ...]) -> bool:
 def resize_bilinear(call: NodeCall) -> Tensor:
     x, sizes = call.tensor(0), call.sizes(1)
     if is_quantized(call):
-        if open_sizes(x, sizes) or x.dtype == "int16":
-            raise call.unsupported("resizes integers of 16 bits or of open sizes", "Use int8 of fixed sizes, or floats")
+        if open_sizes(x, sizes):
+            raise call.unsupported("resizes integers of open sizes", "Use fixed sizes, or floats")
         return (bilinear_of_bytes if x.dtype == "uint8" else bilinear_of_integers)(call, x, sizes)
     for axis, out in zip((1, 2), sizes, strict=True):
         x = call.op("Interpolate", [x], {"axis": axis, "size": out, **line(call, x.shape[axis], out), "mode": "linear"})
@@ -52,14 +52,30 @@ def places(call: NodeCall, size: int, out: int) -> tuple[list[int], list[int], l
 
 
 def bilinear_of_integers(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    b, wide, dtype = call.builder, cast(call.builder, x, "int32"), x.dtype
+    """Rounded once, halves away from zero. Sums of 16 bits take more than 32: those of the upper and lower bytes are apart."""
+    b, wide = call.builder, cast(call.builder, x, "int32")
+    if x.dtype != "int16":
+        whole = weighed(call, wide, sizes)
+        half = call.op("Where", [b.binary("Greater", whole, 0), number(call, 1 << 19), number(call, -(1 << 19))])
+        return cast(b, call.op("Div", [call.op("Add", [whole, half]), number(call, 1 << 20)]), x.dtype)
+    upper = weighed(call, shifted_right(call, wide, 8), sizes)
+    rest = shifted_left(call, call.op("BitAnd", [upper, number(call, 4095)]), 8)
+    rest = rest + weighed(call, call.op("BitAnd", [wide, number(call, 255)]), sizes)
+    whole = shifted_right(call, upper, 12) + shifted_right(call, rest, 20)
+    half = call.op("Where", [b.binary("Less", whole, 0), number(call, (1 << 19) - 1), number(call, 1 << 19)])
+    rest = call.op("BitAnd", [rest, number(call, (1 << 20) - 1)])
+    return cast(b, whole + shifted_right(call, rest + half, 20), x.dtype)
+
+
+def weighed(call: NodeCall, wide: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Sums of the rows and columns around each position, in steps of 2**-20."""
+    b = call.builder
     for axis, out in zip((1, 2), sizes, strict=True):
         lower, upper, shares = places(call, wide.shape[axis], out)
         first, second = (b.op("Gather", [wide, literal(b, rows)], {"axis": axis}) for rows in (lower, upper))
         share = reshaped(b, literal(b, shares), [out if d == axis else 1 for d in range(4)])
         wide = call.op("Mul", [first, call.op("Sub", [number(call, ONE), share])]) + call.op("Mul", [second, share])
-    half = call.op("Where", [b.binary("Greater", wide, 0), number(call, 1 << 19), number(call, -(1 << 19))])
-    return cast(b, call.op("Div", [call.op("Add", [wide, half]), number(call, 1 << 20)]), dtype)
+    return wide
 
 
 def bilinear_of_bytes(call: NodeCall, x: Tensor, sizes: tuple[int, ...]) -> Tensor:
