@@ -1,6 +1,7 @@
 """Writes docs/from-tflite.md from the tables of operators: python -m tests.docs.tflite_page"""
 
 from tests.docs.pages import ROOT
+from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
 from tests.frontends.tflite.singles import SINGLES
 from webkiln.frontends.tflite.fold import FOLDS
 from webkiln.frontends.tflite.load import VARIABLES
@@ -52,6 +53,7 @@ HEAD = """# From TensorFlow Lite (LiteRT)
 * **Quantised models** are computed in integers, step by step as the interpreter's reference kernels do, with equal bits on all four backends: no step needs more than 32 bits, so that webgpu and webgl, which have no 64-bit numbers, compute the same. The factors that follow from scales are weights, so that
   quantising anew with the same zero points recompiles nothing. Bounds of fused activations and zero points are structure.
 * **Dynamic range.** Where weights of a byte meet floats, activations are quantised while the model runs, as the interpreter does, each batch or row by itself.
+* **Recurrent layers of integers**: LSTM of int8 with a cell of int16, with or without an input gate, peepholes and a projection, and SVDF of int8. Sigmoid and tanh are computed in fixed point of 16 bits.
 * **States.** Variables (CALL_ONCE, VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE) and the states of recurrent layers are states of the bundle: they last from run to run until `reset`.
 * **Labels.** A file of labels that the metadata name for an output (TENSOR_AXIS_LABELS) becomes the labels of that output, where the recipe has none.
 * **Custom operators**: TFLite_Detection_PostProcess, and MediaPipe's Convolution2DTransposeBias, MaxPoolingWithArgmax2D and MaxUnpooling2D. Others by a handler in a plugin (`--plugin handlers.py`):
@@ -73,6 +75,7 @@ HEAD = """# From TensorFlow Lite (LiteRT)
 | RESIZE_BILINEAR of uint8 | float32 | fixed point |
 | SUM of int8 and int16 | read the operand as uint8; webkiln does what they do for uint8 | float32 |
 | LOCAL_RESPONSE_NORMALIZATION | leave out the last neighbour | as TensorFlow, and as webkiln |
+| DIV of integers | shift by more places than a number has, where quotients are small beside the steps of the result; webkiln rounds them to 0 | the same |
 | BIDIRECTIONAL_SEQUENCE_LSTM, batch first, outputs merged, several batches | mix rows of batches; webkiln does not | the same |
 | ELU, and others without a reference kernel | the optimised ones are compared with | |
 """
@@ -81,7 +84,7 @@ HEAD = """# From TensorFlow Lite (LiteRT)
 def tried() -> dict[str, list[str]]:
     """The dtypes that single operators of the corpus have, by operator."""
     found: dict[str, list[str]] = {}
-    for single in SINGLES:
+    for single in (*SINGLES, *INTEGER_SINGLES):
         item = next((item for item in single.inputs if item is not None and item.value is None), None) or single.outputs[0]
         weights = [other.dtype for other in single.inputs if other is not None and other.value is not None and other.scale is not None]
         dtype = "float32, weights int8" if item.dtype == "float32" and "int8" in weights else item.dtype
@@ -121,7 +124,8 @@ def page() -> str:
         "## What is refused",
         "",
         "Everything that is not converted is named at once, with the nodes. Texts, complex inputs and outputs, sparse weights, scales by blocks, and states inside branches and loops are refused.",
-        "In integers these are refused: LSTM, RNN and SVDF layers (quantise their weights only), LOG_SOFTMAX of uint8, DIV, REDUCE_PROD, RSQRT and BATCH_MATMUL of int16, and RESIZE_BILINEAR of int16;",
+        "In integers these are refused: LSTM layers that normalise their gates, or whose cell is not int16 with a scale of a power of 2 from 2**-15 to 2**-9, LSTM layers of two directions and RNN layers, for which the interpreter has",
+        "no integers either (quantise their weights only), SVDF layers without RELU, LOG_SOFTMAX of int16, and RESIZE_BILINEAR of open sizes;",
         "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too.",
         "",
     ]

@@ -103,11 +103,12 @@ def single_inputs(single: Any) -> dict[str, np.ndarray]:
 
 def write_singles(path: Path) -> None:
     """All models of one operator, with their outputs, in one archive."""
+    from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
     from tests.frontends.tflite.singles import SINGLES, written
     from webkiln.frontends.tflite.reference import Interpreted
 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, tempfile.TemporaryDirectory() as folder:
-        for single in SINGLES:
+        for single in (*SINGLES, *INTEGER_SINGLES):
             model = Path(folder) / f"{single.name}.tflite"
             model.write_bytes(written(single))
             inputs = single_inputs(single)

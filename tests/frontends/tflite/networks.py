@@ -62,6 +62,32 @@ def residual() -> keras.Model:
     return keras.Model(x, L.Dense(4)(L.Flatten()(L.Add()([y, z]))))
 
 
+def fused_lstm(*, last: bool) -> Callable[[], object]:
+    """An LSTM under the name by which the converter knows the layer of tf.keras, and makes one operator of it."""
+    units, steps = 6, 7
+    known = {"api_implements": "lstm_0", "api_preferred_device": "CPU", "go_backwards": False, "time_major": False}
+
+    @tf.function(experimental_attributes=known, autograph=False)
+    def standard_lstm(
+        x: tf.Tensor, h: tf.Tensor, c: tf.Tensor, kernel: tf.Tensor, recurrent: tf.Tensor, bias: tf.Tensor
+    ) -> tuple[tf.Tensor, ...]:
+        outputs = []
+        for step in range(steps):
+            taken, forget, fresh, shown = tf.split(x[:, step] @ kernel + h @ recurrent + bias, 4, 1)
+            c = tf.sigmoid(forget) * c + tf.sigmoid(taken) * tf.tanh(fresh)
+            h = tf.sigmoid(shown) * tf.tanh(c)
+            outputs.append(h)
+        return h, tf.stack(outputs, 1), h, c, tf.constant(1.0)
+
+    def layer(x: tf.Tensor) -> tf.Tensor:
+        zeros = tf.zeros((x.shape[0], units))
+        given = weights(x.shape[2], 4 * units, seed=1), weights(units, 4 * units, seed=2), weights(4 * units, seed=3)
+        y = standard_lstm(x, zeros, zeros, *given)
+        return y[0] @ weights(units, 3, seed=4) if last else y[1]
+
+    return lambda: layer
+
+
 def fn(function: Callable[..., object]) -> Callable[[], object]:
     return lambda: function
 
@@ -100,7 +126,9 @@ NETWORKS: list[Network] = [
     Network("permuted", layers((5, 4, 3), lambda: L.Permute((3, 1, 2)), lambda: L.Reshape((12, 5)), lambda: L.Dense(4)), (FLOAT, INT8)),
     Network("lstm", layers((7, 5), lambda: L.LSTM(6, return_sequences=True)), (FLOAT, DYNAMIC)),
     Network("lstm_last", layers((7, 5), lambda: L.LSTM(6))),
-    Network("gru", layers((5, 4), lambda: L.GRU(4, unroll=True))),
+    Network("lstm_fused", fused_lstm(last=False), (FLOAT, INT8), ((3, 7, 5),)),
+    Network("lstm_fused_last", fused_lstm(last=True), (FLOAT, INT8), ((1, 7, 5),)),
+    Network("gru", layers((5, 4), lambda: L.GRU(4, unroll=True)), INTEGERS),
     Network("bidirectional", layers((5, 4), lambda: L.Bidirectional(L.LSTM(3, return_sequences=True)))),
     Network("embedding", layers((9,), lambda: L.Embedding(20, 6)), (FLOAT, DYNAMIC), spread=19.0),
     Network("group_norm", layers((6, 6, 8), lambda: L.GroupNormalization(4))),

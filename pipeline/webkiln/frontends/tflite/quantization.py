@@ -142,7 +142,13 @@ def quotients(facts: Facts) -> dict[str, Any]:
 
 
 def inverse_roots(facts: Facts) -> dict[str, Any]:
-    return named("multiplier", 1.0 / float(np.sqrt(F32(facts.input(0).scale)) * F32(facts.output.scale))) if facts.is_integer() else {}
+    """Of int16, a table whose first number is the largest."""
+    if not facts.is_integer():
+        return {}
+    x, out = F32(facts.input(0).scale), F32(facts.output.scale)
+    if facts.input(0).stored == "int16":
+        return table(lambda value: F32(1) / np.sqrt(value) if value > 0 else F32(32767) * out)(facts)
+    return named("multiplier", 1.0 / float(np.sqrt(x) * out))
 
 
 def squared_differences(facts: Facts) -> dict[str, Any]:
@@ -219,17 +225,31 @@ def rescaled(facts: Facts) -> dict[str, Any]:
     return named("multiplier", x.scale / facts.output.scale)
 
 
+def reduced_elements(facts: Facts) -> int | None:
+    """How many elements one of the result is made of, where it is known."""
+    x, axes = facts.input(0), facts.optional(1)
+    if axes is None or axes.value is None or any(x.signature[axis] == -1 for axis in axes.value.reshape(-1).tolist()):
+        return None
+    return math.prod(x.shape[axis] for axis in {int(axis) % max(len(x.shape), 1) for axis in axes.value.reshape(-1).tolist()})
+
+
+def products_along(facts: Facts) -> dict[str, Any]:
+    """Each element takes its share of the scale of the result."""
+    count = reduced_elements(facts) if facts.is_integer() else None
+    return reduced(facts.input(0).scale / facts.output.scale ** (1.0 / count)) if count else {}
+
+
 def averages(facts: Facts) -> dict[str, Any]:
     """With the number of elements, where it is known, in the factor."""
     if not facts.is_integer():
         return {}
-    x, axes = facts.input(0), facts.optional(1)
+    x = facts.input(0)
     whole, shift = quantize_multiplier(x.scale / facts.output.scale)
     if facts.operator.op == "SUM":
         return named("multiplier", x.scale / facts.output.scale)
-    if axes is None or axes.value is None or any(x.signature[axis] == -1 for axis in axes.value.reshape(-1).tolist()):
+    count = reduced_elements(facts)
+    if count is None:
         return {}
-    count = math.prod(x.shape[axis] for axis in {int(axis) % max(len(x.shape), 1) for axis in axes.value.reshape(-1).tolist()})
     spare = min(count.bit_length() - 1, 32, 31 + shift) if count else 0
     return {
         "multiplier": np.array((whole << spare) // max(count, 1), np.int32),
@@ -304,7 +324,7 @@ DERIVED: Mapping[str, Callable[[Facts], dict[str, Any]]] = {
     "SQUARED_DIFFERENCE": squared_differences, "AVERAGE_POOL_2D": pooled, "MAX_POOL_2D": pooled,
     "RELU": relu("RELU"), "RELU6": relu("RELU6"), "RELU_N1_TO_1": relu("RELU_N1_TO_1"), "RELU_0_TO_1": relu("RELU_0_TO_1"),
     "LEAKY_RELU": leaky, "PRELU": prelu, "HARD_SWISH": hard_swish, "QUANTIZE": scale_of_floats, "DEQUANTIZE": scale_of_floats,
-    "MEAN": averages, "SUM": averages, "SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "CONCATENATION": joined, "FAKE_QUANT": fake, "ABS": absolute,
+    "MEAN": averages, "SUM": averages, "REDUCE_PROD": products_along, "SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "CONCATENATION": joined, "FAKE_QUANT": fake, "ABS": absolute,
     "LOGISTIC": curve_16(sigmoid, twice=False), "TANH": curve_16(np.tanh, twice=True),
     "ELU": table(lambda x: np.expm1(x) if x < 0 else x), "EXP": table(np.exp), "LOG": table(np.log), "GELU": gelu,
     "EQUAL": comparisons, "NOT_EQUAL": comparisons, "LESS": comparisons, "LESS_EQUAL": comparisons, "GREATER": comparisons,

@@ -175,7 +175,7 @@ def absolute(call: NodeCall) -> Tensor:
 
 def rsqrt(call: NodeCall) -> Tensor:
     if is_quantized(call):
-        return inverse_of_root(call, centred(call))
+        return by_table(call) if call.type(0).dtype == "int16" else inverse_of_root(call, centred(call))
     return call.op("Rsqrt", [call.tensor(0)])
 
 

@@ -2,7 +2,7 @@
 
 from webkiln.frontends.nodes.call import NodeCall
 from webkiln.frontends.tflite.operators.fixed import sigmoid_16, tanh_16
-from webkiln.frontends.tflite.operators.integers import bounded, has, less, limits, more, out_zero, placed, rounded_right, scaled, zero
+from webkiln.frontends.tflite.operators.integers import bounded, has, less, limits, more, placed, rounded_right, scaled, zero
 from webkiln.frontends.tflite.recurrences import GATES, PEEPHOLES
 from webkiln.ops.builder import Tensor
 from webkiln.ops.pieces import cast, part, reshaped, total

@@ -1,10 +1,13 @@
 """Reductions over axes, sums along one, and the places of extremes."""
 
+from collections.abc import Sequence
+from math import prod
+
 from webkiln.frontends.nodes.call import NodeCall, NodeHandler
-from webkiln.frontends.tflite.operators.integers import centred, is_quantized, out_dtype, placed, scaled
+from webkiln.frontends.tflite.operators.integers import centred, factor, is_quantized, number, out_dtype, placed, scaled, shifted_right
 from webkiln.ir.types import is_float
-from webkiln.ops.builder import Tensor
-from webkiln.ops.pieces import cast
+from webkiln.ops.builder import GraphBuilder, Tensor
+from webkiln.ops.pieces import cast, part, reshaped
 
 
 def axes_of(call: NodeCall, rank: int) -> tuple[int, ...]:
@@ -46,9 +49,35 @@ def mean_or_sum(op: str) -> NodeHandler:
     return handler
 
 
+def scaled_product(call: NodeCall, a: Tensor, b: Tensor) -> Tensor:
+    """Of an int32 and one of 17 bits, scaled."""
+    low = call.op("Mul", [call.op("BitAnd", [a, number(call, 0xFFFF)]), b])
+    high = call.op("Mul", [shifted_right(call, a, 16), b]) + shifted_right(call, low, 16)
+    low = call.op("BitAnd", [low, number(call, 0xFFFF)])
+    return call.op("ScaleWide", [high, low, factor(call, "multiplier"), factor(call, "places")])
+
+
 def quantized_product(call: NodeCall) -> Tensor:
+    """Of integers, one element after the other, scaled at each step."""
     if is_quantized(call):
-        raise call.unsupported("multiplies quantised numbers along an axis", "Keep REDUCE_PROD in floats")
+        if "multiplier" not in call.attr("extra", ()):
+            raise call.unsupported("multiplies integers along an open size", "Give the model a fixed size there")
+        x = centred(call)
+        axes = axes_of(call, x.type.rank)
+        rest = tuple(axis for axis in range(x.type.rank) if axis not in axes)
+        kept = tuple(x.shape[axis] for axis in rest)
+        count = prod(x.shape[axis] for axis in axes)
+        rows = reshaped(call.builder, call.op("Transpose", [x], {"perm": (*axes, *rest)}), (count, *kept))
+        product = reshaped(call.builder, part(call.builder, rows, 0, 0, 1), kept)
+
+        def body(builder: GraphBuilder, states: list[Tensor], slices: list[Tensor]) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+            return [scaled_product(call.applied(builder, call.operands), states[0], slices[0])], []
+
+        if count > 1:
+            (product,), _ = call.builder.scan([product], [part(call.builder, rows, 0, 1, count - 1)], body, axis=0)
+        last = placed(call, scaled_product(call, product, number(call, 1)))
+        sizes = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)) if call.attr("keep_dims", 0) else kept
+        return reshaped(call.builder, last, sizes)
     result = reduction("ReduceProd")(call)
     assert isinstance(result, Tensor)
     return result
