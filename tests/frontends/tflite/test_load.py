@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert import schema_py_generated as schema
 
+from tests.frontends.tflite.integer_singles import INTEGER_SINGLES
 from tests.frontends.tflite.make import single_inputs
-from tests.frontends.tflite.singles import Single, T, f, ints, options, q, randomly, weights, written
+from tests.frontends.tflite.singles import Single, T, f, ints, options, q, randomly, weights, whole, written
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.nodes.spec import from_json, to_json
 from webkiln.frontends.tflite.converter import TfliteConverter
@@ -21,7 +23,7 @@ from webkiln.frontends.tflite.load import read_model
 from webkiln.frontends.tflite.metadata import output_labels
 from webkiln.frontends.tflite.reference import Interpreted
 from webkiln.ir.graph import Graph
-from webkiln.ops.evaluate import run_graph
+from webkiln.ops.evaluate import next_states, run_graph
 
 
 def graph_of(path: Path, signature: str = "", **given: Any) -> Graph:
@@ -320,13 +322,64 @@ def test_all_that_is_unsupported_is_told_at_once(tmp_path: Path) -> None:
         read_model(path)
 
 
-@pytest.mark.parametrize("op", ["SQUARE", "NEG", "SIN", "RSQRT", "POW", "FLOOR_DIV", "CUMSUM", "ADD_N", "DIV"])
+@pytest.mark.parametrize("op", ["SQUARE", "NEG", "SIN", "POW", "FLOOR_DIV", "CUMSUM", "ADD_N"])
 def test_integers_with_scales_are_computed_right_or_refused(op: str, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
-    items = [q("int8", 3, 4, scale=0.1, zero=3)] * (2 if op in ("POW", "FLOOR_DIV", "ADD_N", "DIV") else 1)
+    items = [q("int8", 3, 4, scale=0.1, zero=3)] * (2 if op in ("POW", "FLOOR_DIV", "ADD_N") else 1)
     path.write_bytes(written(Single("own", op, items, [q("int8", 3, 4, scale=0.2, zero=1)])))
     with pytest.raises(UnsupportedError, match=f"y0 \\({op}\\)"):
         graph_of(path)
+
+
+def integer_layers() -> dict[str, tuple[Single, str]]:
+    """Recurrent layers of integers that are none of those that are computed, and what is said of them."""
+    by_name = {single.name: single for single in INTEGER_SINGLES}
+    lstm, svdf = by_name["lstm_whole_1_1_5"], by_name["svdf_whole"]
+    norms = [q("int16", 5, scale=0.0001, value=whole(place, "int16", 5)) for place in range(4)]
+    cell = [
+        q("int8", 6, 5, value=whole(1, "int8", 6, 5)),
+        q("int8", 6, 6, value=whole(2, "int8", 6, 6)),
+        T("int32", (6,), np.zeros(6), 0.001),
+    ]
+    rnn = Single(
+        "rnn", "RNN", [q("int8", 2, 5), *cell, T("int8", (2, 6), None, 0.01, variable=True)], [q("int8", 2, 6)], options("RNNOptions")
+    )
+    fine = T("int16", (1, 5), None, 0.0001, variable=True)
+    return {
+        "normalised": (replace(lstm, inputs=[*lstm.inputs[:20], *norms]), "normalises the gates"),
+        "of old intermediates": (replace(lstm, intermediates=()), "other than of int8 with a cell of int16"),
+        "of another cell": (replace(lstm, inputs=[*lstm.inputs[:19], fine, *lstm.inputs[20:]]), "other than of int8 with a cell of int16"),
+        "linear": (replace(svdf, options=svdf.options | {"fusedActivationFunction": 0}), "without RELU"),
+        "plain": (rnn, "a recurrent layer of integers"),
+    }
+
+
+@pytest.mark.parametrize("name", ["normalised", "of old intermediates", "of another cell", "linear", "plain"])
+def test_other_recurrent_layers_of_integers_are_refused(name: str, tmp_path: Path) -> None:
+    single, message = integer_layers()[name]
+    path = tmp_path / "net.tflite"
+    path.write_bytes(written(single))
+    with pytest.raises(UnsupportedError, match=message):
+        graph_of(path)
+
+
+def test_the_states_of_an_integer_lstm_last_from_run_to_run(tmp_path: Path) -> None:
+    """They begin at the zero point of the output, and 0."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    single = next(single for single in INTEGER_SINGLES if single.name == "lstm_whole_3_7_5")
+    path = tmp_path / "net.tflite"
+    path.write_bytes(written(single))
+    graph, states = graph_of(path), None
+    interpreter = Interpreter(model_path=str(path), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    shape = single.inputs[0].shape
+    for x in (whole(1, "int8", *shape), np.full(shape, -128, np.int8), np.full(shape, 127, np.int8), whole(2, "int8", *shape)):
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        outputs, values = run_graph(graph, {"x0": x}, states=states)
+        states = next_states(graph, values)
+        np.testing.assert_array_equal(outputs["y0"], interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 
 
 def test_places_that_are_data_count_from_the_end_below_zero(tmp_path: Path) -> None:
