@@ -132,3 +132,8 @@ class Fixed(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         self.whole.add_(1.0)
         return x + self.whole[0]
+
+
+class Dividing(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.floor_divide(x, 2) + x.size(0) // 2

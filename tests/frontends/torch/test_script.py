@@ -1,5 +1,6 @@
 """TorchScript files: what torch computes with them, webkiln computes; their attributes that change are states."""
 
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,17 @@ def test_weights_are_held_once(tmp_path: Path) -> None:
         script = read_script(tmp_path / "net.pt")
         read = {value.data_ptr() for value in script.parameters()}
         assert {value.data_ptr() for value in ScriptProgram(script).buffers()} == read
+
+
+def test_rounding_that_an_old_file_does_not_say(tmp_path: Path) -> None:
+    new, old = tmp_path / "new.pt", tmp_path / "old.pt"
+    x = floats(2, 4, low=-3)
+    with quiet():
+        torch.jit.script(scripts.Dividing()).save(new)
+        with zipfile.ZipFile(new) as before, zipfile.ZipFile(old, "w") as after:
+            for name in before.namelist():
+                if not name.endswith("/byteorder"):
+                    after.writestr(name, before.read(name))
+        assert interpreted(as_sample("new", new, script_exported(new, {"x": [2, 4]}), (x,))) is None
+        with pytest.raises(SourceError, match=r"old.pt: divides tensors with //, which rounded towards zero before torch 1.13"):
+            script_exported(old, {"x": [2, 4]})

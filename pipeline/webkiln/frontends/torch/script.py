@@ -87,10 +87,11 @@ class AttributePath(tuple[str, ...]):
 
 
 class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
-    """A loaded TorchScript module, whose parameters and buffers are those of this one."""
+    """A loaded TorchScript module, whose parameters and buffers are those of this one. `dated` says that its file tells that torch 2.1 or newer wrote it."""
 
-    def __init__(self, script: torch.jit.ScriptModule) -> None:
+    def __init__(self, script: torch.jit.ScriptModule, *, dated: bool = True) -> None:
         super().__init__()
+        self.dated = dated
         self.names: set[str] = set()
         self.held: dict[Place, str] = {}
         self.shared: dict[int, set[str]] = {}
@@ -338,6 +339,11 @@ class _Run:
         schema = node.schema()
         if packet is None or schema == "(no schema)":
             raise SourceError(f"{space}::{name} is no operator of this version of torch; save the model again")
+        if name in ("floor_divide", "floor_divide_") and not self.program.dated:
+            raise SourceError(
+                "divides tensors with //, which rounded towards zero before torch 1.13 and rounds down since, and the file does not say which; "
+                "write torch.div(a, b, rounding_mode='trunc') or 'floor', or save it again with torch 2.1 or newer to round down"
+            )
         parsed = torch._C.parse_schema(schema)
         overload = getattr(packet, parsed.overload_name or "default")
         args, named = [], {}
