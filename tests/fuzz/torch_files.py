@@ -1,4 +1,4 @@
-"""Mutated programs of PyTorch: what is accepted is read, and nothing ends in a traceback."""
+"""Mutated programs of torch.export and TorchScript files: what is accepted is read, and nothing ends in a traceback."""
 
 import io
 import json
@@ -15,13 +15,14 @@ import torch
 from tests.conformance.bulk import optimised
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import exported
-from tests.fuzz import files
+from tests.fuzz import files, torch_scripts
 from tests.fuzz.files import mutate_bytes
+from webkiln.errors import SourceError
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.program import read_program
-from webkiln.frontends.torch.source import program_of
+from webkiln.frontends.torch.source import TracedProgram, first_line, is_script, program_of, read_script
 
 NAMES = ("linear", "lstm", "residual", "states", "sizes", "embeddings", "cond", "bilinear")
 NUMBERS = (0, 1, -1, 2, 7, 99, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63), 0.5)
@@ -36,6 +37,7 @@ def originals() -> tuple[bytes, ...]:
             warnings.simplefilter("ignore")
             torch.export.save(exported(MODULES[name]), file)
         found.append(file.getvalue())
+    torch_scripts.originals()
     return tuple(found)
 
 
@@ -78,6 +80,10 @@ def mutate_json(rng: random.Random, data: bytes) -> tuple[bytes, str]:
 
 def make(seed: int, folder: Path) -> str:
     rng = random.Random(seed)
+    return torch_scripts.make(rng, folder) if seed % 2 else make_program(rng, folder)
+
+
+def make_program(rng: random.Random, folder: Path) -> str:
     data = rng.choice(originals())
     path = folder / "net.pt2"
     if rng.random() < 0.2:
@@ -98,21 +104,38 @@ def make(seed: int, folder: Path) -> str:
 
 def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     """What a build does up to the graph; the probe's part in this process."""
-    path = folder / "net.pt2"
     phase("checking")
-    check_archive(path)
     with quiet():
-        found = program_of(path, {}, trust_source=False)
+        found = scripted(folder, phase) if (folder / "net.pt").exists() else program_of(checked(folder / "net.pt2"), {}, trust_source=False)
         phase("loading")
-        spec, blobs = read_program(found.program, path.name, found.inputs)
+        spec, blobs = read_program(found.program, "net", found.inputs)
     phase("converting")
     optimised(TorchConverter().convert(spec, blobs))
     phase("judging")
 
 
+def checked(path: Path) -> Path:
+    check_archive(path)
+    return path
+
+
+def scripted(folder: Path, phase: Callable[[str], None]) -> TracedProgram:
+    """Of TorchScript, the probe does no more than read the file."""
+    path = checked(folder / "net.pt")
+    if is_script(path):
+        try:
+            read_script(path)
+        except Exception as error:  # noqa: BLE001 - torch refuses files in as many ways as its probe does
+            raise SourceError(first_line(error)) from None
+    phase("loading")
+    return program_of(path, {"": json.loads((folder / "shape.json").read_text())}, trust_source=True)
+
+
 def judge(folder: Path) -> str | None:
     """Nothing that the file names was made."""
-    return None if {path.name for path in folder.iterdir()} <= {"net.pt2", "said", "code"} else "something was written"
+    return (
+        None if {path.name for path in folder.iterdir()} <= {"net.pt2", "net.pt", "shape.json", "said", "code"} else "something was written"
+    )
 
 
 FORMAT = files.Format(make, attempt, judge)

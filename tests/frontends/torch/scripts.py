@@ -92,3 +92,48 @@ class WordReading(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.words(x).mean(1)
+
+
+class Beginning(nn.Module):
+    """Two attributes that begin as one tensor, and become two states."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        start = zeros(4)
+        self.hidden: Tensor = start
+        self.memory: Tensor = start
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.hidden = self.hidden + x.mean(0)
+        self.memory = self.memory * 2 + self.hidden
+        return x + self.memory
+
+
+class Overlapping(nn.Module):
+    """A tensor that is changed in place, and a part of it under another name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("whole", zeros(2, 4))
+        self.register_buffer("part", self.whole[0])
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.whole.add_(1.0)
+        return x + self.part
+
+
+class Fixed(nn.Module):
+    """A view of an attribute, which a trace holds as a constant, and changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.whole = zeros(2, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.whole.add_(1.0)
+        return x + self.whole[0]
+
+
+class Dividing(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.floor_divide(x, 2) + x.size(0) // 2

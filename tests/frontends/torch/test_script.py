@@ -1,7 +1,9 @@
 """TorchScript files: what torch computes with them, webkiln computes; their attributes that change are states."""
 
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,13 +16,14 @@ from webkiln.errors import SourceError
 from webkiln.frontends.torch.converter import TorchConverter
 from webkiln.frontends.torch.framework import quiet
 from webkiln.frontends.torch.program import read_program
-from webkiln.frontends.torch.source import TracedProgram, program_of, script_exported
+from webkiln.frontends.torch.script import ScriptProgram
+from webkiln.frontends.torch.source import TracedProgram, program_of, read_script, script_exported
 
 SCRIPTS: Mapping[str, tuple[type[torch.nn.Module], torch.Tensor]] = {
     "recurring": (scripts.Recurring, floats(2, 3, 6, 5)), "deciding": (scripts.Deciding, floats(2, 3, low=-3)), "growing": (scripts.Growing, floats(2, 3)),
-    "collecting": (scripts.Collecting, floats(2, 4)), "remembering": (scripts.Remembering, floats(2, 4)), "reading": (scripts.WordReading, whole(2, 3, high=9)),
+    "collecting": (scripts.Collecting, floats(2, 4)), "remembering": (scripts.Remembering, floats(2, 4)), "reading": (scripts.WordReading, whole(2, 3, high=9)), "beginning": (scripts.Beginning, floats(2, 4)),
 }  # fmt: skip
-STATES = {"recurring": ["seen"], "remembering": ["state"]}
+STATES = {"recurring": ["seen"], "remembering": ["state"], "beginning": ["hidden", "memory"]}
 UNTRACED = {"cond", "while", "named outputs", "core operators"}
 """What torch.jit.trace itself refuses."""
 
@@ -91,3 +94,40 @@ def test_what_is_refused(shapes: dict[str, list[int]], trust: bool, message: str
     torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
     with quiet(), pytest.raises(SourceError, match=message):
         program_of(tmp_path / "net.pt", shapes, trust_source=trust)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda x: torch.jit.script(scripts.Overlapping()), "net.pt: part and whole share their memory, which is changed in place; give"),
+        (lambda x: torch.jit.trace(scripts.Overlapping(), x), "net.pt: part and whole share their memory, which is changed in place; give"),
+        (lambda x: torch.jit.trace(scripts.Fixed(), x), "net.pt: add_ changes a constant in place; make it a buffer"),
+    ],
+)
+def test_changes_that_other_names_would_see(made: Callable[[torch.Tensor], Any], message: str, tmp_path: Path) -> None:
+    with quiet(), pytest.raises(SourceError, match=message):
+        made(floats(2, 4)).save(tmp_path / "net.pt")
+        program_of(tmp_path / "net.pt", {"x": [2, 4]}, trust_source=True)
+
+
+def test_weights_are_held_once(tmp_path: Path) -> None:
+    """What a program holds lies where torch read it to."""
+    with quiet():
+        torch.jit.script(scripts.Collecting().eval()).save(tmp_path / "net.pt")
+        script = read_script(tmp_path / "net.pt")
+        read = {value.data_ptr() for value in script.parameters()}
+        assert {value.data_ptr() for value in ScriptProgram(script).buffers()} == read
+
+
+def test_rounding_that_an_old_file_does_not_say(tmp_path: Path) -> None:
+    new, old = tmp_path / "new.pt", tmp_path / "old.pt"
+    x = floats(2, 4, low=-3)
+    with quiet():
+        torch.jit.script(scripts.Dividing()).save(new)
+        with zipfile.ZipFile(new) as before, zipfile.ZipFile(old, "w") as after:
+            for name in before.namelist():
+                if not name.endswith("/byteorder"):
+                    after.writestr(name, before.read(name))
+        assert interpreted(as_sample("new", new, script_exported(new, {"x": [2, 4]}), (x,))) is None
+        with pytest.raises(SourceError, match=r"old.pt: divides tensors with //, which rounded towards zero before torch 1.13"):
+            script_exported(old, {"x": [2, 4]})

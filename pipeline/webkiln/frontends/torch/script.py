@@ -87,23 +87,29 @@ class AttributePath(tuple[str, ...]):
 
 
 class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
-    """A loaded TorchScript module, whose parameters and buffers are those of this one."""
+    """A loaded TorchScript module, whose parameters and buffers are those of this one. `dated` says that its file tells that torch 2.1 or newer wrote it."""
 
-    def __init__(self, script: torch.jit.ScriptModule) -> None:
+    def __init__(self, script: torch.jit.ScriptModule, *, dated: bool = True) -> None:
         super().__init__()
-        self.held: dict[int, str] = {}
+        self.dated = dated
+        self.names: set[str] = set()
+        self.held: dict[Place, str] = {}
+        self.shared: dict[int, set[str]] = {}
         for name, value in [*script.named_parameters(), *script.named_buffers()]:
             self._hold(name, value)
         self._script = (script,)
         graph = script.forward.graph
         torch._C._jit_pass_inline(graph)
         self._graph = (graph,)
-        for name in sorted(_written(graph)):
+        assigned, read = (_attributes(graph, kind) for kind in ("prim::SetAttr", "prim::GetAttr"))
+        for name in sorted(assigned | read):
             value = script
             for part in name.split("."):
-                value = getattr(value, part)
-            if isinstance(value, Tensor) and name not in self.held.values():
-                self._hold(name, value)
+                value = getattr(value, part, None)
+            if isinstance(value, Tensor) and name not in self.names:
+                other = self.held.get(_place(value))
+                if other is None or {name, other} & assigned:
+                    self._hold(name, value)
 
     def _hold(self, name: str, value: Tensor) -> None:
         owner: torch.nn.Module = self
@@ -112,9 +118,21 @@ class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
             if not hasattr(owner, part):
                 owner.add_module(part, torch.nn.Module())
             owner = getattr(owner, part)
-        owner.register_buffer(leaf, value.detach().clone())
-        self.held.setdefault(id(value), name)
-        self.held.setdefault(value.data_ptr() or id(value), name)
+        names = self.shared.setdefault(_memory(value), set())
+        owner.register_buffer(leaf, value.detach().clone() if names else value.detach())
+        self.held.setdefault(_place(value), name)
+        self.names.add(name)
+        if value.numel():
+            names.add(name)
+
+    def check_changed(self, value: Tensor) -> None:
+        """SourceError where what is changed in place would change under another name, too: each tensor has memory of its own here."""
+        changed = {name for name, buffer in self.named_buffers() if _memory(buffer) == _memory(value)}
+        for names in self.shared.values():
+            if changed & names and len(names) > 1:
+                raise SourceError(
+                    f"{' and '.join(sorted(names))} share their memory, which is changed in place; give each its own with .clone()"
+                )
 
     @property
     def inputs(self) -> list[str]:
@@ -132,17 +150,25 @@ class ScriptProgram(torch.nn.Module):  # type: ignore[misc]
         return results[0] if len(results) == 1 else tuple(results)
 
 
+Place = tuple[int, tuple[int, ...], tuple[int, ...]]
+
+
+def _place(value: Tensor) -> Place:
+    """What a tensor under several names has in common: where it lies, and how."""
+    return value.data_ptr() or id(value), tuple(value.shape), tuple(value.stride())
+
+
+def _memory(value: Tensor) -> int:
+    return int(value.untyped_storage()._cdata)
+
+
 def _defaults(script: torch.jit.ScriptModule) -> list[Any]:
     return [argument.default_value for argument in script.forward.schema.arguments[1:]]
 
 
-def _written(graph: Any) -> set[str]:
-    """The attributes that a program sets, or changes in place."""
-    found = set()
-    for node in graph.findAllNodes("prim::SetAttr"):
-        path = _path(next(iter(node.inputs())))
-        found.add(".".join((*path, node.s("name"))))
-    return found
+def _attributes(graph: Any, kind: str) -> set[str]:
+    """The paths of what nodes that set or get attributes name."""
+    return {".".join((*_path(next(iter(node.inputs()))), node.s("name"))) for node in graph.findAllNodes(kind)}
 
 
 def _path(value: Any) -> tuple[str, ...]:
@@ -156,6 +182,7 @@ class _Run:
     def __init__(self, program: ScriptProgram) -> None:
         self.program = program
         self.attributes: dict[str, Any] = {}
+        self.constants: list[Tensor] = []
 
     def block(self, block: Any, values: dict[str, Any]) -> list[Any]:
         """Run the nodes of a block; its results."""
@@ -192,6 +219,8 @@ class _Run:
         value = next(iter(node.outputs())).toIValue()
         if isinstance(value, Tensor) and value.dim() == 0 and value.dtype in (torch.float32, torch.float64, torch.int64, torch.bool):
             return value.item()  # traces keep Python's numbers so, and promote them as such
+        if isinstance(value, Tensor):
+            self.constants.append(value)
         return value
 
     def attribute(self, owner: Any, name: str) -> Any:
@@ -206,7 +235,7 @@ class _Run:
 
     def held(self, value: Any, dotted: str, path: AttributePath) -> Any:
         if isinstance(value, Tensor):
-            name = dotted if dotted in self.program.held.values() else self.program.held.get(value.data_ptr() or id(value))
+            name = dotted if dotted in self.program.names else self.program.held.get(_place(value))
             return value.detach() if name is None else self.program.get_buffer(name)
         if isinstance(value, list | tuple) and value and isinstance(value[0], Tensor):
             return [self.held(item, "", path) for item in value]
@@ -214,7 +243,7 @@ class _Run:
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         dotted = ".".join((*owner, name))
-        if isinstance(value, Tensor) and dotted in self.program.held.values():
+        if isinstance(value, Tensor) and dotted in self.program.names:
             buffer = self.program.get_buffer(dotted)
             if buffer.shape != value.shape or buffer.dtype != value.dtype:
                 raise SourceError(
@@ -310,6 +339,11 @@ class _Run:
         schema = node.schema()
         if packet is None or schema == "(no schema)":
             raise SourceError(f"{space}::{name} is no operator of this version of torch; save the model again")
+        if name in ("floor_divide", "floor_divide_") and not self.program.dated:
+            raise SourceError(
+                "divides tensors with //, which rounded towards zero before torch 1.13 and rounds down since, and the file does not say which; "
+                "write torch.div(a, b, rounding_mode='trunc') or 'floor', or save it again with torch 2.1 or newer to round down"
+            )
         parsed = torch._C.parse_schema(schema)
         overload = getattr(packet, parsed.overload_name or "default")
         args, named = [], {}
@@ -320,6 +354,10 @@ class _Run:
                 value = WORDS[argument.name][value]  # noqa: PLW2901 - of a layout, too
             if str(argument.real_type) == "Tensor" and isinstance(value, NUMBERS):
                 value = torch.scalar_tensor(value, dtype=_dtype_of(value))  # noqa: PLW2901 - a size, which a trace keeps as a tensor
+            if isinstance(value, Tensor) and argument.alias_info is not None and argument.alias_info.is_write:
+                if any(value is item for item in self.constants):
+                    raise SourceError(f"{name} changes a constant in place; make it a buffer: self.register_buffer")
+                self.program.check_changed(value)
             if argument.kwarg_only:
                 named[argument.name] = value
             else:

@@ -19,6 +19,8 @@ from webkiln.inputs import SAMPLE_SIZE
 
 INTEGER_READERS = {"aten::embedding": 1, "aten::one_hot": 0, "aten::embedding_bag": 1}
 """Operators that take whole numbers, and where."""
+DATED = "byteorder"
+"""A member that TorchScript files have since torch 2.1."""
 SAVE = "save it with torch.export.save(torch.export.export(model.eval(), example_inputs), 'model.pt2')"
 
 
@@ -41,8 +43,12 @@ def program_of(path: Path, shapes: Shapes, *, trust_source: bool) -> TracedProgr
 
 
 def is_script(path: Path) -> bool:
+    return _members(path) >= SCRIPT
+
+
+def _members(path: Path) -> set[str]:
     with zipfile.ZipFile(path) as archive:
-        return {member.rpartition("/")[2] for member in archive.namelist()} >= SCRIPT
+        return {member.rpartition("/")[2] for member in archive.namelist()}
 
 
 def read_exported(path: Path) -> torch.export.ExportedProgram:
@@ -74,7 +80,7 @@ def script_exported(path: Path, shapes: Shapes) -> TracedProgram:
     try:
         script = read_script(path)
         script.eval()
-        program = ScriptProgram(script).eval()
+        program = ScriptProgram(script, dated=DATED in _members(path)).eval()
     except Exception as error:
         raise SourceError(f"{path.name}: torch {torch.__version__} cannot read it ({first_line(error)}); save it again") from None
     graph = program._graph[0]

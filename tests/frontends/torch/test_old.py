@@ -1,0 +1,65 @@
+"""Files that older versions of torch wrote, against what those versions computed."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.frontends.corpus import EVERY_BACKEND, Sample, interpreted, objections, read_sample
+from webkiln.frontends.torch.converter import TorchConverter
+from webkiln.frontends.torch.factory import made_program
+from webkiln.frontends.torch.framework import quiet
+from webkiln.frontends.torch.probe import check_file
+from webkiln.frontends.torch.program import read_program
+from webkiln.frontends.torch.source import program_of
+from webkiln.ir.graph import Graph
+
+OLD = Path(__file__).parent / "old"
+VERSIONS = sorted(path.name for path in OLD.iterdir() if (path / "stacked.npz").exists())
+SCRIPTS = sorted(path.relative_to(OLD).as_posix() for path in OLD.glob("*/*.pt"))
+STATES = ("state.pth", "state_legacy.pth", "training_legacy.pth", "parameters.pth")
+STACKED = {"module": "tests.frontends.torch.old.nets", "function": "Stacked", "parameters": {}}
+
+
+@cache
+def script(name: str) -> Sample:
+    path = OLD / name
+    with np.load(path.with_suffix(".npz")) as arrays:
+        shapes = {key.removeprefix("in/"): list(arrays[key].shape) for key in arrays.files if key.startswith("in/")}
+
+    def converted(path: Path) -> Graph:
+        with quiet():
+            found = program_of(path, shapes, trust_source=True)
+            return TorchConverter().convert(*read_program(found.program, path.name, found.inputs))
+
+    return read_sample(path, converted)
+
+
+@cache
+def stacked(version: str, state: str) -> Sample:
+    def converted(path: Path) -> Graph:
+        with quiet():
+            program = made_program(STACKED, {"x": [2, 3, 9]}, path.with_name(state))
+            return TorchConverter().convert(*read_program(program, "stacked"))
+
+    return read_sample(OLD / version / "stacked", converted)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script(name: str) -> None:
+    check_file(OLD / name)
+    assert interpreted(script(name)) is None
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_state_dict(version: str, state: str) -> None:
+    assert interpreted(stacked(version, state)) is None
+
+
+@pytest.mark.parametrize("backend", EVERY_BACKEND)
+def test_on_a_backend(backend: str, tmp_path: Path) -> None:
+    samples = [*map(script, SCRIPTS), *(stacked(version, state) for version in VERSIONS for state in STATES)]
+    assert VERSIONS == ["1.12.1", "1.7.1", "2.0.1"]
+    assert objections(samples, backend, tmp_path) == {}
