@@ -24,6 +24,7 @@ from webkiln.plan import kernel as kernels
 from webkiln.plan.align import VECTOR
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.linear import with_pixels
 from webkiln.plan.memory import flat
 from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
@@ -60,6 +61,7 @@ def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequenc
     shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
     shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, NestCall) for view in reads(step)}
     weights = {item.name for item in stored(graph)} - shared
+    lowered = replace(lowered, steps=with_pixels(lowered.steps, target, weights))
     free = weights
     while True:
         choices = [choose(call, target, free) for call in lowered.calls]

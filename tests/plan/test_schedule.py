@@ -54,8 +54,8 @@ GRAPHS = {
 }
 EXPECTED = {
     # graph, backend: lanes and the axis they lie on, whether whole, tile
-    ("whole vectors", "wasm"): (16, "a2", True, 2),
-    ("part of a vector", "wasm"): (4, "a2", False, 4),
+    ("whole vectors", "wasm"): (8, "a1", True, 6),
+    ("part of a vector", "wasm"): (4, "a1", False, 6),
     ("part of a vector", "js"): (4, "a2", False, 4),
     ("rows", "wasm"): (16, "r0", False, 1),
     ("rows", "js"): (4, "r0", False, 1),
