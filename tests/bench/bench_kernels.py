@@ -79,7 +79,8 @@ def write_job(made: Job, folder: Path, variant: str) -> str:
     toolchain.link(objects, folder / "model.wasm", described["memory"])
     (folder / "weights.bin").write_bytes(next(write(pieces(stored(made.graph), "float32"), made.weights.__getitem__)))
     (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
-    return str(described["main"][0]["kernel"])
+    first = described["main"][0]
+    return str(first.get("kernel") or [step["kernel"] for step in first["steps"]])
 
 
 def measure(variant: str, rounds: int) -> dict[str, object]:

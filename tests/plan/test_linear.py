@@ -12,7 +12,7 @@ from webkiln.nest.build import Lowering, View, calls
 from webkiln.nest.interpret import interpret
 from webkiln.ops.conv import NHWC, PLAIN_2D
 from webkiln.ops.operator import Case
-from webkiln.plan.linear import BITS, by_reciprocal
+from webkiln.plan.quotients import BITS, by_reciprocal
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 7, 56, 224, 255, 256, 257, 4093, 65535, 65536, 2**20 + 7, 2**24 - 1])

@@ -20,7 +20,8 @@ class Target:
     `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie in memory, where it is another one. `targets`: where a launch
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
-    elements of 0 there are to be read where a guard is false.
+    elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `wide`: whether 64-bit integers
+    are as fast as others.
     """
 
     backend: str
@@ -38,6 +39,8 @@ class Target:
     targets: int = 0
     pixels: bool = False
     zeros: int = 0
+    winograd: bool = False
+    wide: bool = False
 
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)

@@ -19,6 +19,8 @@ from webkiln.plan.vectors import contiguous, extent, moving, unvectorised
 
 BLOCK = 192
 """The rows of a contraction that are multiplied with all panels before the next ones, where there are many."""
+FEW_LOADS = 8
+"""So many loads leave registers for several vectors of each."""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -92,10 +94,10 @@ def _vector(call: NestCall, loop: Loop, target: Target, constants: Collection[st
     for out in nest.outputs:
         if target.width > 1 and out.operand.dtype != "float32":
             return f"the output is {out.operand.dtype}"
-        if not contiguous(out.index, name) and not nest.accumulators:
+        if not nest.accumulators and not all(contiguous(index, name) for _, index in out.stores):
             return "the output is not contiguous on it"
     if target.width > 1:
-        reason = unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
+        reason = unvectorised([a.body for a in nest.accumulators] + [value for out in nest.outputs for value, _ in out.stores], name)
         if reason:
             return reason
     if extent(call, loop) < (2 if panels or (target.threads and nest.is_contraction) else max(target.width, 2)):
@@ -196,7 +198,8 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
     others = [loop.axis for loop in nest.axes if loop.axis != name]
     whole = _is_whole(call, name, target)
     if not nest.is_contraction:
-        return Schedule((*others, name), name, target.map_lanes, whole=whole)
+        lanes = target.map_lanes if len(nest.loads) <= FEW_LOADS else target.width
+        return Schedule((*others, name), name, lanes, whole=whole)
     lanes, count = _lanes(call, name, target)
     tile = _tile(call, name)
     if target.threads:
