@@ -30,9 +30,9 @@ from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
-from webkiln.plan.winograd import fast
 from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.textures import Textures
+from webkiln.plan.winograd import fast
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call, panelled_call
 from webkiln.weights.shards import Piece, pieces, stored
@@ -63,7 +63,7 @@ def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequenc
         found = fast(call, target, weights, len(filters))
         if found is None:
             return None
-        filters.append(found.filter)
+        filters.append(stored_call(found.filter, target))
         return found.steps
 
     fused = lower(graph, keep, target.targets, rewrite)
@@ -209,7 +209,9 @@ class _Writer:
         staging = max((piece.bytes for piece in self.layout), default=0)
         if staging > self.target.staging:
             raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.target.staging}")
-        self.places.stage(staging, {weight.name: self.buffer(weight.name, graph.type(weight.name)) for weight in stored(graph) if weight.name in passing})
+        self.places.stage(
+            staging, {weight.name: self.buffer(weight.name, graph.type(weight.name)) for weight in stored(graph) if weight.name in passing}
+        )
         init = [*map(self.decode, self.layout), *map(self.transform, self.planned.filters)]
         for state in graph.states:
             self.reserve(self.roots[state.output])

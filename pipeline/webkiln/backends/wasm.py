@@ -3,7 +3,17 @@
 from webkiln.nest.target import Target
 
 TARGET = Target(
-    backend="wasm", width=4, shapes=((8, 6), (4, 6)), dot=(8, 4), each=(16, 2), map_lanes=16, packs=True, pixels=True, zeros=4096, winograd=True, wide=True
+    backend="wasm",
+    width=4,
+    shapes=((8, 6), (4, 6)),
+    dot=(8, 4),
+    each=(16, 2),
+    map_lanes=16,
+    packs=True,
+    pixels=True,
+    zeros=4096,
+    winograd=True,
+    wide=True,
 )
 VARIANTS = ("relaxed", "simd")
 """Best first."""

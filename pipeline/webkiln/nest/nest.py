@@ -124,11 +124,17 @@ class Nest:
             axes=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.axes),
             reduce=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.reduce),
             accumulators=tuple(Accumulator(a.combiner, rebuild(a.body, change)) for a in self.accumulators),
-            outputs=tuple(_output(out.operand, [(rebuild(value, change), tuple(rebuild(i, change) for i in index)) for value, index in out.stores]) for out in self.outputs),
+            outputs=tuple(
+                written_output(
+                    out.operand, [(rebuild(value, change), tuple(rebuild(i, change) for i in index)) for value, index in out.stores]
+                )
+                for out in self.outputs
+            ),
         )
 
 
-def _output(operand: Operand, stores: Sequence[tuple[Expr, tuple[Expr, ...]]]) -> Output:
+def written_output(operand: Operand, stores: Sequence[tuple[Expr, tuple[Expr, ...]]]) -> Output:
+    """An output of one store or more."""
     (value, index), *also = stores
     return Output(operand, value, index, tuple(also))
 
@@ -187,7 +193,9 @@ def to_json(nest: Nest) -> dict[str, Any]:
         "axes": [[loop.axis, position[loop.extent]] for loop in nest.axes],
         "reduce": [[loop.axis, position[loop.extent]] for loop in nest.reduce],
         "accumulators": [[a.combiner, position[a.body]] for a in nest.accumulators],
-        "outputs": [[o.operand.dtype, *([position[value], [position[i] for i in index]] for value, index in o.stores)] for o in nest.outputs],
+        "outputs": [
+            [o.operand.dtype, *([position[value], [position[i] for i in index]] for value, index in o.stores)] for o in nest.outputs
+        ],
     }
 
 
@@ -203,7 +211,7 @@ def from_json(data: dict[str, Any]) -> Nest:
         reduce=loops(data["reduce"]),
         accumulators=tuple(Accumulator(combiner, exprs[body]) for combiner, body in data["accumulators"]),
         outputs=tuple(
-            _output(Operand(dtype, len(stores[0][1])), [(exprs[value], tuple(exprs[i] for i in index)) for value, index in stores])
+            written_output(Operand(dtype, len(stores[0][1])), [(exprs[value], tuple(exprs[i] for i in index)) for value, index in stores])
             for dtype, *stores in data["outputs"]
         ),
     )

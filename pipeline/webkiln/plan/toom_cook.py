@@ -21,14 +21,14 @@ POINTS = {
 
 def _sum(terms: Sequence[tuple[Fraction, Expr]]) -> Expr:
     """The sum of terms with factors; there is at least one."""
-    total: Expr | None = None
-    for factor, value in terms:
-        term = value if abs(factor) == 1 else const(float(abs(factor)), FLOAT) * value
-        if total is None:
-            total = term if factor > 0 else -term
-        else:
-            total = total + term if factor > 0 else total - term
-    assert total is not None
+
+    def term(factor: Fraction, value: Expr) -> Expr:
+        return value if factor == 1 else const(float(factor), FLOAT) * value
+
+    (factor, value), *others = terms
+    total = term(factor, value) if factor > 0 else -term(-factor, value)
+    for factor, value in others:
+        total = total + term(factor, value) if factor > 0 else total - term(-factor, value)
     return total
 
 
@@ -74,5 +74,7 @@ def outputs(products: Sequence[Expr], count: int) -> list[Expr]:
     found = []
     for power in range(count):
         terms = [(point**power, item) for point, item in zip(points, differences if power % 2 else sums, strict=True)]
-        found.append(_sum([*([(Fraction(1), first)] if power == 0 else []), *terms, *([(Fraction(1), last)] if power == count - 1 else [])]))
+        found.append(
+            _sum([*([(Fraction(1), first)] if power == 0 else []), *terms, *([(Fraction(1), last)] if power == count - 1 else [])])
+        )
     return found

@@ -30,6 +30,8 @@ SMALL = {3: 2}
 FEW_TILES = 16
 TILES = 36
 """About how many tiles are transformed before they are multiplied, so that they stay in the cache."""
+ROWS = 6
+"""The rows of a contraction that are computed together."""
 LEAST_CHANNELS = 16
 APART = 16
 """Elements between the points of tiles, so that their distance is no multiple of a page: the same places of a cache would serve all of them."""
@@ -62,7 +64,7 @@ class Convolution:
     feature: Loop
 
     def size(self, loop: Loop) -> int:
-        return int(self.call.args[loop.extent.value])
+        return self.call.args[loop.extent.value]
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -104,7 +106,11 @@ def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None
     """The convolution that a call is, if it is one that is worth it."""
     call = _renamed(call)
     nest = call.nest
-    if not nest.is_contraction or len(nest.outputs) != 1 or {operand.dtype for operand in (*nest.inputs, nest.outputs[0].operand)} != {"float32"}:
+    if (
+        not nest.is_contraction
+        or len(nest.outputs) != 1
+        or {operand.dtype for operand in (*nest.inputs, nest.outputs[0].operand)} != {"float32"}
+    ):
         return None
     factors = nest.accumulators[0].body.args
     weights = [item for item in factors if item.op == "load" and load_guard(item) is None and call.inputs[item.value[0]].name in constants]
@@ -195,7 +201,9 @@ class _Writer:
         channel, feature = nest.axes((self.channels, self.features))
         known = {self.found.channel.axis: channel, self.found.feature.axis: feature}
         taps = {
-            place: self.load(nest, self.found.filter, known | {w.tap.axis: const(n, INT) for w, n in zip(self.found.windows, place, strict=True)})
+            place: self.load(
+                nest, self.found.filter, known | {w.tap.axis: const(n, INT) for w, n in zip(self.found.windows, place, strict=True)}
+            )
             for place in product(*(range(window.taps) for window in self.found.windows))
         }
         for number, value in enumerate(self.transformed(taps, [partial(toom_cook.filters, count=w.points) for w in self.found.windows])):
@@ -236,7 +244,9 @@ class _Writer:
         loaded = [nest.load(self.products, (const(number, INT), along)) for number in range(self.found.points)]
         values = dict(zip(product(*(range(window.points) for window in self.found.windows)), loaded, strict=True))
         forms = [partial(toom_cook.outputs, count=w.outputs) for w in self.found.windows]
-        results = dict(zip(product(*(range(window.outputs) for window in self.found.windows)), self.transformed(values, forms), strict=True))
+        results = dict(
+            zip(product(*(range(window.outputs) for window in self.found.windows)), self.transformed(values, forms), strict=True)
+        )
         (out,) = self.call.nest.outputs
         lasts = {window.place.axis: nest.argument(self.found.size(window.place)) - const(1, INT) for window in self.found.windows}
         for place, total in reversed(results.items()):
@@ -325,4 +335,5 @@ def _block(tiles: int) -> int:
     if is_symbolic(tiles):
         return TILES
     blocks = max(1, round(tiles / TILES))
-    return -(-(-(-tiles // blocks)) // 6) * 6
+    each = (tiles + blocks - 1) // blocks
+    return (each + ROWS - 1) // ROWS * ROWS

@@ -6,7 +6,7 @@ from webkiln.ir.types import Type
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Lowering, NestCall, View
 from webkiln.nest.expr import INT, Expr, apply, const
-from webkiln.nest.nest import Operand, Output
+from webkiln.nest.nest import Operand, written_output
 from webkiln.nest.schedule import Panel
 from webkiln.weights.encoding import BY_NAME, storage_dtype
 from webkiln.weights.shards import Piece
@@ -54,8 +54,7 @@ def panelled_call(call: NestCall, destination: Destination) -> NestCall:
     (view,), (out,) = call.outputs, call.nest.outputs
     moved = [(value, _panelled(view, destination, index)) for value, index in out.stores]
     stores = [(value, tuple(index)) for value, (_, index) in moved]
-    (value, index), *also = stores
-    nest = replace(call.nest, outputs=(Output(Operand(out.operand.dtype, len(index)), value, index, tuple(also)),))
+    nest = replace(call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),))
     return replace(call, nest=nest, outputs=(moved[0][1][0],))
 
 
