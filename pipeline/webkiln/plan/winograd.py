@@ -16,7 +16,7 @@ from webkiln.ir.solve import sampled
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Lowering, NestBuilder, NestCall, Repeat, Step, View
-from webkiln.nest.expr import INT, Expr, apply, axis, const, make, rebuild
+from webkiln.nest.expr import INT, Expr, apply, axis, const, make, rebuild, walk
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
@@ -33,6 +33,8 @@ TILES = 36
 ROWS = 6
 """The rows of a contraction that are computed together."""
 LEAST_CHANNELS = 16
+BLOCK = "i999"
+"""The counter of blocks: no other repeat goes on inside, and none around is that deep."""
 APART = 16
 """Elements between the points of tiles, so that their distance is no multiple of a page: the same places of a cache would serve all of them."""
 
@@ -121,7 +123,11 @@ def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None
     if any(loop.extent.op != "arg" for loop in (*nest.axes, *nest.reduce)):
         return None
     features = [loop for loop in nest.axes if any(depends(item, loop.axis) for item in load_index(weight))]
-    if len(features) != 1 or depends(data, features[0].axis):
+    if (
+        len(features) != 1
+        or depends(data, features[0].axis)
+        or any(is_symbolic(call.args[e.value]) for e in walk(load_index(weight)) if e.op == "arg")
+    ):
         return None
     windows, channels = _windows(call, data)
     paired = {window.place for window in windows}
@@ -143,7 +149,8 @@ def _windows(call: NestCall, data: Expr) -> tuple[list[Window], list[Loop]]:
             channels.append(tap)
         elif len(items) == 1 and len(places) == 1 and not is_symbolic(size) and size in OUTPUTS:
             (item,), (place,) = items, places
-            if step(item, tap.axis) == 1 and step(item, place.axis) == 1 and not _guarded(data, [item], tap.axis, place.axis):
+            alone = sum(depends(other, place.axis) for other in load_index(data)) == 1 and not _guarded(data, [item], tap.axis, place.axis)
+            if alone and step(item, tap.axis) == 1 and step(item, place.axis) == 1:
                 windows.append(Window(place, tap, size, OUTPUTS[size]))
     return windows, channels
 
@@ -163,8 +170,7 @@ def _worthwhile(found: Convolution) -> Convolution | None:
     if any(map(is_symbolic, sizes)) or min(sizes) < LEAST_CHANNELS or len(found.windows) > 2:
         return None
     if prod(map(sampled, found.grid)) < FEW_TILES:
-        small = tuple(Window(w.place, w.tap, w.taps, SMALL.get(w.taps, w.outputs)) for w in found.windows)
-        found = Convolution(found.call, found.data, found.filter, small, found.batch, found.channel, found.feature)
+        found = replace(found, windows=tuple(replace(w, outputs=SMALL.get(w.taps, w.outputs)) for w in found.windows))
     if prod(map(sampled, found.grid)) < FEW_TILES or found.points > 36:
         return None
     return found
@@ -183,13 +189,13 @@ class _Writer:
             View(f"{self.out.name}~{number}/{name}", Type("float32", (found.points, self.block * size + APART)))
             for name, size in (("data", self.channels), ("products", self.features))
         )
-        self.counter = dim.counter("tiles")
+        self.counter = dim.counter(BLOCK)
         self.arguments: dict[str, Expr] = {}
 
     def written(self) -> Fast:
         calls = (self.transform(), self.multiply(), self.invert())
         count = dim.floordiv(self.tiles + self.block - 1, self.block)
-        return Fast(self.filter(), (Repeat("tiles", count, calls),) if self.blocked else calls)
+        return Fast(self.filter(), (Repeat(BLOCK, count, calls),) if self.blocked else calls)
 
     def nest(self) -> tuple[Lowering, NestBuilder]:
         low = Lowering([], [self.out], self.call.layer)
