@@ -37,7 +37,7 @@ from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call, panelled_call
 from webkiln.weights.shards import Piece, pieces, stored
 
-SCHEMA = "webkiln.program/4"
+SCHEMA = "webkiln.program/5"
 
 
 @dataclass(frozen=True, slots=True)
