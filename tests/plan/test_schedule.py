@@ -11,8 +11,8 @@ from webkiln.program import plan
 CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
 GRAPHS = {
     "whole vectors": f"""
-        input x: float32[1,9,9,16]
-        slot w: float32[3,3,16,72]
+        input x: float32[1,9,9,12]
+        slot w: float32[3,3,12,72]
         y: float32[1,7,7,72] = Conv(x, w) {CONV}
     """,
     "part of a vector": f"""

@@ -22,7 +22,7 @@ from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
 from webkiln.plan.quotients import quotient
 
-Form = Callable[[Sequence[Expr]], list[Expr]]
+Transform = Callable[[Sequence[Expr]], list[Expr]]
 OUTPUTS = {2: 3, 3: 4, 5: 2, 7: 4}
 """Size of a filter -> how many neighbouring outputs a tile has."""
 SMALL = {3: 2}
@@ -268,7 +268,7 @@ class _Writer:
         return low.calls[0]
 
     @staticmethod
-    def transformed(values: Mapping[tuple[int, ...], Expr], forms: Sequence[Form]) -> list[Expr]:
+    def transformed(values: Mapping[tuple[int, ...], Expr], forms: Sequence[Transform]) -> list[Expr]:
         """Values on a grid, transformed along each of its dimensions, in row-major order."""
         grid = dict(values)
         for d, form in enumerate(forms):

@@ -6,7 +6,7 @@
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-void k_1adf87f7b94e33ad(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0) {
+void k_55029a926fd4a937(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0) {
   #ifdef RELAXED
   int a1 = 0;
   for (; a1 + 7 < p1; a1 += 8) {
