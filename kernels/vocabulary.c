@@ -244,3 +244,5 @@ static inline void wk_store_part(float *p, v128_t v, int count) {
 static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
 
 static inline int wk_least(int a, int b) { return a < b ? a : b; }
+
+__attribute__((weak)) float wk_zeros[4096 + 16];

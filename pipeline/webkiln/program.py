@@ -24,6 +24,7 @@ from webkiln.plan import kernel as kernels
 from webkiln.plan.align import VECTOR
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
+from webkiln.plan.linear import with_pixels
 from webkiln.plan.memory import flat
 from webkiln.plan.places import Arena, Buffer
 from webkiln.plan.schedule import Choice, choose, plain
@@ -31,21 +32,23 @@ from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.textures import Textures
+from webkiln.plan.winograd import fast
 from webkiln.weights.encoding import BY_NAME, Stored
-from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call
+from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call, panelled_call
 from webkiln.weights.shards import Piece, pieces, stored
 
-SCHEMA = "webkiln.program/4"
+SCHEMA = "webkiln.program/5"
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The calls of a graph with the schedule of each; `texels` are the Variables that lie four elements to a texel, `quarters`
+    """The calls of a graph with the schedule of each; `filters` are done once, when weights have arrived; `texels` are the Variables that lie four elements to a texel, `quarters`
     those of them of which each quarter lies in a layer of its own."""
 
     lowered: Lowered
     choices: tuple[Choice, ...]
     destinations: dict[str, Destination]
+    filters: tuple[NestCall, ...] = ()
     texels: frozenset[str] = frozenset()
     quarters: frozenset[str] = frozenset()
 
@@ -53,20 +56,36 @@ class Planned:
 def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = ()) -> Planned:
     """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it. `layout`: how weights
     arrive."""
-    fused = lower(graph, keep, target.targets)
+    weights = {item.name for item in stored(graph)} - _seen_as_they_are(graph)
+    filters: list[NestCall] = []
+
+    def rewrite(call: NestCall) -> Sequence[Step] | None:
+        found = fast(call, target, weights, len(filters))
+        if found is None:
+            return None
+        filters.append(stored_call(found.filter, target))
+        return found.steps
+
+    fused = lower(graph, keep, target.targets, rewrite)
     lowered = replace(fused, steps=stored_steps(fused.steps, target))
     if target.targets:
         return _drawn(graph, target, lowered, layout)
-    shared = {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
-    shared |= {view.name for step in flat(lowered.steps) if not isinstance(step, NestCall) for view in reads(step)}
-    weights = {item.name for item in stored(graph)} - shared
-    free = weights
+    weights -= {view.name for step in flat(lowered.steps) if not isinstance(step, NestCall) for view in reads(step)}
+    made = {view.name for call in filters for view in call.outputs}
+    lowered = replace(lowered, steps=with_pixels(lowered.steps, target, weights | made))
+    free = weights | made
     while True:
         choices = [choose(call, target, free) for call in lowered.calls]
-        destinations, clashing = _destinations(lowered.calls, choices, weights)
+        readers = [*zip(filters, (plain(call, "") for call in filters), strict=True), *zip(lowered.calls, choices, strict=True)]
+        destinations, clashing = _destinations(readers, weights | made)
         if not clashing:
-            return Planned(lowered, tuple(choices), destinations)
+            return Planned(lowered, tuple(choices), destinations, tuple(filters))
         free = free - clashing
+
+
+def _seen_as_they_are(graph: Graph) -> set[str]:
+    """The Variables that others than kernels see."""
+    return {*graph.outputs.values(), *(name for state in graph.states for name in (state.initial, state.output))}
 
 
 def _drawn(graph: Graph, target: Target, lowered: Lowered, layout: Sequence[Piece]) -> Planned:
@@ -76,16 +95,14 @@ def _drawn(graph: Graph, target: Target, lowered: Lowered, layout: Sequence[Piec
     pairs = [(state.input, name) for state in graph.states for name in (state.initial, lowered.roots[state.output])]
     texels = packed([*decoding, *lowered.steps], given, pairs)
     quarters = in_quarters([*decoding, *lowered.steps], texels, pairs)
-    return Planned(lowered, tuple(draw(call, texels, quarters) for call in lowered.calls), {}, texels, quarters)
+    return Planned(lowered, tuple(draw(call, texels, quarters) for call in lowered.calls), {}, texels=texels, quarters=quarters)
 
 
-def _destinations(
-    calls: Sequence[NestCall], choices: Sequence[Choice], weights: Collection[str]
-) -> tuple[dict[str, Destination], set[str]]:
+def _destinations(readers: Iterable[tuple[NestCall, Choice]], weights: Collection[str]) -> tuple[dict[str, Destination], set[str]]:
     """How each weight should lie, and the weights of which one reader wants another panel than the next."""
     destinations: dict[str, Destination] = {}
     clashing: set[str] = set()
-    for call, choice in zip(calls, choices, strict=True):
+    for call, choice in readers:
         for position, view in enumerate(call.inputs):
             if view.name in weights:
                 wanted = Destination(view.shape, choice.schedule.panel(position))
@@ -169,17 +186,33 @@ class _Writer:
             buffer = replace(buffer, elements=kernels.elements(view, destination.panel))
         self.places.reserve(weight.name, buffer)
 
+    def reserve_panel(self, view: View) -> None:
+        """Make room for what is computed of weights, in the layout that its reader wants."""
+        self.places.reserve(view.name, Buffer(view.type.dtype, kernels.elements(view, self.planned.destinations[view.name].panel)))
+
+    def passing(self) -> set[str]:
+        """The weights of which only something else is kept, that is computed when they have arrived."""
+        filters = {view.name for call in self.planned.filters for view in call.inputs}
+        needed = {view.name for step in flat(self.planned.lowered.steps) for view in reads(step)}
+        return filters - needed - _seen_as_they_are(self.graph)
+
     def write(self) -> dict[str, Any]:
         graph, steps = self.graph, self.planned.lowered.steps
         for state in graph.states:
             self.reserve(state.input)
+        passing = self.passing()
         for weight in stored(graph):
-            self.reserve_weight(weight)
+            if weight.name not in passing:
+                self.reserve_weight(weight)
+        for call in self.planned.filters:
+            self.reserve_panel(call.outputs[0])
         staging = max((piece.bytes for piece in self.layout), default=0)
         if staging > self.target.staging:
             raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.target.staging}")
-        self.places.stage(staging)
-        init = [self.decode(piece) for piece in self.layout]
+        self.places.stage(
+            staging, {weight.name: self.buffer(weight.name, graph.type(weight.name)) for weight in stored(graph) if weight.name in passing}
+        )
+        init = [*map(self.decode, self.layout), *map(self.transform, self.planned.filters)]
         for state in graph.states:
             self.reserve(self.roots[state.output])
         for name in graph.inputs:
@@ -322,6 +355,21 @@ class _Writer:
             "why": choice.why,
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
+        }
+
+    def transform(self, call: NestCall) -> dict[str, Any]:
+        """The launch that computes what a fast convolution multiplies by, when all weights have arrived."""
+        (view,) = call.outputs
+        made = panelled_call(call, self.planned.destinations[view.name])
+        kernel = self.kernel(made, choose(made, self.target, ()))
+        views = (*made.inputs, *made.outputs)
+        return {
+            "kernel": kernel.name,
+            "shard": -1,
+            "start": 0,
+            "bytes": 0,
+            "operands": [self.offsets[item.name] for item in views],
+            "args": kernels.values(kernel, views, made.args),
         }
 
     def decode(self, piece: Piece) -> dict[str, Any]:

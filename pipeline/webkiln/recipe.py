@@ -135,6 +135,7 @@ class Recipe:
     project: Path = field(default_factory=Path.cwd)
     reads: tuple[Path, ...] = ()
     form: Form = field(default_factory=Form)
+    winograd: bool = True
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -214,6 +215,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         to_layers=tuple(data.get("to_layers", ())),
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
+        winograd=data.get("winograd", "on") == "on",
         form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
     )
     return checked(recipe, where)
@@ -394,5 +396,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "from_layers": ("a list of layers, whose outputs are the inputs of what is built", _strings),
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
     "reference": ("the path of an .npz file of inputs and outputs that the framework computed", lambda v: isinstance(v, str) and bool(v)),
+    "winograd": ("'on' or 'off'", lambda v: v in ("on", "off")),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

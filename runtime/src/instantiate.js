@@ -101,6 +101,9 @@ function decoder(engine, program, shard) {
   };
 }
 
+/** In place of a shard: init entries that want all weights. */
+const AFTER_ALL = -1;
+
 /** A load of one bundle, which tries its backends in order. */
 class Attempt {
   /**
@@ -173,6 +176,7 @@ class Attempt {
     };
     try {
       await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
+      decoder(engine, program, AFTER_ALL)(new Uint8Array(), 0);
     } catch (error) {
       this.stop.abort();
       throw error;

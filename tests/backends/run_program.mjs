@@ -5,7 +5,7 @@ import { Session, engineOf } from '../../runtime/src/session.js';
 export async function runProgram({ program, create }, compiled, { values }) {
   const engine = engineOf(await create(compiled), program);
   try {
-    program.init.forEach(([shard, start, bytes], entry) => engine.init(entry, values[`shard.${shard}`].subarray(start, start + bytes)));
+    program.init.forEach(([shard, start, bytes], entry) => engine.init(entry, (values[`shard.${shard}`] ?? new Uint8Array()).subarray(start, start + bytes)));
     const session = new Session(engine, program);
     const sizes = program.placeholders.map((placeholder, index) => {
       const { name = placeholder, period = 1, offset = 0 } = program.residues?.find(item => item.placeholder === placeholder) ?? {};

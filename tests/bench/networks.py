@@ -31,6 +31,9 @@ NETWORKS: dict[str, Callable[[], Any]] = {
     "resnet50": lambda: keras.applications.ResNet50(weights=None),
     "mobilenetv2": lambda: keras.applications.MobileNetV2(weights=None),
     "densenet121": lambda: keras.applications.DenseNet121(weights=None),
+    "vgg16": lambda: keras.applications.VGG16(weights=None),
+    "inceptionv3": lambda: keras.applications.InceptionV3(weights=None),
+    "efficientnetb0": lambda: keras.applications.EfficientNetB0(weights=None),
     "pix2pix": pix2pix,
 }
 

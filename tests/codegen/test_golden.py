@@ -35,6 +35,16 @@ GRAPHS = {
         output out = y
         """,
     ),
+    "convolution_strided": (
+        "float32",
+        """
+        graph g
+        input x: float32[1,9,9,16]
+        slot w: float32[3,3,16,32]
+        y: float32[1,5,5,32] = Conv(x, w) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[2,2],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+        output out = y
+        """,
+    ),
     "softmax": ("float32", "graph g\ninput x: float32[2,10]\ny: float32[2,10] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
     "matmul_large": ("float32", "graph g\ninput x: float32[256,256]\ninput w: float32[256,256]\ny: float32[256,256] = MatMul(x, w)\noutput out = y\n"),
     "softmax_long": ("float32", "graph g\ninput x: float32[2,1000]\ny: float32[2,1000] = Softmax(x) {\"axis\":1}\noutput out = y\n"),
@@ -57,7 +67,8 @@ def printed(backend: str, name: str) -> str:
     """All kernels of a graph, in the order in which they run."""
     encoding, text = GRAPHS[name]
     made = program(parse(dedent(text)), TARGETS[backend], encoding)
-    order = dict.fromkeys(step["kernel"] for step in (*made["init"], *made["main"]))
+    main = [launch for step in made["main"] for launch in step.get("steps", [step])]
+    order = dict.fromkeys(launch["kernel"] for launch in (*made["init"], *main))
     ordered = [kernels.from_json(made["kernels"][kernel]) for kernel in order]
     if backend in PRINTERS:
         return "\n".join(PRINTERS[backend](kernel, TEMPLATES) for kernel in ordered)

@@ -20,7 +20,7 @@ STORAGE = {
     "float64": "float32", "float16": "float32", "int64": "int32", "int16": "int32", "int8": "int32", "uint64": "uint32", "uint16": "uint32",
     "uint8": "uint32", "bool": "uint32",
 }  # fmt: skip
-TARGET = Target("narrow", 1, ((1, 1),), (1, 1), 1, packs=False, storage=STORAGE)
+TARGET = Target("narrow", 1, ((1, 1),), (1, 1), (1, 1), 1, packs=False, storage=STORAGE)
 DTYPES = ["float16", "float64", "int64", "uint64", "int8", "uint8", "int16", "uint16", "bool"]
 
 

@@ -95,7 +95,7 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
     tensor = {"dtype": "float32", "shape": [1, 4], "order": "NC"}
     layer = {"layer": "scale", "variable": "scale.out", "dtype": "float32", "shape": [1, 4], "offset": SCALED}
     return {
-        "schema": "webkiln.program/4",
+        "schema": "webkiln.program/5",
         "backend": backend,
         "name": "fake",
         "placeholders": [],

@@ -2,4 +2,4 @@
 
 from webkiln.nest.target import Target
 
-TARGET = Target(backend="js", width=1, shapes=((4, 4),), dot=(2, 4), map_lanes=4, packs=False)
+TARGET = Target(backend="js", width=1, shapes=((4, 4),), dot=(2, 4), each=(4, 4), map_lanes=4, packs=False)

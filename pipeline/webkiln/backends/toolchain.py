@@ -25,6 +25,8 @@ FLAGS = (
     "-fno-math-errno",
     "-mllvm",
     "-disable-lsr=false",
+    "-mllvm",
+    "-pre-RA-sched=source",
 )
 LLVM = ("clang", "wasm-ld")
 PROGRAMS = ("emcc", *LLVM)

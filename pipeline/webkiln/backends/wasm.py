@@ -2,6 +2,18 @@
 
 from webkiln.nest.target import Target
 
-TARGET = Target(backend="wasm", width=4, shapes=((16, 2), (8, 4), (4, 4)), dot=(8, 4), map_lanes=16, packs=True)
+TARGET = Target(
+    backend="wasm",
+    width=4,
+    shapes=((8, 6), (4, 6)),
+    dot=(8, 4),
+    each=(16, 2),
+    map_lanes=16,
+    packs=True,
+    pixels=True,
+    zeros=4096,
+    winograd=True,
+    wide=True,
+)
 VARIANTS = ("relaxed", "simd")
 """Best first."""

@@ -122,7 +122,7 @@ class ModelGraph:
         return last
 
     def lower(self, backend: str, choice: Selection) -> Action:
-        params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers}
+        params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers, "winograd": self.recipe.winograd}
         inputs = {"graph.json": self.optimize(), **self._operators.inputs}
         return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self.recipe.operators)
 

@@ -24,11 +24,17 @@ class Braces(ABC):
     def loop(self, name: str, extent: str) -> str:
         return f"for ({self.keyword(INT)} {name} = 0; {name} < {extent}; {name}++) {{"
 
-    def counter(self, name: str) -> str:
-        return self.variable(INT, name)
+    def counter(self, name: str, first: str | None = None) -> str:
+        return self.variable(INT, name) if first is None else f"{self.keyword(INT)} {name} = {first};"
 
     def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
         return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
+
+    def clamped(self, name: str, end: str, chunk: int, extent: str) -> str:
+        return f"for (; {chunk - 1} < {extent} && {name} + 1 < {end}; {name} += {chunk}) {{"
+
+    def least(self, a: str, b: str) -> str:
+        return f"{a} < {b} ? {a} : {b}"
 
     def start(self, item: Accumulator, name: str) -> list[str]:
         first = [self.variable(item.body.type, name, item.identity.value)]

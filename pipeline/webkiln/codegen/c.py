@@ -5,7 +5,7 @@ from math import isinf, isnan
 
 from webkiln.codegen import procedures
 from webkiln.codegen.braces import Braces
-from webkiln.codegen.dialect import outside, outside_name
+from webkiln.codegen.dialect import outside
 from webkiln.codegen.emit import body
 from webkiln.codegen.simd128 import Simd128
 from webkiln.codegen.templates import Templates
@@ -65,6 +65,10 @@ CASTS = {
 }
 
 
+UNFUSED_TILE = (4, 8)
+"""Neighbours and lanes for which there are registers where a multiplication and an addition are two instructions."""
+
+
 class C(Braces):
     composed = frozenset({"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf"})
     simd = Simd128()
@@ -120,7 +124,7 @@ class C(Braces):
         return f"{STORAGE[operand.dtype]} *const"
 
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
-        return f"{condition} ? {pointer} + {base} : {outside_name(operand, other)}"
+        return f"{condition} ? {pointer} + {base} : {other}"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
         return f"{pointer}[{at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
@@ -133,8 +137,11 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
     outputs = [f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)]
     lines = body(composed, dialect)
+    if (schedule := kernel.schedule).count * schedule.lanes > UNFUSED_TILE[0] * UNFUSED_TILE[1] and schedule.lanes == UNFUSED_TILE[1]:
+        smaller = replace(composed, schedule=replace(schedule, count=UNFUSED_TILE[0]))
+        lines = ["#ifdef RELAXED", *lines, "#else", *body(smaller, dialect), "#endif"]
     count = max(kernel.schedule.lanes, 4)
-    arrays = {name: (STORAGE[operand.dtype], value, count) for name, (operand, value) in outside(composed.nest, dialect).items()}
+    arrays = {name: (STORAGE[operand.dtype], value, count) for name, (operand, value) in outside(composed, dialect).items()}
     return templates.render(
         "nest.c",
         name=kernel.name,

@@ -6,8 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from webkiln.nest.expr import Expr
-from webkiln.nest.nest import Accumulator, Nest, Operand, load_guard
+from webkiln.nest.expr import FLOAT, Expr, const
+from webkiln.nest.nest import Accumulator, Operand, load_guard
+from webkiln.plan.kernel import Kernel
 
 
 class Simd(Protocol):
@@ -30,7 +31,7 @@ class Simd(Protocol):
 
 
 class Pointers(Protocol):
-    """For guarded loads by pointer: chosen once, into the operand or into a constant array of the value outside, `outside_name`."""
+    """For guarded loads by pointer: chosen once, into the operand or into `other`, an array of the value outside."""
 
     def pointer_type(self, operand: Operand) -> str: ...
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str: ...
@@ -63,18 +64,30 @@ class Groups(Protocol):
         each of them the result; `combine` folds the second of two values into the first."""
 
 
+ZEROS = "wk_zeros"
+"""The zeros that a guarded load may walk over."""
+
+
+def walks_zeros(kernel: Kernel, expr: Expr) -> bool:
+    """Whether a guarded load reads `ZEROS` where its guard is false."""
+    guard = load_guard(expr)
+    return (
+        kernel.schedule.zeros and guard is not None and guard[1] is const(0, FLOAT) and kernel.nest.inputs[expr.value[0]].dtype == "float32"
+    )
+
+
 def outside_name(operand: Operand, literal: str) -> str:
     """What a guarded load reads where its guard is false."""
     return f"outside_{operand.dtype}_" + re.sub(r"\W", "_", literal)
 
 
-def outside(nest: Nest, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
-    """Name -> (operand, element as it is stored) of all that the guarded loads of a nest may read instead."""
+def outside(kernel: Kernel, dialect: "Dialect") -> dict[str, tuple[Operand, str]]:
+    """Name -> (operand, element as it is stored) of all arrays that the guarded loads of a kernel may read instead."""
     result = {}
-    for expr in nest.loads:
+    for expr in kernel.nest.loads:
         guard = load_guard(expr)
-        if guard is not None:
-            operand, other = nest.inputs[expr.value[0]], guard[1]
+        if guard is not None and not walks_zeros(kernel, expr):
+            operand, other = kernel.nest.inputs[expr.value[0]], guard[1]
             bits = int(np.float16(other.value).view(np.uint16)) if operand.dtype == "float16" else None
             stored = dialect.literal(other.value, other.type) if bits is None else str(bits)
             result[outside_name(operand, dialect.literal(other.value, other.type))] = (operand, stored)
@@ -107,8 +120,10 @@ class Dialect(Protocol):
     def declare(self, type_: str, name: str, text: str) -> str: ...
     def literal(self, value: float, type_: str) -> str: ...
     def loop(self, name: str, extent: str) -> str: ...
-    def counter(self, name: str) -> str: ...
+    def counter(self, name: str, first: str | None = None) -> str: ...
     def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str: ...
+    def clamped(self, name: str, end: str, chunk: int, extent: str) -> str: ...
+    def least(self, a: str, b: str) -> str: ...
     def scalar(self, expr: Expr, args: list[str]) -> str: ...
     def load(self, operand: Operand, pointer: str, at: str) -> str: ...
     def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str: ...

@@ -34,22 +34,50 @@ class _Loops(Points):
             self.point()
             return
         loop, rest = loops[0], loops[1:]
-        extent = self.scalar(loop.extent, 0, 0)
         schedule = self.kernel.schedule
-        name = loop.axis
-        if name not in (self.vector, self.tile):
-            with self.loop(name, self.dialect.loop(name, extent)):
+        if schedule.block and loop.axis == self.vector and not self.blocked:
+            self.blocks_of(next(item for item in rest if item.axis == self.tile), loops)
+        elif loop.axis in (self.vector, self.tile):
+            self.chunked(loop, rest)
+        else:
+            with self.loop(loop.axis, self.dialect.loop(loop.axis, self.scalar(loop.extent, 0, 0))):
                 self.parallel(rest)
-            return
-        span = schedule.span(name)
-        self.here.statements.append(self.dialect.counter(name))
+
+    def blocks_of(self, tile: Loop, loops: list[Loop]) -> None:
+        """A loop over blocks of the tile axis around `loops`."""
+        extent, block = self.scalar(tile.extent, 0, 0), self.kernel.schedule.block
+        first, end = f"{tile.axis}_from", f"{tile.axis}_to"
+        self.here.statements.append(self.dialect.counter(first))
+        with self.loop(first, self.dialect.chunks(first, extent, block, rest=True)):
+            self.blocked = first, self.declare(len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {block}", extent), end)
+            self.parallel(loops)
+            self.blocked = ()
+
+    def chunked(self, loop: Loop, rest: list[Loop]) -> None:
+        """A loop over chunks of neighbours that are computed together, and one over those that are left."""
+        name, schedule = loop.axis, self.kernel.schedule
+        extent = self.scalar(loop.extent, 0, 0)
+        first, end = self.blocked if self.blocked and name == self.tile else (None, extent)
+        self.here.statements.append(self.dialect.counter(name, first))
         before = self.copies, self.partial
-        for chunk, partial in ((span, False), (self.width if name == self.vector else 1, True)):
+        for chunk, partial in ((schedule.span(name), False), (self.width if name == self.vector else 1, True)):
             vectors, tiles = before[0]
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
             self.partial = before[1] or (partial and name == self.vector and self.width > 1 and not schedule.whole)
-            with self.loop(name, self.dialect.chunks(name, extent, chunk, partial)):
+            clamped = schedule.clamped and name == self.tile and not partial
+            header = self.dialect.clamped(name, end, chunk, extent) if clamped else self.dialect.chunks(name, end, chunk, partial)
+            with self.loop(name, header):
+                if clamped:
+                    self.clamped = self.clamp(name, extent, chunk)
                 if self.simd and name == self.vector and self.partial:
                     self.declare(len(self.blocks) - 1, INT, f"{extent} - {name}", "left")
                 self.parallel(rest)
+                if clamped:
+                    self.clamped = ()
         self.copies, self.partial = before
+
+    def clamp(self, name: str, extent: str, count: int) -> tuple[str, ...]:
+        """Where each copy of a tile lies, the last ones not beyond the end."""
+        level = len(self.blocks) - 1
+        others = (self.declare(level, INT, self.dialect.least(f"{name} + {t}", f"{extent} - 1"), f"{name}_{t}") for t in range(1, count))
+        return (name, *others)

@@ -7,7 +7,7 @@ from typing import Any
 
 from webkiln.codegen import procedures
 from webkiln.codegen.braces import Braces
-from webkiln.codegen.dialect import outside, outside_name
+from webkiln.codegen.dialect import outside
 from webkiln.codegen.emit import body
 from webkiln.codegen.steps import Sources, size
 from webkiln.codegen.templates import Templates
@@ -68,7 +68,7 @@ class JavaScript(Braces):
         return INT
 
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
-        return f"{condition} ? {pointer} + {base} : {outside_name(operand, other)}"
+        return f"{condition} ? {pointer} + {base} : {other}"
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {name} = {text};"
@@ -164,7 +164,7 @@ def print_module(sources: Sources, templates: Templates, steps: Sequence[str], *
     runs: dict[str, tuple[str, str, int]] = {}
     for kernel in sources.kernels.values():
         composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
-        for name, (operand, value) in outside(composed.nest, dialect).items():
+        for name, (operand, value) in outside(composed, dialect).items():
             runs[name] = (HEAPS[operand.dtype], value, itemsize(operand.dtype))
         names = [f"x{i}" for i in range(len(kernel.nest.inputs))] + [f"y{i}" for i in range(len(kernel.nest.outputs))]
         functions.append({"name": kernel.name, "parameters": [*names, *kernel.arguments], "lines": body(composed, dialect)})

@@ -19,8 +19,9 @@ class Points(Reductions):
         with self.block() as tail:
             self.levels[PRODUCED] = len(self.blocks) - 1
             for position, out in enumerate(self.nest.outputs):
-                for t, v in self.each():
-                    self.store(position, out.value, out.index, t, v)
+                for value, index in out.stores:
+                    for t, v in self.each():
+                        self.store(position, value, index, t, v)
             del self.levels[PRODUCED]
         self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
         self.simd = simd

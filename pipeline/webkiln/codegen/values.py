@@ -7,7 +7,7 @@ wrong by computing early).
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from webkiln.codegen.dialect import Dialect
+from webkiln.codegen.dialect import ZEROS, Dialect, outside_name, walks_zeros
 from webkiln.codegen.scopes import Scopes
 from webkiln.nest.affine import step
 from webkiln.nest.expr import INT, Expr, select, walk
@@ -48,6 +48,8 @@ class Values(Scopes):
         self.width = self.simd.width if self.simd else 1
         self.copies = (1, 1)
         self.partial = False
+        self.clamped: tuple[str, ...] = ()
+        self.blocked: tuple[str, str] | tuple[()] = ()
 
     def learn(self, roots: Iterable[Expr]) -> None:
         """Find the axes that expressions move with; accumulators are known only after the reduction."""
@@ -97,6 +99,8 @@ class Values(Scopes):
         if expr.op == "arg":
             return str(expr.value)
         if expr.op == "axis":
+            if self.clamped and expr.value == self.tile:
+                return self.clamped[t]
             offset = t if expr.value == self.tile else v if expr.value == self.vector else 0
             return f"({expr.value} + {offset})" if offset else str(expr.value)
         if expr.op in ("acc", "accindex"):
@@ -204,7 +208,8 @@ class Values(Scopes):
         operand = self.nest.inputs[position]
         condition, where = self.scalar(guard[0], t, v), self.level(guard[0])
         base = self.address(expr, position, index, t, v, only=where)
-        other = self.dialect.literal(guard[1].value, guard[1].type)
+        zeros = walks_zeros(self.kernel, expr)
+        other = ZEROS if zeros else outside_name(operand, self.dialect.literal(guard[1].value, guard[1].type))
         key = ("pointer", position, condition, base, other)
         pointer = self.known(key)
         if pointer is None:
@@ -214,6 +219,9 @@ class Values(Scopes):
         inner = []
         for item in self.terms(position, index, t, v):
             if item.level > where:
+                if zeros:
+                    inner.append(item.text)
+                    continue
                 known_step = ("step", condition, item.text)
                 product = self.known(known_step)
                 if product is None:

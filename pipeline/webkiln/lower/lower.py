@@ -1,6 +1,6 @@
 """Graph -> steps: every node that runs in the browser becomes nests applied to Variables."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, groupby
 
@@ -13,6 +13,7 @@ from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Lowering, NestCall, Step, View, calls, inside, map_inside, reads, writes
 from webkiln.ops.table import complete, find
 
+Rewrite = Callable[[NestCall], Sequence[Step] | None]
 VIEWS = frozenset({"Reshape", "Identity"})
 
 
@@ -28,18 +29,18 @@ class Lowered:
         return tuple(calls(self.steps))
 
 
-def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0) -> Lowered:
+def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0, rewrite: Rewrite = lambda call: None) -> Lowered:
     """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
     Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, where a
-    launch draws to textures, which it cannot read at the same time.
+    launch draws to textures, which it cannot read at the same time. `rewrite` gives the steps that take the place of a fused call, if any.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    fused = _fused(steps, kept | _crossing(steps), apart=targets > 0)
+    fused = _fused(steps, kept | _crossing(steps), rewrite, apart=targets > 0)
     return Lowered(_drawn(fused, targets) if targets else fused, roots)
 
 
@@ -105,11 +106,12 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
     return found
 
 
-def _fused(steps: Iterable[Step], kept: set[str], *, apart: bool) -> tuple[Step, ...]:
+def _fused(steps: Iterable[Step], kept: set[str], rewrite: Rewrite, *, apart: bool) -> tuple[Step, ...]:
     result: list[Step] = []
     for run, between in _runs(steps):
-        result += (tidy(call) for call in join(fuse(run, kept), kept, apart=apart))
-        result += (map_inside(step, lambda block: _fused(block, kept, apart=apart)) for step in between)
+        for call in join(fuse(run, kept), kept, apart=apart):
+            result += rewrite(call) or [tidy(call)]
+        result += (map_inside(step, lambda block: _fused(block, kept, rewrite, apart=apart)) for step in between)
     return tuple(result)
 
 

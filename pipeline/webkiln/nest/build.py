@@ -325,7 +325,12 @@ class NestBuilder:
         return accindex(value.value)
 
     def store(self, view: View, value: Expr, index: Sequence[Expr] | None = None) -> None:
+        """Write one element; a view may be written several times, at other places or the same one again."""
         place = self._indices if index is None else tuple(index)
+        for number, (written_, out) in enumerate(self._outputs):
+            if written_ == view:
+                self._outputs[number] = (view, replace(out, also=(*out.also, (value, place))))
+                return
         self._outputs.append((view, Output(Operand(view.type.dtype, len(place)), value, place)))
 
     def done(self) -> None:

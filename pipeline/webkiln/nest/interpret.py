@@ -19,9 +19,10 @@ def interpret(nest: Nest, inputs: Sequence[Array], args: Mapping[str, int], outp
     machine.open([loop.axis for loop in nest.axes], parallel)
     machine.accumulators = accumulators
     for out, array in zip(nest.outputs, outputs, strict=True):
-        value = np.broadcast_to(machine.value(out.value), tuple(parallel))
-        index = tuple(np.broadcast_to(machine.value(item), tuple(parallel)) for item in out.index)
-        array[index] = value.astype(array.dtype)
+        for stored, place in out.stores:
+            value = np.broadcast_to(machine.value(stored), tuple(parallel))
+            index = tuple(np.broadcast_to(machine.value(item), tuple(parallel)) for item in place)
+            array[index] = value.astype(array.dtype)
 
 
 class _Machine:

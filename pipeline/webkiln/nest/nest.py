@@ -1,6 +1,6 @@
 """Loop nests: what an operator computes, independent of tensor names, concrete sizes, memory layouts and backends."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -70,11 +70,17 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """`value` (the epilogue, over accumulators, loads and axes) is stored at `index` (by default the parallel axes)."""
+    """`value` (the epilogue, over accumulators, loads and axes) is stored at `index` (by default the parallel axes), and then each value of
+    `also` at its index, in their order: a later one may be stored over an earlier one."""
 
     operand: Operand
     value: Expr
     index: tuple[Expr, ...]
+    also: tuple[tuple[Expr, tuple[Expr, ...]], ...] = ()
+
+    @property
+    def stores(self) -> tuple[tuple[Expr, tuple[Expr, ...]], ...]:
+        return ((self.value, self.index), *self.also)
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,8 @@ class Nest:
     @cached_property
     def roots(self) -> tuple[Expr, ...]:
         bodies = tuple(item.body for item in self.accumulators)
-        return (*bodies, *(out.value for out in self.outputs), *(i for out in self.outputs for i in out.index))
+        stores = [store for out in self.outputs for store in out.stores]
+        return (*bodies, *(value for value, _ in stores), *(item for _, index in stores for item in index))
 
     @cached_property
     def nodes(self) -> tuple[Expr, ...]:
@@ -118,9 +125,18 @@ class Nest:
             reduce=tuple(Loop(loop.axis, rebuild(loop.extent, change)) for loop in self.reduce),
             accumulators=tuple(Accumulator(a.combiner, rebuild(a.body, change)) for a in self.accumulators),
             outputs=tuple(
-                Output(out.operand, rebuild(out.value, change), tuple(rebuild(i, change) for i in out.index)) for out in self.outputs
+                written_output(
+                    out.operand, [(rebuild(value, change), tuple(rebuild(i, change) for i in index)) for value, index in out.stores]
+                )
+                for out in self.outputs
             ),
         )
+
+
+def written_output(operand: Operand, stores: Sequence[tuple[Expr, tuple[Expr, ...]]]) -> Output:
+    """An output of one store or more."""
+    (value, index), *also = stores
+    return Output(operand, value, index, tuple(also))
 
 
 def check(nest: Nest) -> None:
@@ -133,11 +149,12 @@ def check(nest: Nest) -> None:
             raise InternalError(f"nest: combiner {accumulator.combiner!r} is none of {', '.join(COMBINERS)}")
     parallel = {loop.axis for loop in nest.axes}
     for out in nest.outputs:
-        if out.value.type != out.operand.type or len(out.index) != out.operand.rank:
-            raise InternalError(f"nest: an output of {out.operand} is given {out.value.type} at {len(out.index)} indices")
-        for expr in walk([out.value, *out.index]):
-            if expr.op == "axis" and expr.value not in parallel:
-                raise InternalError(f"nest: the epilogue reads the reduction axis {expr.value}")
+        for value, index in out.stores:
+            if value.type != out.operand.type or len(index) != out.operand.rank:
+                raise InternalError(f"nest: an output of {out.operand} is given {value.type} at {len(index)} indices")
+            for expr in walk([value, *index]):
+                if expr.op == "axis" and expr.value not in parallel:
+                    raise InternalError(f"nest: the epilogue reads the reduction axis {expr.value}")
     for expr in nest.loads:
         position, guarded = expr.value
         rank = len(expr.args) - (2 if guarded else 0)
@@ -176,7 +193,9 @@ def to_json(nest: Nest) -> dict[str, Any]:
         "axes": [[loop.axis, position[loop.extent]] for loop in nest.axes],
         "reduce": [[loop.axis, position[loop.extent]] for loop in nest.reduce],
         "accumulators": [[a.combiner, position[a.body]] for a in nest.accumulators],
-        "outputs": [[o.operand.dtype, position[o.value], [position[i] for i in o.index]] for o in nest.outputs],
+        "outputs": [
+            [o.operand.dtype, *([position[value], [position[i] for i in index]] for value, index in o.stores)] for o in nest.outputs
+        ],
     }
 
 
@@ -192,6 +211,7 @@ def from_json(data: dict[str, Any]) -> Nest:
         reduce=loops(data["reduce"]),
         accumulators=tuple(Accumulator(combiner, exprs[body]) for combiner, body in data["accumulators"]),
         outputs=tuple(
-            Output(Operand(dtype, len(index)), exprs[value], tuple(exprs[i] for i in index)) for dtype, value, index in data["outputs"]
+            written_output(Operand(dtype, len(stores[0][1])), [(exprs[value], tuple(exprs[i] for i in index)) for value, index in stores])
+            for dtype, *stores in data["outputs"]
         ),
     )

@@ -23,6 +23,10 @@ SIDE = 8
 class Schedule:
     """`order`: the parallel loops, outermost first. `vector`: the axis of which `lanes` neighbours are computed together (where it is a
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
+    `clamped`: where the tile axis holds a tile at least, the last one repeats its last neighbour instead of being cut off, unless
+    it is the only one left.
+    `block`: so many neighbours on the tile axis are computed for all of the vector axis before the next ones.
+    `zeros`: loads whose guard is false walk over zeros as far as others do over their operand.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
     at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
     loop for which a workgroup keeps the factors of a contraction in its memory. `unroll`: the reduction loop of which four turns are done at
@@ -46,6 +50,9 @@ class Schedule:
     vectors: tuple[int, ...] = ()
     unroll: str | None = None
     quarters: tuple[int, ...] = ()
+    clamped: bool = False
+    zeros: bool = False
+    block: int = 0
 
     def copies(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -70,6 +77,9 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         "panels": [[p.source, p.dim, list(p.order), p.block] for p in schedule.panels],
         "whole": schedule.whole,
         **({"aligned": True} if schedule.aligned else {}),
+        **({"clamped": True} if schedule.clamped else {}),
+        **({"zeros": True} if schedule.zeros else {}),
+        **({"block": schedule.block} if schedule.block else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
@@ -83,4 +93,13 @@ def from_json(data: dict[str, Any]) -> Schedule:
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
     texels, vectors, quarters = (tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters"))
     schedule = Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
-    return replace(schedule, texels=texels, vectors=vectors, unroll=data.get("unroll"), quarters=quarters)
+    return replace(
+        schedule,
+        texels=texels,
+        vectors=vectors,
+        unroll=data.get("unroll"),
+        quarters=quarters,
+        clamped=data.get("clamped", False),
+        zeros=data.get("zeros", False),
+        block=data.get("block", 0),
+    )

@@ -13,18 +13,22 @@ WORDS = {
 @dataclass(frozen=True, slots=True)
 class Target:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
-    of contractions whose lanes lie on a reduction loop. `map_lanes`: lanes otherwise.
+    of contractions whose lanes lie on a reduction loop. `each`: of those of which all factors move along the vector axis. `map_lanes`: lanes otherwise.
 
     `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `group`: how many
     of them share a point where few have long reductions. `packs`: whether constant operands are repacked into panels along the vector axis.
     `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie in memory, where it is another one. `targets`: where a launch
-    draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0.
+    draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
+    contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
+    elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `wide`: whether 64-bit integers
+    are as fast as others.
     """
 
     backend: str
     width: int
     shapes: tuple[tuple[int, int], ...]
     dot: tuple[int, int]
+    each: tuple[int, int]
     map_lanes: int
     packs: bool
     threads: bool = False
@@ -33,6 +37,10 @@ class Target:
     staging: int = 32 << 20
     storage: Mapping[str, str] = field(default_factory=dict)
     targets: int = 0
+    pixels: bool = False
+    zeros: int = 0
+    winograd: bool = False
+    wide: bool = False
 
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)

@@ -18,7 +18,7 @@ def is_aligned(call: NestCall, schedule: Schedule) -> bool:
     if name is None or not schedule.whole or schedule.lanes % VECTOR or not any(loop.axis == name for loop in call.nest.axes):
         return False
     stores = zip(call.outputs, call.nest.outputs, strict=True)
-    if not all(fits(call, view, out.index, None, name, stored=True) for view, out in stores):
+    if not all(fits(call, view, index, None, name, stored=True) for view, out in stores for _, index in out.stores):
         return False
     return all(fits(call, call.inputs[e.value[0]], load_index(e), schedule.panel(e.value[0]), name, stored=False) for e in call.nest.loads)
 

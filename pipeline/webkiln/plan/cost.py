@@ -13,7 +13,7 @@ def flops(call: NestCall) -> int:
     outer = prod(call.args[loop.extent.value] for loop in nest.axes)
     inner = prod(call.args[loop.extent.value] for loop in nest.reduce)
     bodies = _operations([item.body for item in nest.accumulators]) + len(nest.accumulators)
-    return outer * (inner * bodies * bool(nest.accumulators) + _operations([out.value for out in nest.outputs]))
+    return outer * (inner * bodies * bool(nest.accumulators) + _operations([value for out in nest.outputs for value, _ in out.stores]))
 
 
 def _operations(roots: list[Expr]) -> int:

@@ -35,6 +35,7 @@ class Arena:
         self.offsets: dict[str, int] = {}
         self.end = 0
         self.arena = 0
+        self.loaded = 0
         self.staging = {"offset": 0, "bytes": 0}
 
     def reserve(self, name: str, buffer: Buffer) -> None:
@@ -42,8 +43,13 @@ class Arena:
             self.offsets[name] = self.end
             self.end = aligned(self.end + buffer.bytes, self.alignment)
 
-    def stage(self, size: int) -> None:
+    def stage(self, size: int, passing: Mapping[str, Buffer]) -> None:
+        """Make room for what arrives, and for what is not kept after loading."""
         self.staging = {"offset": self.end, "bytes": size}
+        self.loaded = aligned(self.end + size, self.alignment)
+        for name, buffer in passing.items():
+            self.offsets[name] = self.loaded
+            self.loaded = aligned(self.loaded + buffer.bytes, self.alignment)
 
     def staged(self, start: int, size: int, dtype: str) -> Any:
         """What a launch is given for `size` bytes of staging, from `start`."""
@@ -57,6 +63,5 @@ class Arena:
         self.offsets |= {name: self.end + offset for name, offset in places.items()}
 
     def described(self) -> dict[str, Any]:
-        loaded = aligned(self.staging["offset"] + self.staging["bytes"], self.alignment)
-        needed = dim.greatest([loaded, self.end + self.arena])
-        return {"loaded": loaded if dim.is_symbolic(needed) else needed, "memory": size_to_json(needed), "staging": self.staging}
+        needed = dim.greatest([self.loaded, self.end + self.arena])
+        return {"loaded": self.loaded if dim.is_symbolic(needed) else needed, "memory": size_to_json(needed), "staging": self.staging}

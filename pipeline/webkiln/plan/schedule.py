@@ -4,18 +4,23 @@ A rule that refuses says why; `webkiln explain` shows it.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from webkiln.ir.dim import is_symbolic
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall
-from webkiln.nest.expr import Expr, axis, walk
-from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
+from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
 from webkiln.nest.target import Target
 from webkiln.plan.invocations import invoked
 from webkiln.plan.vectors import contiguous, extent, moving, unvectorised
 
+BLOCK = 192
+"""The rows of a contraction that are multiplied with all panels before the next ones, where there are many."""
+FEW_LOADS = 8
+"""So many loads leave registers for several vectors of each."""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -56,6 +61,7 @@ def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[s
     """The choice with its words: what is computed together, which operands are repacked, what was tried first."""
     if target.threads:
         schedule = invoked(call, schedule, target)
+    schedule = replace(schedule, zeros=_walks_zeros(call, schedule, target))
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
     if schedule.depth:
         parts.append(f"in blocks of a workgroup, {schedule.depth} deep")
@@ -88,10 +94,10 @@ def _vector(call: NestCall, loop: Loop, target: Target, constants: Collection[st
     for out in nest.outputs:
         if target.width > 1 and out.operand.dtype != "float32":
             return f"the output is {out.operand.dtype}"
-        if not contiguous(out.index, name) and not nest.accumulators:
+        if not nest.accumulators and not all(contiguous(index, name) for _, index in out.stores):
             return "the output is not contiguous on it"
     if target.width > 1:
-        reason = unvectorised([a.body for a in nest.accumulators] + [out.value for out in nest.outputs], name)
+        reason = unvectorised([a.body for a in nest.accumulators] + [value for out in nest.outputs for value, _ in out.stores], name)
         if reason:
             return reason
     if extent(call, loop) < (2 if panels or (target.threads and nest.is_contraction) else max(target.width, 2)):
@@ -133,6 +139,38 @@ def _panel(call: NestCall, expr: Expr, name: str, target: Target, constants: Col
     return Panel(source, dim, tuple(order), _lanes(call, name, target)[0])
 
 
+def _walks_zeros(call: NestCall, schedule: Schedule, target: Target) -> bool:
+    """Whether there are zeros enough for every guarded load whose index moves along loops deeper than its guard."""
+    nest = call.nest
+    loops = {loop.axis: (depth, loop) for depth, loop in enumerate((*(_loop(nest, name) for name in schedule.order), *nest.reduce))}
+    reaches = [0]
+    for expr in nest.loads:
+        guard = load_guard(expr)
+        if guard is None:
+            continue
+        known = max((depth for name, (depth, _) in loops.items() if depends(guard[0], name)), default=-1)
+        deeper = [loop for depth, loop in loops.values() if depth > known]
+        view = call.inputs[expr.value[0]]
+        for dim_, item in enumerate(load_index(expr)):
+            moving_ = [loop for loop in deeper if depends(item, loop.axis)]
+            if not moving_:
+                continue
+            sizes = [call.args[loop.extent.value] for loop in moving_]
+            if (
+                item.op != "axis"
+                or any(map(is_symbolic, (*sizes, *view.shape[dim_ + 1 :])))
+                or guard[1] is not const(0, FLOAT)
+                or view.type.dtype != "float32"
+            ):
+                return False
+            reaches.append(sizes[0] * prod(view.shape[dim_ + 1 :]))
+    return 0 < sum(reaches) <= target.zeros
+
+
+def _loop(nest: Nest, name: str) -> Loop:
+    return next(loop for loop in nest.axes if loop.axis == name)
+
+
 def _tile(call: NestCall, name: str) -> Loop | None:
     """The innermost other parallel axis, of 8 or the largest size, on which some factor of the contraction does not depend."""
     candidates = [loop for loop in call.nest.axes if loop.axis != name and extent(call, loop) > 1]
@@ -144,10 +182,15 @@ def _tile(call: NestCall, name: str) -> Loop | None:
 def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
-    for lanes, count in target.shapes:
+    for lanes, count in (target.each, *target.shapes) if _each(call, name) else target.shapes:
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
     return target.shapes[-1]
+
+
+def _each(call: NestCall, name: str) -> bool:
+    """Whether all factors of a contraction move along an axis."""
+    return all(depends(factor, name) for factor in call.nest.accumulators[0].body.args)
 
 
 def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -> Schedule:
@@ -155,7 +198,8 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
     others = [loop.axis for loop in nest.axes if loop.axis != name]
     whole = _is_whole(call, name, target)
     if not nest.is_contraction:
-        return Schedule((*others, name), name, target.map_lanes, whole=whole)
+        lanes = target.map_lanes if len(nest.loads) <= FEW_LOADS else target.width
+        return Schedule((*others, name), name, lanes, whole=whole)
     lanes, count = _lanes(call, name, target)
     tile = _tile(call, name)
     if target.threads:
@@ -164,8 +208,13 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)
-    each = all(depends(factor, name) for factor in nest.accumulators[0].body.args)
-    return Schedule((*inner, name) if each else (name, *inner), name, lanes, tile.axis, count, tuple(panels), whole)
+    if _each(call, name):
+        return Schedule((*inner, name), name, lanes, tile.axis, count, tuple(panels), whole)
+    blocked = target.pixels and extent(call, tile) > 2 * BLOCK
+    order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)
+    return Schedule(
+        order, name, lanes, tile.axis, count, tuple(panels), whole, clamped=target.pixels and count > 1, block=BLOCK if blocked else 0
+    )
 
 
 def _is_whole(call: NestCall, name: str, target: Target) -> bool:

@@ -14,7 +14,7 @@ from webkiln.ir.types import Type, itemsize
 from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Step, View, WhileLoop, WrittenCall, map_inside
 from webkiln.nest.compose import half
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, NUMPY, REAL, UINT, ULONG, Expr, apply, bitcast, cast, const, load, make
-from webkiln.nest.nest import COMPUTE, Nest, Operand, Output, load_guard, load_index
+from webkiln.nest.nest import COMPUTE, Nest, Operand, load_guard, load_index, written_output
 from webkiln.nest.procedure import Procedure, StoreElement
 from webkiln.nest.target import Target
 from webkiln.nest.written import written
@@ -76,7 +76,9 @@ def narrowed(nest: Nest, inputs: list[str], outputs: list[str]) -> Nest:
     """`nest` over operands of these dtypes, computing in f32, i32, u32 and bool only."""
     changed = nest.map(_changer(inputs))
     results = tuple(
-        Output(Operand(dtype, out.operand.rank), _kept(out.value, out.operand.dtype, COMPUTE[dtype]), out.index)
+        written_output(
+            Operand(dtype, out.operand.rank), [(_kept(value, out.operand.dtype, COMPUTE[dtype]), index) for value, index in out.stores]
+        )
         for out, dtype in zip(changed.outputs, outputs, strict=True)
     )
     operands = tuple(Operand(dtype, operand.rank) for operand, dtype in zip(nest.inputs, inputs, strict=True))

@@ -27,8 +27,10 @@ class Textures:
             self.offsets[name] = len(self.buffers)
             self.buffers.append(buffer)
 
-    def stage(self, size: int) -> None:
+    def stage(self, size: int, passing: Mapping[str, Buffer]) -> None:
         self.staging = size
+        for name, buffer in passing.items():
+            self.reserve(name, buffer)
 
     def staged(self, start: int, size: int, dtype: str) -> Any:
         """What a launch is given for `size` bytes of staging, from `start`: a texture that is made of them."""

@@ -1,11 +1,12 @@
 """The init program: one call per piece that decodes it and stores it in the layout that the kernels want."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from webkiln.ir.types import Type
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Lowering, NestCall, View
 from webkiln.nest.expr import INT, Expr, apply, const
+from webkiln.nest.nest import Operand, written_output
 from webkiln.nest.schedule import Panel
 from webkiln.weights.encoding import BY_NAME, storage_dtype
 from webkiln.weights.shards import Piece
@@ -44,6 +45,17 @@ def decode_call(piece: Piece, destination: Destination) -> NestCall:
         nest.store(view, value, where)
     nest.done()
     return tidy(low.calls[0])
+
+
+def panelled_call(call: NestCall, destination: Destination) -> NestCall:
+    """A call of one output, stored in the layout that its reader wants."""
+    if destination.panel is None:
+        return call
+    (view,), (out,) = call.outputs, call.nest.outputs
+    moved = [(value, _panelled(view, destination, index)) for value, index in out.stores]
+    stores = [(value, tuple(index)) for value, (_, index) in moved]
+    nest = replace(call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),))
+    return replace(call, nest=nest, outputs=(moved[0][1][0],))
 
 
 def _panelled(out: View, destination: Destination, place: tuple[Expr, ...]) -> tuple[View, list[Expr]]:

@@ -15,13 +15,13 @@ export function create(module, bytes = program.loaded) {
   const U64 = new BigUint64Array(buffer);
   const outside_float32_0 = (end + 0) / 4;
   F32.fill(0, outside_float32_0, outside_float32_0 + 16);
-  function k_3afb97666ef05648(x0, y0, p0) {
+  function k_5ca3a8cc0877bc30(x0, y0, p0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = F32[x0 + a0];
       F32[y0 + a0] = v1;
     }
   }
-  function k_f7996c912761a33b(x0, x1, x2, y0, p0, p1, p2, p3, p4, p5, p6, p7, s0_0, s0_1, s1_0, s1_1, s1_2, s3_0, s3_1) {
+  function k_435aa6e57ede1234(x0, x1, x2, y0, p0, p1, p2, p3, p4, p5, p6, p7, s0_0, s0_1, s1_0, s1_1, s1_2, s3_0, s3_1) {
     const v4 = p6 >>> 0;
     const v9 = p7 >>> 0;
     let a2 = 0;

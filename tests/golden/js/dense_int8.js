@@ -13,7 +13,7 @@ export function create(module, bytes = program.loaded) {
   const F64 = new Float64Array(buffer);
   const I64 = new BigInt64Array(buffer);
   const U64 = new BigUint64Array(buffer);
-  function k_d232ee7958a29ffe(x0, x1, y0, p0, p1, s1_0, s2_0) {
+  function k_a735eafa5f159348(x0, x1, y0, p0, p1, s1_0, s2_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s1_0;
       const v7 = a0 * s2_0;
@@ -28,7 +28,7 @@ export function create(module, bytes = program.loaded) {
       }
     }
   }
-  function k_1d7bc3ca84e9a60a(x0, x1, y0, p0, p1, s1_0) {
+  function k_7a3d4e0843b0c0a3(x0, x1, y0, p0, p1, s1_0) {
     let a0 = 0;
     for (; a0 + 3 < p0; a0 += 4) {
       let acc0_0_0 = 0;

@@ -13,7 +13,7 @@ export function create(module, bytes = program.loaded) {
   const F64 = new Float64Array(buffer);
   const I64 = new BigInt64Array(buffer);
   const U64 = new BigUint64Array(buffer);
-  function k_b7910990abccc408(x0, x1, y0, p0, p1, p2, s0_0, s1_0, s2_0) {
+  function k_a3ffbf6c527d80c4(x0, x1, y0, p0, p1, p2, s0_0, s1_0, s2_0) {
     let a1 = 0;
     for (; a1 + 3 < p1; a1 += 4) {
       let a0 = 0;

@@ -13,7 +13,7 @@ export function create(module, bytes = program.loaded) {
   const F64 = new Float64Array(buffer);
   const I64 = new BigInt64Array(buffer);
   const U64 = new BigUint64Array(buffer);
-  function k_30fee4ff5a07fef7(x0, y0, p0, p1, s0_0) {
+  function k_3dccd671e449f995(x0, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
       let acc0_0_0 = -Infinity;
@@ -45,7 +45,7 @@ export function create(module, bytes = program.loaded) {
       F32[y0 + a0] = acc0_0_0;
     }
   }
-  function k_a5043d97fdaeecd6(x0, x1, y0, p0, p1, s0_0) {
+  function k_b62b5f0ce262484e(x0, x1, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
       const v4 = F32[x1 + a0];
@@ -88,7 +88,7 @@ export function create(module, bytes = program.loaded) {
       F32[y0 + a0] = acc0_0_0;
     }
   }
-  function k_853a2318454d530b(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {
+  function k_eca8437e5d36f95c(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = a0 * s0_0;
       const v4 = F32[x1 + a0];

@@ -1,6 +1,6 @@
 #include <wasm_simd128.h>
 
-void k_d14bc9d64d16212d(const float *restrict x0, const signed char *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_0, const int s2_0, const int s2_1) {
+void k_7130f50d9ec4a6cb(const float *restrict x0, const signed char *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_0, const int s2_0, const int s2_1) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s1_0;
     const int v9 = a0 * s2_1;
@@ -33,7 +33,7 @@ static inline void wk_store_part(float *p, v128_t v, int count) {
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
 
-void k_c369b3164f5b8ba3(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1) {
+void k_8eb9f129504a6f92(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1) {
   int a0 = 0;
   for (; a0 + 3 < p0; a0 += 4) {
     const int v3 = (a0 >> 2) * s1_1 + (a0 & 3);

@@ -6,23 +6,41 @@
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-void k_2bdff9bc7c05f91e(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0) {
+void k_55029a926fd4a937(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0) {
+  #ifdef RELAXED
   int a1 = 0;
-  for (; a1 + 15 < p1; a1 += 16) {
+  for (; a1 + 7 < p1; a1 += 8) {
     int a0 = 0;
-    for (; a0 + 1 < p0; a0 += 2) {
+    for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
+      const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
+      const int a0_2 = a0 + 2 < p0 - 1 ? a0 + 2 : p0 - 1;
+      const int a0_3 = a0 + 3 < p0 - 1 ? a0 + 3 : p0 - 1;
+      const int a0_4 = a0 + 4 < p0 - 1 ? a0 + 4 : p0 - 1;
+      const int a0_5 = a0 + 5 < p0 - 1 ? a0 + 5 : p0 - 1;
       const int v1 = a0 * s0_0;
-      const int v10 = (a0 + 1) * s0_0;
-      const int v14 = a1 + a0 * s2_0;
-      const int v15 = a1 + (a0 + 1) * s2_0;
+      const int v8 = a0_1 * s0_0;
+      const int v12 = a0_2 * s0_0;
+      const int v16 = a0_3 * s0_0;
+      const int v20 = a0_4 * s0_0;
+      const int v24 = a0_5 * s0_0;
+      const int v28 = a1 + a0 * s2_0;
+      const int v29 = a1 + a0_1 * s2_0;
+      const int v30 = a1 + a0_2 * s2_0;
+      const int v31 = a1 + a0_3 * s2_0;
+      const int v32 = a1 + a0_4 * s2_0;
+      const int v33 = a1 + a0_5 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_0_8 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_0_12 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_4 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_1_8 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_1_12 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_2_4 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_3_4 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_4_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_4_4 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_5_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_5_4 = wasm_f32x4_splat(0x0.0p+0f);
       for (int r0 = 0; r0 < p2; r0++) {
         const int v2 = v1 + r0;
         const float v3 = x0[v2];
@@ -30,93 +48,276 @@ void k_2bdff9bc7c05f91e(const float *restrict x0, const float *restrict x1, floa
         const int v5 = a1 + r0 * s1_0;
         const v128_t v6 = wasm_v128_load(x1 + v5);
         const v128_t v7 = wasm_v128_load(x1 + v5 + 4);
-        const v128_t v8 = wasm_v128_load(x1 + v5 + 8);
-        const v128_t v9 = wasm_v128_load(x1 + v5 + 12);
-        const int v11 = v10 + r0;
-        const float v12 = x0[v11];
-        const v128_t v13 = wasm_f32x4_splat(v12);
-        acc0_0_0 = WK_MADD(v4, v6, acc0_0_0);
-        acc0_0_4 = WK_MADD(v4, v7, acc0_0_4);
-        acc0_0_8 = WK_MADD(v4, v8, acc0_0_8);
-        acc0_0_12 = WK_MADD(v4, v9, acc0_0_12);
-        acc0_1_0 = WK_MADD(v13, v6, acc0_1_0);
-        acc0_1_4 = WK_MADD(v13, v7, acc0_1_4);
-        acc0_1_8 = WK_MADD(v13, v8, acc0_1_8);
-        acc0_1_12 = WK_MADD(v13, v9, acc0_1_12);
-      }
-      wasm_v128_store(y0 + v14, acc0_0_0);
-      wasm_v128_store(y0 + v14 + 4, acc0_0_4);
-      wasm_v128_store(y0 + v14 + 8, acc0_0_8);
-      wasm_v128_store(y0 + v14 + 12, acc0_0_12);
-      wasm_v128_store(y0 + v15, acc0_1_0);
-      wasm_v128_store(y0 + v15 + 4, acc0_1_4);
-      wasm_v128_store(y0 + v15 + 8, acc0_1_8);
-      wasm_v128_store(y0 + v15 + 12, acc0_1_12);
-    }
-    for (; a0 < p0; a0 += 1) {
-      const int v16 = a0 * s0_0;
-      const int v25 = a1 + a0 * s2_0;
-      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_0_8 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_0_12 = wasm_f32x4_splat(0x0.0p+0f);
-      for (int r0 = 0; r0 < p2; r0++) {
+        const int v9 = v8 + r0;
+        const float v10 = x0[v9];
+        const v128_t v11 = wasm_f32x4_splat(v10);
+        const int v13 = v12 + r0;
+        const float v14 = x0[v13];
+        const v128_t v15 = wasm_f32x4_splat(v14);
         const int v17 = v16 + r0;
         const float v18 = x0[v17];
         const v128_t v19 = wasm_f32x4_splat(v18);
-        const int v20 = a1 + r0 * s1_0;
-        const v128_t v21 = wasm_v128_load(x1 + v20);
-        const v128_t v22 = wasm_v128_load(x1 + v20 + 4);
-        const v128_t v23 = wasm_v128_load(x1 + v20 + 8);
-        const v128_t v24 = wasm_v128_load(x1 + v20 + 12);
-        acc0_0_0 = WK_MADD(v19, v21, acc0_0_0);
-        acc0_0_4 = WK_MADD(v19, v22, acc0_0_4);
-        acc0_0_8 = WK_MADD(v19, v23, acc0_0_8);
-        acc0_0_12 = WK_MADD(v19, v24, acc0_0_12);
+        const int v21 = v20 + r0;
+        const float v22 = x0[v21];
+        const v128_t v23 = wasm_f32x4_splat(v22);
+        const int v25 = v24 + r0;
+        const float v26 = x0[v25];
+        const v128_t v27 = wasm_f32x4_splat(v26);
+        acc0_0_0 = WK_MADD(v4, v6, acc0_0_0);
+        acc0_0_4 = WK_MADD(v4, v7, acc0_0_4);
+        acc0_1_0 = WK_MADD(v11, v6, acc0_1_0);
+        acc0_1_4 = WK_MADD(v11, v7, acc0_1_4);
+        acc0_2_0 = WK_MADD(v15, v6, acc0_2_0);
+        acc0_2_4 = WK_MADD(v15, v7, acc0_2_4);
+        acc0_3_0 = WK_MADD(v19, v6, acc0_3_0);
+        acc0_3_4 = WK_MADD(v19, v7, acc0_3_4);
+        acc0_4_0 = WK_MADD(v23, v6, acc0_4_0);
+        acc0_4_4 = WK_MADD(v23, v7, acc0_4_4);
+        acc0_5_0 = WK_MADD(v27, v6, acc0_5_0);
+        acc0_5_4 = WK_MADD(v27, v7, acc0_5_4);
       }
-      wasm_v128_store(y0 + v25, acc0_0_0);
-      wasm_v128_store(y0 + v25 + 4, acc0_0_4);
-      wasm_v128_store(y0 + v25 + 8, acc0_0_8);
-      wasm_v128_store(y0 + v25 + 12, acc0_0_12);
+      wasm_v128_store(y0 + v28, acc0_0_0);
+      wasm_v128_store(y0 + v28 + 4, acc0_0_4);
+      wasm_v128_store(y0 + v29, acc0_1_0);
+      wasm_v128_store(y0 + v29 + 4, acc0_1_4);
+      wasm_v128_store(y0 + v30, acc0_2_0);
+      wasm_v128_store(y0 + v30 + 4, acc0_2_4);
+      wasm_v128_store(y0 + v31, acc0_3_0);
+      wasm_v128_store(y0 + v31 + 4, acc0_3_4);
+      wasm_v128_store(y0 + v32, acc0_4_0);
+      wasm_v128_store(y0 + v32 + 4, acc0_4_4);
+      wasm_v128_store(y0 + v33, acc0_5_0);
+      wasm_v128_store(y0 + v33 + 4, acc0_5_4);
+    }
+    for (; a0 < p0; a0 += 1) {
+      const int v34 = a0 * s0_0;
+      const int v41 = a1 + a0 * s2_0;
+      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
+      for (int r0 = 0; r0 < p2; r0++) {
+        const int v35 = v34 + r0;
+        const float v36 = x0[v35];
+        const v128_t v37 = wasm_f32x4_splat(v36);
+        const int v38 = a1 + r0 * s1_0;
+        const v128_t v39 = wasm_v128_load(x1 + v38);
+        const v128_t v40 = wasm_v128_load(x1 + v38 + 4);
+        acc0_0_0 = WK_MADD(v37, v39, acc0_0_0);
+        acc0_0_4 = WK_MADD(v37, v40, acc0_0_4);
+      }
+      wasm_v128_store(y0 + v41, acc0_0_0);
+      wasm_v128_store(y0 + v41 + 4, acc0_0_4);
     }
   }
   for (; a1 < p1; a1 += 4) {
     int a0 = 0;
-    for (; a0 + 1 < p0; a0 += 2) {
-      const int v26 = a0 * s0_0;
-      const int v32 = (a0 + 1) * s0_0;
-      const int v36 = a1 + a0 * s2_0;
-      const int v37 = a1 + (a0 + 1) * s2_0;
+    for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
+      const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
+      const int a0_2 = a0 + 2 < p0 - 1 ? a0 + 2 : p0 - 1;
+      const int a0_3 = a0 + 3 < p0 - 1 ? a0 + 3 : p0 - 1;
+      const int a0_4 = a0 + 4 < p0 - 1 ? a0 + 4 : p0 - 1;
+      const int a0_5 = a0 + 5 < p0 - 1 ? a0 + 5 : p0 - 1;
+      const int v42 = a0 * s0_0;
+      const int v48 = a0_1 * s0_0;
+      const int v52 = a0_2 * s0_0;
+      const int v56 = a0_3 * s0_0;
+      const int v60 = a0_4 * s0_0;
+      const int v64 = a0_5 * s0_0;
+      const int v68 = a1 + a0 * s2_0;
+      const int v69 = a1 + a0_1 * s2_0;
+      const int v70 = a1 + a0_2 * s2_0;
+      const int v71 = a1 + a0_3 * s2_0;
+      const int v72 = a1 + a0_4 * s2_0;
+      const int v73 = a1 + a0_5 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_4_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_5_0 = wasm_f32x4_splat(0x0.0p+0f);
       for (int r0 = 0; r0 < p2; r0++) {
-        const int v27 = v26 + r0;
-        const float v28 = x0[v27];
-        const v128_t v29 = wasm_f32x4_splat(v28);
-        const int v30 = a1 + r0 * s1_0;
-        const v128_t v31 = wasm_v128_load(x1 + v30);
+        const int v43 = v42 + r0;
+        const float v44 = x0[v43];
+        const v128_t v45 = wasm_f32x4_splat(v44);
+        const int v46 = a1 + r0 * s1_0;
+        const v128_t v47 = wasm_v128_load(x1 + v46);
+        const int v49 = v48 + r0;
+        const float v50 = x0[v49];
+        const v128_t v51 = wasm_f32x4_splat(v50);
+        const int v53 = v52 + r0;
+        const float v54 = x0[v53];
+        const v128_t v55 = wasm_f32x4_splat(v54);
+        const int v57 = v56 + r0;
+        const float v58 = x0[v57];
+        const v128_t v59 = wasm_f32x4_splat(v58);
+        const int v61 = v60 + r0;
+        const float v62 = x0[v61];
+        const v128_t v63 = wasm_f32x4_splat(v62);
+        const int v65 = v64 + r0;
+        const float v66 = x0[v65];
+        const v128_t v67 = wasm_f32x4_splat(v66);
+        acc0_0_0 = WK_MADD(v45, v47, acc0_0_0);
+        acc0_1_0 = WK_MADD(v51, v47, acc0_1_0);
+        acc0_2_0 = WK_MADD(v55, v47, acc0_2_0);
+        acc0_3_0 = WK_MADD(v59, v47, acc0_3_0);
+        acc0_4_0 = WK_MADD(v63, v47, acc0_4_0);
+        acc0_5_0 = WK_MADD(v67, v47, acc0_5_0);
+      }
+      wasm_v128_store(y0 + v68, acc0_0_0);
+      wasm_v128_store(y0 + v69, acc0_1_0);
+      wasm_v128_store(y0 + v70, acc0_2_0);
+      wasm_v128_store(y0 + v71, acc0_3_0);
+      wasm_v128_store(y0 + v72, acc0_4_0);
+      wasm_v128_store(y0 + v73, acc0_5_0);
+    }
+    for (; a0 < p0; a0 += 1) {
+      const int v74 = a0 * s0_0;
+      const int v80 = a1 + a0 * s2_0;
+      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
+      for (int r0 = 0; r0 < p2; r0++) {
+        const int v75 = v74 + r0;
+        const float v76 = x0[v75];
+        const v128_t v77 = wasm_f32x4_splat(v76);
+        const int v78 = a1 + r0 * s1_0;
+        const v128_t v79 = wasm_v128_load(x1 + v78);
+        acc0_0_0 = WK_MADD(v77, v79, acc0_0_0);
+      }
+      wasm_v128_store(y0 + v80, acc0_0_0);
+    }
+  }
+  #else
+  int a1 = 0;
+  for (; a1 + 7 < p1; a1 += 8) {
+    int a0 = 0;
+    for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {
+      const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
+      const int a0_2 = a0 + 2 < p0 - 1 ? a0 + 2 : p0 - 1;
+      const int a0_3 = a0 + 3 < p0 - 1 ? a0 + 3 : p0 - 1;
+      const int v1 = a0 * s0_0;
+      const int v8 = a0_1 * s0_0;
+      const int v12 = a0_2 * s0_0;
+      const int v16 = a0_3 * s0_0;
+      const int v20 = a1 + a0 * s2_0;
+      const int v21 = a1 + a0_1 * s2_0;
+      const int v22 = a1 + a0_2 * s2_0;
+      const int v23 = a1 + a0_3 * s2_0;
+      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_1_4 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_2_4 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_3_4 = wasm_f32x4_splat(0x0.0p+0f);
+      for (int r0 = 0; r0 < p2; r0++) {
+        const int v2 = v1 + r0;
+        const float v3 = x0[v2];
+        const v128_t v4 = wasm_f32x4_splat(v3);
+        const int v5 = a1 + r0 * s1_0;
+        const v128_t v6 = wasm_v128_load(x1 + v5);
+        const v128_t v7 = wasm_v128_load(x1 + v5 + 4);
+        const int v9 = v8 + r0;
+        const float v10 = x0[v9];
+        const v128_t v11 = wasm_f32x4_splat(v10);
+        const int v13 = v12 + r0;
+        const float v14 = x0[v13];
+        const v128_t v15 = wasm_f32x4_splat(v14);
+        const int v17 = v16 + r0;
+        const float v18 = x0[v17];
+        const v128_t v19 = wasm_f32x4_splat(v18);
+        acc0_0_0 = WK_MADD(v4, v6, acc0_0_0);
+        acc0_0_4 = WK_MADD(v4, v7, acc0_0_4);
+        acc0_1_0 = WK_MADD(v11, v6, acc0_1_0);
+        acc0_1_4 = WK_MADD(v11, v7, acc0_1_4);
+        acc0_2_0 = WK_MADD(v15, v6, acc0_2_0);
+        acc0_2_4 = WK_MADD(v15, v7, acc0_2_4);
+        acc0_3_0 = WK_MADD(v19, v6, acc0_3_0);
+        acc0_3_4 = WK_MADD(v19, v7, acc0_3_4);
+      }
+      wasm_v128_store(y0 + v20, acc0_0_0);
+      wasm_v128_store(y0 + v20 + 4, acc0_0_4);
+      wasm_v128_store(y0 + v21, acc0_1_0);
+      wasm_v128_store(y0 + v21 + 4, acc0_1_4);
+      wasm_v128_store(y0 + v22, acc0_2_0);
+      wasm_v128_store(y0 + v22 + 4, acc0_2_4);
+      wasm_v128_store(y0 + v23, acc0_3_0);
+      wasm_v128_store(y0 + v23 + 4, acc0_3_4);
+    }
+    for (; a0 < p0; a0 += 1) {
+      const int v24 = a0 * s0_0;
+      const int v31 = a1 + a0 * s2_0;
+      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
+      for (int r0 = 0; r0 < p2; r0++) {
+        const int v25 = v24 + r0;
+        const float v26 = x0[v25];
+        const v128_t v27 = wasm_f32x4_splat(v26);
+        const int v28 = a1 + r0 * s1_0;
+        const v128_t v29 = wasm_v128_load(x1 + v28);
+        const v128_t v30 = wasm_v128_load(x1 + v28 + 4);
+        acc0_0_0 = WK_MADD(v27, v29, acc0_0_0);
+        acc0_0_4 = WK_MADD(v27, v30, acc0_0_4);
+      }
+      wasm_v128_store(y0 + v31, acc0_0_0);
+      wasm_v128_store(y0 + v31 + 4, acc0_0_4);
+    }
+  }
+  for (; a1 < p1; a1 += 4) {
+    int a0 = 0;
+    for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {
+      const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
+      const int a0_2 = a0 + 2 < p0 - 1 ? a0 + 2 : p0 - 1;
+      const int a0_3 = a0 + 3 < p0 - 1 ? a0 + 3 : p0 - 1;
+      const int v32 = a0 * s0_0;
+      const int v38 = a0_1 * s0_0;
+      const int v42 = a0_2 * s0_0;
+      const int v46 = a0_3 * s0_0;
+      const int v50 = a1 + a0 * s2_0;
+      const int v51 = a1 + a0_1 * s2_0;
+      const int v52 = a1 + a0_2 * s2_0;
+      const int v53 = a1 + a0_3 * s2_0;
+      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
+      v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
+      for (int r0 = 0; r0 < p2; r0++) {
         const int v33 = v32 + r0;
         const float v34 = x0[v33];
         const v128_t v35 = wasm_f32x4_splat(v34);
-        acc0_0_0 = WK_MADD(v29, v31, acc0_0_0);
-        acc0_1_0 = WK_MADD(v35, v31, acc0_1_0);
-      }
-      wasm_v128_store(y0 + v36, acc0_0_0);
-      wasm_v128_store(y0 + v37, acc0_1_0);
-    }
-    for (; a0 < p0; a0 += 1) {
-      const int v38 = a0 * s0_0;
-      const int v44 = a1 + a0 * s2_0;
-      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-      for (int r0 = 0; r0 < p2; r0++) {
+        const int v36 = a1 + r0 * s1_0;
+        const v128_t v37 = wasm_v128_load(x1 + v36);
         const int v39 = v38 + r0;
         const float v40 = x0[v39];
         const v128_t v41 = wasm_f32x4_splat(v40);
-        const int v42 = a1 + r0 * s1_0;
-        const v128_t v43 = wasm_v128_load(x1 + v42);
-        acc0_0_0 = WK_MADD(v41, v43, acc0_0_0);
+        const int v43 = v42 + r0;
+        const float v44 = x0[v43];
+        const v128_t v45 = wasm_f32x4_splat(v44);
+        const int v47 = v46 + r0;
+        const float v48 = x0[v47];
+        const v128_t v49 = wasm_f32x4_splat(v48);
+        acc0_0_0 = WK_MADD(v35, v37, acc0_0_0);
+        acc0_1_0 = WK_MADD(v41, v37, acc0_1_0);
+        acc0_2_0 = WK_MADD(v45, v37, acc0_2_0);
+        acc0_3_0 = WK_MADD(v49, v37, acc0_3_0);
       }
-      wasm_v128_store(y0 + v44, acc0_0_0);
+      wasm_v128_store(y0 + v50, acc0_0_0);
+      wasm_v128_store(y0 + v51, acc0_1_0);
+      wasm_v128_store(y0 + v52, acc0_2_0);
+      wasm_v128_store(y0 + v53, acc0_3_0);
+    }
+    for (; a0 < p0; a0 += 1) {
+      const int v54 = a0 * s0_0;
+      const int v60 = a1 + a0 * s2_0;
+      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
+      for (int r0 = 0; r0 < p2; r0++) {
+        const int v55 = v54 + r0;
+        const float v56 = x0[v55];
+        const v128_t v57 = wasm_f32x4_splat(v56);
+        const int v58 = a1 + r0 * s1_0;
+        const v128_t v59 = wasm_v128_load(x1 + v58);
+        acc0_0_0 = WK_MADD(v57, v59, acc0_0_0);
+      }
+      wasm_v128_store(y0 + v60, acc0_0_0);
     }
   }
+  #endif
 }

@@ -2,7 +2,7 @@
 
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
-void k_0d5f758e4f1f8da8(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0) {
+void k_524a5a7587584ad7(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s0_0;
     float acc0_0_0 = (-__builtin_inff());
@@ -73,7 +73,7 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
-void k_71640af6561effec(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s0_0) {
+void k_64669c511c9ee8c9(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s0_0) {
   const v128_t v1 = wasm_f32x4_splat(0x1.a0d2ce0000000p-13f);
   const v128_t v8 = wasm_f32x4_splat((-0x1.a000000000000p+6f));
   const v128_t v11 = wasm_f32x4_splat(0x1.6400000000000p+6f);
@@ -341,7 +341,7 @@ void k_71640af6561effec(const float *restrict x0, const float *restrict x1, floa
 
 #include <wasm_simd128.h>
 
-void k_47e1d5a41d901dd7(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int s0_0, const int s3_0) {
+void k_27a56bf89817f629(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int s0_0, const int s3_0) {
   const v128_t v1 = wasm_f32x4_splat(0x1.a0d2ce0000000p-13f);
   const v128_t v8 = wasm_f32x4_splat((-0x1.a000000000000p+6f));
   const v128_t v11 = wasm_f32x4_splat(0x1.6400000000000p+6f);
