@@ -24,7 +24,7 @@ def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf) 
     graph = model.graph
     nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
     tensors = _named(graph, nodes)
-    check_names(name, cut, list(tensors))
+    check_names(name, cut, list(tensors), lambda item: _where(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
     starts = [tensors[item] for item in cut.starts]
     ends = [tensors[item] for item in cut.ends] or [item.tensor for item in graph.outputs]
@@ -57,6 +57,20 @@ def _named(graph: GraphSpec, nodes: Sequence[NodeSpec]) -> dict[str, str]:
     made = {node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)}
     inputs, outputs = ({item.name: item.tensor for item in items} for items in (graph.inputs, graph.outputs))
     return {**inputs, **outputs, **made, **inputs}
+
+
+def _where(graph: GraphSpec, name: str) -> str:
+    """Of a node inside another, what it is inside of."""
+    outer = next((node.name for node in graph.nodes if any(inner.name == name for inner in _inside(node))), None)
+    return "" if outer is None else f" (it is inside {outer}, which cannot be cut)"
+
+
+def _inside(node: NodeSpec) -> Iterable[NodeSpec]:
+    for value in node.attrs.values():
+        if isinstance(value, GraphSpec):
+            for inner in value.nodes:
+                yield inner
+                yield from _inside(inner)
 
 
 def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
