@@ -4,13 +4,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import torch
 
 from tests.frontends.corpus import TOLERANCE
+from tests.frontends.tensorflow.test_corpus import FOLDER as TENSORFLOW
+from tests.frontends.tensorflow.test_corpus import saved
+from tests.frontends.tensorflow.test_files import graph_model
 from tests.frontends.tflite.test_corpus import CORPUS as TFLITE
 from webkiln.errors import RecipeError
 from webkiln.frontends.arrays import Blobs
@@ -18,6 +24,9 @@ from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.tensorflow.converter import TensorFlowConverter
+from webkiln.frontends.tensorflow.load import read_model as of_graph
+from webkiln.frontends.tensorflow.reference import compute_reference as compute_tensorflow
 from webkiln.frontends.tflite.converter import TfliteConverter
 from webkiln.frontends.tflite.load import read_model
 from webkiln.frontends.tflite.reference import compute_reference
@@ -29,6 +38,7 @@ from webkiln.inputs import difference
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph
 
+FOLDER = TemporaryDirectory()
 PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
 Reading = Callable[[Cut], tuple[NodeModel, Blobs]]
 Arrays = Mapping[str, np.ndarray]
@@ -66,6 +76,57 @@ class Net(torch.nn.Module):
         return self.last(y)
 
 
+def of_tensorflow(name: str) -> Source:
+    """A graph of the corpus, or a module that is saved here."""
+    folder = Path(FOLDER.name, name)
+    if name.endswith(".pb"):
+        path = TENSORFLOW / name
+    elif name == "tfjs":
+        path = graph_model(TENSORFLOW / "mobile.pb", folder, named=False)
+    else:
+        path = saved(name, folder) if (TENSORFLOW / f"{name}.zip").exists() else module(folder, keeps=name == "keeping")
+    return Source(
+        lambda cut: of_graph(path, cut=cut),
+        TensorFlowConverter,
+        lambda part, inputs: compute_tensorflow(path, None, "", part, inputs),
+    )
+
+
+class Stepping(tf.Module):
+    """The same step around a layer, in functions that call each other; with `keeps`, a sum over runs behind it."""
+
+    def __init__(self) -> None:
+        generator = np.random.default_rng(4)
+        shapes = {"first": (4, 6), "second": (6, 6), "last": (6, 3)}
+        self.weights = {key: tf.Variable(generator.normal(0, 0.5, shape).astype(np.float32), name=key) for key, shape in shapes.items()}
+        self.total = tf.Variable(tf.ones([6]), name="total")
+
+    @tf.function
+    def layer(self, x: tf.Tensor, name: str) -> tf.Tensor:
+        return tf.matmul(x, self.weights[name])
+
+    @tf.function
+    def step(self, x: tf.Tensor) -> tf.Tensor:
+        y = tf.nn.relu(self.layer(x, "first"), name="relu")
+        return tf.tanh(y + self.layer(y, "second"), name="tanh")
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def plain(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"y": self.layer(self.step(x), "last")}
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
+    def keeping(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
+        y = self.step(x)
+        self.total.assign_add(tf.reduce_sum(y, 0))
+        return {"y": self.layer(y * self.total, "last")}
+
+
+def module(folder: Path, *, keeps: bool) -> Path:
+    made = Stepping()
+    tf.saved_model.save(made, str(folder), signatures=made.keeping if keeps else made.plain)
+    return folder / "saved_model.pb"
+
+
 def of_torch(name: str) -> Source:
     torch.manual_seed(5)
     opened = ({0: torch.export.Dim.DYNAMIC},) if name == "open" else None
@@ -79,12 +140,13 @@ def of_torch(name: str) -> Source:
 
 @cache
 def source(kind: str, name: str) -> Source:
-    return {"tflite": of_tflite, "torch": of_torch}[kind](name)
+    return {"tflite": of_tflite, "torch": of_torch, "tensorflow": of_tensorflow}[kind](name)
 
 
 def computed(source: Source, cut: Cut, given: Arrays) -> Arrays:
     model, blobs = source.read(cut)
-    graph = source.converter().convert(model, blobs)
+    shapes = {item.name: given[item.name].shape for item in model.graph.inputs if item.shape is None}
+    graph = source.converter(None, shapes).convert(model, blobs)
     taken = {name: given[name] for name in graph.inputs}
     return run_graph(bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})), taken)[0]
 
@@ -110,6 +172,7 @@ def refused(model: Source, node: str) -> str | None:
 
 CASES = [
     *(("tflite", name) for name in ("branches.float", "branches.int8", "residual.float", "attention.float", "open_batch.float", "dense.dynamic")),
+    *(("tensorflow", name) for name in ("stepping", "keeping", "tfjs", "called", "conditions", "loops.v1.pb", "norms.pb", "residual.pb")),
     *(("torch", name) for name in ("plain", "open", "states")),
 ]  # fmt: skip
 

@@ -16,14 +16,17 @@ TypeOf = Callable[[str, str], Declared | None]
 """What a format knows of the dtype and shape of a tensor, whose sizes may be called after a name."""
 
 
-def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf) -> tuple[NodeModel, Blobs]:
+def part_of(
+    model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf, called: Mapping[str, str] | None = None
+) -> tuple[NodeModel, Blobs]:  # fmt: skip
     """What computes the first outputs of the nodes `cut.ends` from those of `cut.starts`, which may be inputs or outputs of the model, too, with its
-    weights. What is kept from run to run is kept by the part that reads it. RecipeError where the cut leaves a tensor undefined."""
+    weights. What is kept from run to run is kept by the part that reads it. `called` says which tensors
+    names stand for, where those are not the names of nodes. RecipeError where the cut leaves a tensor undefined."""
     if not cut:
         return model, blobs
     graph = model.graph
     nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
-    tensors = _named(graph, nodes)
+    tensors = _named(graph, nodes, called)
     check_names(name, cut, list(tensors), lambda item: _where(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
     starts = [tensors[item] for item in cut.starts]
@@ -52,9 +55,9 @@ def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf) 
     return replace(model, graph=part), {digest: array for digest, array in blobs.items() if digest in weights}
 
 
-def _named(graph: GraphSpec, nodes: Sequence[NodeSpec]) -> dict[str, str]:
+def _named(graph: GraphSpec, nodes: Sequence[NodeSpec], called: Mapping[str, str] | None) -> dict[str, str]:
     """What the names of a cut stand for."""
-    made = {node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)}
+    made = called or {node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)}
     inputs, outputs = ({item.name: item.tensor for item in items} for items in (graph.inputs, graph.outputs))
     return {**inputs, **outputs, **made, **inputs}
 

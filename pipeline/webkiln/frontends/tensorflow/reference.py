@@ -26,11 +26,15 @@ from webkiln.ir.types import Array
 def compute_reference(
     path: Path, folder: Path | None, signature: str, part: NodeModel, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz, of the model or a part of it."""
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it. A node of several outputs is no layer: what a bundle keeps of it is
+    the last one."""
     tf = import_tensorflow()
     with TemporaryDirectory() as place:
         run = Computed(tf, path, folder, signature, inputs.fixed, Path(place))
-        return reference_of(part, inputs, inputs.sets(path.name, of_part(part, path.name, run)), path.name, [run])
+        sets = inputs.sets(path.name, of_part(part, path.name, run))
+        reference, inside = reference_of(part, inputs, sets, path.name, [run])
+    several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
+    return reference, {key: value for key, value in inside.items() if key.partition("/")[2] not in several}
 
 
 def import_tensorflow() -> Any:
@@ -44,7 +48,8 @@ def import_tensorflow() -> Any:
 
 
 class Computed:
-    """A model as a function of named inputs. Every run begins with the states that the file has. `place` is an empty folder."""
+    """A model as a function of named inputs. Every run begins with the states that the file has. `place` is an empty folder. TensorFlow's optimiser is
+    off: it replaces nodes that are asked for."""
 
     def __init__(self, tf: Any, path: Path, folder: Path | None, signature: str, fixed: Mapping[str, Array], place: Path) -> None:
         self.tf, self.name, self.fixed = tf, path.name, fixed
@@ -54,7 +59,9 @@ class Computed:
         self.layers = {label: f"{item.node}:{item.place}" for label, item in layers(graph, walk.origins).items()}
         self.keeps = any(node.op == "STATE" for node in graph.nodes)
         self.inputs = {item.name: flat(item.tensor) for item in self.program.inputs}
-        self.session = tf.compat.v1.Session(graph=tf.Graph(), config=tf.compat.v1.ConfigProto(allow_soft_placement=True))
+        config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        self.session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
         self.restoring: tuple[str, dict[str, str]] | None = None
         try:
             if is_saved_model(path):
