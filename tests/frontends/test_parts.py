@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 import torch
 
 from tests.frontends.corpus import TOLERANCE
+from tests.frontends.tensorflow.modules import old, stepping
 from tests.frontends.tensorflow.test_corpus import FOLDER as TENSORFLOW
 from tests.frontends.tensorflow.test_corpus import saved
 from tests.frontends.tensorflow.test_files import graph_model
@@ -77,54 +77,19 @@ class Net(torch.nn.Module):
 
 
 def of_tensorflow(name: str) -> Source:
-    """A graph of the corpus, or a module that is saved here."""
     folder = Path(FOLDER.name, name)
-    if name.endswith(".pb"):
-        path = TENSORFLOW / name
-    elif name == "tfjs":
-        path = graph_model(TENSORFLOW / "mobile.pb", folder, named=False)
-    else:
-        path = saved(name, folder) if (TENSORFLOW / f"{name}.zip").exists() else module(folder, keeps=name == "keeping")
+    makers: Mapping[str, Callable[[], Path]] = {
+        "old": lambda: old(folder),
+        "tfjs": lambda: graph_model(TENSORFLOW / "mobile.pb", folder, named=False),
+        "spectrogram": lambda: saved("spectrogram", folder),
+        "residual.pb": lambda: TENSORFLOW / "residual.pb",
+    }
+    path = makers.get(name, lambda: stepping(folder, name))()
     return Source(
         lambda cut: of_graph(path, cut=cut),
         TensorFlowConverter,
         lambda part, inputs: compute_tensorflow(path, None, "", part, inputs),
     )
-
-
-class Stepping(tf.Module):
-    """The same step around a layer, in functions that call each other; with `keeps`, a sum over runs behind it."""
-
-    def __init__(self) -> None:
-        generator = np.random.default_rng(4)
-        shapes = {"first": (4, 6), "second": (6, 6), "last": (6, 3)}
-        self.weights = {key: tf.Variable(generator.normal(0, 0.5, shape).astype(np.float32), name=key) for key, shape in shapes.items()}
-        self.total = tf.Variable(tf.ones([6]), name="total")
-
-    @tf.function
-    def layer(self, x: tf.Tensor, name: str) -> tf.Tensor:
-        return tf.matmul(x, self.weights[name])
-
-    @tf.function
-    def step(self, x: tf.Tensor) -> tf.Tensor:
-        y = tf.nn.relu(self.layer(x, "first"), name="relu")
-        return tf.tanh(y + self.layer(y, "second"), name="tanh")
-
-    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
-    def plain(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"y": self.layer(self.step(x), "last")}
-
-    @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
-    def keeping(self, x: tf.Tensor) -> dict[str, tf.Tensor]:
-        y = self.step(x)
-        self.total.assign_add(tf.reduce_sum(y, 0))
-        return {"y": self.layer(y * self.total, "last")}
-
-
-def module(folder: Path, *, keeps: bool) -> Path:
-    made = Stepping()
-    tf.saved_model.save(made, str(folder), signatures=made.keeping if keeps else made.plain)
-    return folder / "saved_model.pb"
 
 
 def of_torch(name: str) -> Source:
@@ -172,7 +137,7 @@ def refused(model: Source, node: str) -> str | None:
 
 CASES = [
     *(("tflite", name) for name in ("branches.float", "branches.int8", "residual.float", "attention.float", "open_batch.float", "dense.dynamic")),
-    *(("tensorflow", name) for name in ("stepping", "keeping", "tfjs", "called", "conditions", "loops.v1.pb", "norms.pb", "residual.pb")),
+    *(("tensorflow", name) for name in ("stepping", "keeping", "old", "tfjs", "residual.pb")),
     *(("torch", name) for name in ("plain", "open", "states")),
 ]  # fmt: skip
 
@@ -203,8 +168,13 @@ def test_two_parts_continue_each_other(kind: str, name: str) -> None:
         assert {key.partition("/")[2] for key in inside} <= {item.name for item in part.graph.nodes}
 
 
-def test_a_part_keeps_the_states_that_it_reads() -> None:
-    model = source("torch", "states")
+STEPS = [("torch", "states", "second"), ("tensorflow", "keeping", "MatMul.2")]
+"""Where a sum over runs lies behind a step, and what is computed beside `relu`."""
+
+
+@pytest.mark.parametrize(("kind", "name", "beside"), STEPS)
+def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str) -> None:
+    model = source(kind, name)
     head, _ = model.read(Cut((), ("tanh",)))
     tail, blobs = model.read(Cut(("tanh",)))
     kept = [[node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")] for part in (head, tail)]
@@ -212,4 +182,29 @@ def test_a_part_keeps_the_states_that_it_reads() -> None:
     graph = model.converter().convert(tail, blobs)
     assert [state.name for state in graph.states] == ["total"]
     with pytest.raises(RecipeError, match=r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"):
-        model.read(Cut(("second",), ("tanh",)))
+        model.read(Cut((beside,), ("tanh",)))
+
+
+def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
+    model = source("tensorflow", "stepping")
+    part, blobs = model.read(Cut(("tanh",)))
+    (given,) = part.graph.inputs
+    assert (given.dtype, given.shape) == ("float32", (None, 6))
+    assert [str(size) for size in TensorFlowConverter().convert(part, blobs).type("tanh").shape] == ["tanh_0", "6"]
+    assert [str(size) for size in TensorFlowConverter({"tanh_0": "N"}).convert(part, blobs).type("tanh").shape] == ["N", "6"]
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "message"),
+    [
+        ("old", "cond/more", "cond/more runs on a condition; name a node before or behind what it chooses"),
+        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context, which cannot be cut\)"),
+        ("old", "TensorArray", "TensorArray gives a list of tensors, and a bundle neither takes nor gives them"),
+        ("keeping", "total", "total is what a run begins with; name what reads it"),
+        ("spectrogram", "stft/rfft", "stft/rfft gives complex numbers, and a bundle neither takes nor gives them; name a node before or behind it"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", [False, True])
+def test_what_cannot_be_cut_is_refused_by_name(name: str, node: str, message: str, end: bool) -> None:
+    with pytest.raises(RecipeError, match=message):
+        source("tensorflow", name).read(Cut((), (node,)) if end else Cut((node,)))

@@ -30,7 +30,7 @@ class Recorded(Protocol):
         """Its tensor in a recording, or '' where another one or none holds it."""
 
 
-Given = TypeVar("Given")
+Returned = TypeVar("Returned")
 
 
 class ChainRecorder(ChainerConverter):
@@ -116,12 +116,12 @@ class ChainRecorder(ChainerConverter):
         return label
 
     @contextmanager
-    def inside(self, name: str, *, is_link: bool) -> Iterator[Callable[[Given], Given]]:
+    def inside(self, name: str, *, is_link: bool) -> Iterator[Callable[[Returned], Returned]]:
         """A call, which passes on what it gives by what it is handed."""
         self.scopes.append((name, is_link))
         stem, begin = self._stem(), len(self.nodes)
 
-        def gives(result: Given) -> Given:
+        def gives(result: Returned) -> Returned:
             if name and len(self.nodes) > begin:
                 self._called(stem, self.nodes[begin].name, result)
             return result

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.cut import Cut, Vertex, check_names, needed_vertices
-from webkiln.frontends.nodes.reading import read_by
+from webkiln.frontends.nodes.reading import all_graphs, graphs_of, read_by
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.inputs import ModelRun, reference_arrays
@@ -30,8 +30,9 @@ def part_of(
     check_names(name, cut, list(tensors), lambda item: _where(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
     starts = [tensors[item] for item in cut.starts]
+    entering = {item: _entering(item, tensors[item], known, name) for item in cut.starts}
     ends = [tensors[item] for item in cut.ends] or [item.tensor for item in graph.outputs]
-    vertices = [Vertex(node.name, tuple(sorted(read_by([node]) - {""})), tuple(filter(None, node.outputs))) for node in nodes]
+    vertices = [Vertex(node.name, _reads(node), tuple(filter(None, node.outputs))) for node in nodes]
     vertices += [Vertex(item, (), (item,)) for item in graph.tensors]
 
     def say(tensor: str) -> str:
@@ -49,7 +50,7 @@ def part_of(
     read = read_by(body) | {item.tensor for item in outputs}
     inputs = tuple(item for item in graph.inputs if item.tensor in read)
     if cut.starts:
-        inputs = tuple(_entering(item, tensors[item], known, name) for item in cut.starts if tensors[item] in used)
+        inputs = tuple(entering[item] for item in cut.starts if tensors[item] in used)
     part = GraphSpec(inputs, outputs, {item: value for item, value in graph.tensors.items() if item in read}, body)
     weights = {item.digest for item in _weights(part)}
     return replace(model, graph=part), {digest: array for digest, array in blobs.items() if digest in weights}
@@ -64,16 +65,16 @@ def _named(graph: GraphSpec, nodes: Sequence[NodeSpec], called: Mapping[str, str
 
 def _where(graph: GraphSpec, name: str) -> str:
     """Of a node inside another, what it is inside of."""
-    outer = next((node.name for node in graph.nodes if any(inner.name == name for inner in _inside(node))), None)
-    return "" if outer is None else f" (it is inside {outer}, which cannot be cut)"
+    outer = [node.name for node in graph.nodes for inside in graphs_of(node) if any(item.name == name for item in inside.nodes)]
+    return f" (it is inside {outer[0]}, which cannot be cut)" if outer else ""
 
 
-def _inside(node: NodeSpec) -> Iterable[NodeSpec]:
-    for value in node.attrs.values():
-        if isinstance(value, GraphSpec):
-            for inner in value.nodes:
-                yield inner
-                yield from _inside(inner)
+def _reads(node: NodeSpec) -> tuple[str, ...]:
+    """The tensors that a node reads, those of the graphs inside it left out."""
+    own = {""}
+    for graph in graphs_of(node):
+        own |= {*graph.tensors, *(item.tensor for item in graph.inputs), *(name for inner in graph.nodes for name in inner.outputs)}
+    return tuple(sorted(read_by([node]) - own))
 
 
 def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
@@ -93,15 +94,7 @@ def _leaving(name: str, tensor: str, known: TypeOf) -> Declared:
 
 
 def _weights(graph: GraphSpec) -> Iterable[Weight]:
-    for item in graph.tensors.values():
-        if isinstance(item, Weight):
-            yield item
-        else:
-            assert isinstance(item, Literal)
-    for node in graph.nodes:
-        for value in node.attrs.values():
-            if isinstance(value, GraphSpec):
-                yield from _weights(value)
+    return (item for one in all_graphs(graph) for item in one.tensors.values() if isinstance(item, Weight))
 
 
 def of_part(part: NodeModel, name: str, run: ModelRun) -> ModelRun:

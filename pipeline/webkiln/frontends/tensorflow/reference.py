@@ -15,7 +15,6 @@ from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.tensorflow.attributes import two_parts
 from webkiln.frontends.tensorflow.files import is_saved_model, read_program, served
-from webkiln.frontends.tensorflow.format import FOLDERS, SAVED_MODEL
 from webkiln.frontends.tensorflow.inlined import Inliner
 from webkiln.frontends.tensorflow.origins import layers
 from webkiln.frontends.tensorflow.source import split_reference
@@ -92,7 +91,7 @@ class Computed:
         saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
         chosen = served(saved.meta_graphs)
         outputs = self._inlined(chosen.graph_def)
-        for name in FOLDERS:
+        for name in ("variables", "assets"):
             if (folder / name).is_dir():
                 shutil.copytree(folder / name, place / name)
         restoring, file = chosen.saver_def.restore_op_name, chosen.saver_def.filename_tensor_name
@@ -101,7 +100,7 @@ class Computed:
         else:
             chosen.ClearField("saver_def")
         chosen.ClearField("object_graph_def")
-        (place / SAVED_MODEL).write_bytes(type(saved)(saved_model_schema_version=1, meta_graphs=[chosen]).SerializeToString())
+        (place / "saved_model.pb").write_bytes(type(saved)(saved_model_schema_version=1, meta_graphs=[chosen]).SerializeToString())
         self.tf.compat.v1.saved_model.load(self.session, list(chosen.meta_info_def.tags), str(place))
         return outputs
 
