@@ -34,7 +34,7 @@ RESULTS: Mapping[str, Sequence[str]] = {
     **_all(["dtype"], "Empty ResourceGather ResourceGatherNd TensorArrayGatherV3 TensorArrayReadV3 ReadVariableOp VariableV2 Variable Const"),
     **_all(["element_dtype"], "TensorListGather TensorListGetItem TensorListStack"),
     **_all(["element_dtype", "int64"], "TensorListConcatV2"),
-    **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute"),
+    **_all(["T=int32"], "BroadcastArgs DataFormatVecPermute InvertPermutation"),
     **_all(["T", "U"], "FusedBatchNormV2 FusedBatchNormV3"),
     **_all(["T", "out_idx=int32"], "ListDiff Unique"),
     "Cast": ("DstT",),
