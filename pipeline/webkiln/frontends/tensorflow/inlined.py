@@ -8,6 +8,8 @@ from webkiln.errors import SourceError
 from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, WITHIN
 from webkiln.frontends.tensorflow.source import control_inputs, data_inputs, split_reference
 
+MOST_CALLS = 100_000
+"""Functions that call others several times multiply."""
 OperatorOf = Callable[[str], Any]
 """The definition of an operator of TensorFlow, by its name, or None."""
 
@@ -87,8 +89,8 @@ class Inliner:
     def _within(self, body: WrittenBody, node: Any, function: Any) -> WrittenBody:
         path = f"{body.path}{node.name}{WITHIN}"
         if path not in self.inner:
-            if body.depth >= DEEPEST:
-                raise SourceError(f"{self.name}: functions call each other more than {DEEPEST} deep")
+            if body.depth >= DEEPEST or len(self.inner) >= MOST_CALLS:
+                raise SourceError(f"{self.name}: functions call each other more than {DEEPEST} deep, or {MOST_CALLS} times; refused")
             given = {
                 item.name: self.tensor(body, reference)
                 for item, reference in zip(function.signature.input_arg, data_inputs(node), strict=False)
