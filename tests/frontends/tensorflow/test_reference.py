@@ -12,6 +12,7 @@ from tests.frontends.corpus import TOLERANCE
 from tests.frontends.tensorflow.modules import old, stepping
 from tests.frontends.tensorflow.test_corpus import arrays, saved
 from tests.frontends.tensorflow.test_files import Scored
+from webkiln.errors import SourceError
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
@@ -104,3 +105,23 @@ def test_dtypes_are_those_of_tensorflow() -> None:
             called, _, default = words[min(place, len(words) - 1)].partition("=")
             assert called == word, (op, place)
             assert default == defaults.get(word, default), (op, place)
+
+
+def test_calls_that_multiply_are_refused(tmp_path: Path) -> None:
+    """Each function calls the next one four times for nothing, which reading does not follow."""
+    graph = tf.compat.v1.GraphDef()
+    for number in range(30):
+        function = graph.library.function.add()
+        function.signature.name = f"f{number}"
+        function.signature.input_arg.add(name="x", type=1)
+        function.signature.output_arg.add(name="y", type=1)
+        for place in range(4):
+            function.node_def.add(name=f"n{place}", op=f"f{number + 1}" if number < 29 else "Relu", input=["x"])
+        function.ret["y"] = "x"
+    graph.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    graph.node.add(name="called", op="f0", input=["x"])
+    graph.node.add(name="y", op="Relu", input=["called"]).attr["T"].type = 1
+    path = tmp_path / "bomb.pb"
+    path.write_bytes(graph.SerializeToString())
+    with pytest.raises(SourceError, match="functions call each other more than 64 deep, or 20000 times; refused"):
+        Computed(tf, path, None, "", {}, tmp_path)

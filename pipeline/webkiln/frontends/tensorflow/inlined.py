@@ -8,7 +8,7 @@ from webkiln.errors import SourceError
 from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, WITHIN
 from webkiln.frontends.tensorflow.source import control_inputs, data_inputs, split_reference
 
-MOST_CALLS = 100_000
+MOST_CALLS = 20_000
 """Functions that call others several times multiply."""
 OperatorOf = Callable[[str], Any]
 """The definition of an operator of TensorFlow, by its name, or None."""
