@@ -39,11 +39,12 @@ is, its bytes say; where there are none to look at yet (a URL, what an export sc
   TensorArrays are tensors with one more axis.
 * **Sizes** that the file leaves open stay open, called `INPUT_AXIS`: set or rename them with `--dim x_0=1`, or give a whole shape with `--input-shape x=1,224,224,3`. Arithmetic on shapes is computed while the
   model is built. `--value` fixes an input for good.
+* **Parts.** `--from-layer NAME` and `--to-layer NAME` build what lies between two nodes ([parts.md](parts.md)).
 * **Numbers.** As [onnx.md](onnx.md#numbers) says. Operators promote nothing, as TensorFlow's.
 
 ## Not supported
 
-Strings, sparse and ragged tensors, `bfloat16`, quantised types, random numbers, training; variables that are assigned in parts, in branches or in loops; parts of a model (`--from-layer`, `--to-layer`). What a model has of these is named
+Strings, sparse and ragged tensors, `bfloat16`, quantised types, random numbers, training; variables that are assigned in parts, in branches or in loops. What a model has of these is named
 all at once, with its nodes. `TensorFlowConverter.register_handler("MyOp")` in a plugin converts an operator of your own:
 
     from webkiln.frontends.tensorflow.converter import TensorFlowConverter

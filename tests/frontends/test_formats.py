@@ -15,10 +15,11 @@ from tests.frontends.onnx.models import classifier, dynamic
 from webkiln.build.source_format import format_of
 from webkiln.commands import build
 from webkiln.errors import RecipeError, SourceError
+from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recording import write
 from webkiln.frontends.foreign import FOREIGN, TORCH_MAGIC
 from webkiln.frontends.formats import FORMATS, check_format, format_of_file, recognise
-from webkiln.frontends.nodes.spec import GraphSpec, NodeModel
+from webkiln.frontends.nodes.spec import GraphSpec
 from webkiln.recipe import ExportSource, ModuleSource, PathSource, Recipe, UrlSource
 
 
@@ -144,7 +145,7 @@ OURS = {
         lambda path: path.write_text('name: "net" layers { bottom: "a" }'),
         lambda path: path.write_text('input_shape { dim: 1 } input: "x"'),
     ],
-    "chainer": [lambda path: write(path, NodeModel("net", {}, GraphSpec((), (), {}, ())), {"0": np.zeros(3, np.float32)})],
+    "chainer": [lambda path: write(path, RecordedModel("net", {}, GraphSpec((), (), {}, ())), {"0": np.zeros(3, np.float32)})],
     "tflite": [lite],
     "torch": [
         lambda path: archive(path, "net/data.pkl", "net/code/net.py", "net/constants.pkl"),

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,10 @@ import pytest
 import torch
 
 from tests.frontends.corpus import TOLERANCE
+from tests.frontends.tensorflow.modules import old, stepping
+from tests.frontends.tensorflow.test_corpus import FOLDER as TENSORFLOW
+from tests.frontends.tensorflow.test_corpus import saved
+from tests.frontends.tensorflow.test_files import graph_model
 from tests.frontends.tflite.test_corpus import CORPUS as TFLITE
 from webkiln.errors import RecipeError
 from webkiln.frontends.arrays import Blobs
@@ -18,6 +24,9 @@ from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.tensorflow.converter import TensorFlowConverter
+from webkiln.frontends.tensorflow.load import read_model as of_graph
+from webkiln.frontends.tensorflow.reference import compute_reference as compute_tensorflow
 from webkiln.frontends.tflite.converter import TfliteConverter
 from webkiln.frontends.tflite.load import read_model
 from webkiln.frontends.tflite.reference import compute_reference
@@ -29,6 +38,7 @@ from webkiln.inputs import difference
 from webkiln.ir.bind import bind, placeholders
 from webkiln.ops.evaluate import run_graph
 
+FOLDER = TemporaryDirectory()
 PARAMS: dict[str, Any] = {"dims": {}, "input_shapes": {}}
 Reading = Callable[[Cut], tuple[NodeModel, Blobs]]
 Arrays = Mapping[str, np.ndarray]
@@ -66,6 +76,22 @@ class Net(torch.nn.Module):
         return self.last(y)
 
 
+def of_tensorflow(name: str) -> Source:
+    folder = Path(FOLDER.name, name)
+    makers: Mapping[str, Callable[[], Path]] = {
+        "old": lambda: old(folder),
+        "tfjs": lambda: graph_model(TENSORFLOW / "mobile.pb", folder, named=False),
+        "spectrogram": lambda: saved("spectrogram", folder),
+        "residual.pb": lambda: TENSORFLOW / "residual.pb",
+    }
+    path = makers.get(name, lambda: stepping(folder, name))()
+    return Source(
+        lambda cut: of_graph(path, cut=cut),
+        TensorFlowConverter,
+        lambda part, inputs: compute_tensorflow(path, None, "", part, inputs),
+    )
+
+
 def of_torch(name: str) -> Source:
     torch.manual_seed(5)
     opened = ({0: torch.export.Dim.DYNAMIC},) if name == "open" else None
@@ -79,12 +105,13 @@ def of_torch(name: str) -> Source:
 
 @cache
 def source(kind: str, name: str) -> Source:
-    return {"tflite": of_tflite, "torch": of_torch}[kind](name)
+    return {"tflite": of_tflite, "torch": of_torch, "tensorflow": of_tensorflow}[kind](name)
 
 
 def computed(source: Source, cut: Cut, given: Arrays) -> Arrays:
     model, blobs = source.read(cut)
-    graph = source.converter().convert(model, blobs)
+    shapes = {item.name: given[item.name].shape for item in model.graph.inputs if item.shape is None}
+    graph = source.converter(None, shapes).convert(model, blobs)
     taken = {name: given[name] for name in graph.inputs}
     return run_graph(bind(graph, placeholders(graph, {name: array.shape for name, array in taken.items()})), taken)[0]
 
@@ -110,6 +137,7 @@ def refused(model: Source, node: str) -> str | None:
 
 CASES = [
     *(("tflite", name) for name in ("branches.float", "branches.int8", "residual.float", "attention.float", "open_batch.float", "dense.dynamic")),
+    *(("tensorflow", name) for name in ("stepping", "keeping", "old", "tfjs", "residual.pb")),
     *(("torch", name) for name in ("plain", "open", "states")),
 ]  # fmt: skip
 
@@ -140,8 +168,13 @@ def test_two_parts_continue_each_other(kind: str, name: str) -> None:
         assert {key.partition("/")[2] for key in inside} <= {item.name for item in part.graph.nodes}
 
 
-def test_a_part_keeps_the_states_that_it_reads() -> None:
-    model = source("torch", "states")
+STEPS = [("torch", "states", "second"), ("tensorflow", "keeping", "MatMul.2")]
+"""Where a sum over runs lies behind a step, and what is computed beside `relu`."""
+
+
+@pytest.mark.parametrize(("kind", "name", "beside"), STEPS)
+def test_a_part_keeps_the_states_that_it_reads(kind: str, name: str, beside: str) -> None:
+    model = source(kind, name)
     head, _ = model.read(Cut((), ("tanh",)))
     tail, blobs = model.read(Cut(("tanh",)))
     kept = [[node.op for node in part.graph.nodes if node.op in ("STATE", "SET_STATE")] for part in (head, tail)]
@@ -149,4 +182,29 @@ def test_a_part_keeps_the_states_that_it_reads() -> None:
     graph = model.converter().convert(tail, blobs)
     assert [state.name for state in graph.states] == ["total"]
     with pytest.raises(RecipeError, match=r"the cut leaves relu undefined, which add reads from before it; add --from-layer relu"):
-        model.read(Cut(("second",), ("tanh",)))
+        model.read(Cut((beside,), ("tanh",)))
+
+
+def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
+    model = source("tensorflow", "stepping")
+    part, blobs = model.read(Cut(("tanh",)))
+    (given,) = part.graph.inputs
+    assert (given.dtype, given.shape) == ("float32", (None, 6))
+    assert [str(size) for size in TensorFlowConverter().convert(part, blobs).type("tanh").shape] == ["tanh_0", "6"]
+    assert [str(size) for size in TensorFlowConverter({"tanh_0": "N"}).convert(part, blobs).type("tanh").shape] == ["N", "6"]
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "message"),
+    [
+        ("old", "cond/more", "cond/more runs on a condition; name a node before or behind what it chooses"),
+        ("old", "turns/turned", r"there is no 'turns/turned'.* \(it is inside turns/while_context, which cannot be cut\)"),
+        ("old", "TensorArray", "TensorArray gives a list of tensors, and a bundle neither takes nor gives them"),
+        ("keeping", "total", "total is what a run begins with; name what reads it"),
+        ("spectrogram", "stft/rfft", "stft/rfft gives complex numbers, and a bundle neither takes nor gives them; name a node before or behind it"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", [False, True])
+def test_what_cannot_be_cut_is_refused_by_name(name: str, node: str, message: str, end: bool) -> None:
+    with pytest.raises(RecipeError, match=message):
+        source("tensorflow", name).read(Cut((), (node,)) if end else Cut((node,)))

@@ -6,11 +6,15 @@ import keras
 import numpy as np
 import onnx
 import pytest
+import tensorflow as tf
 import torch
 
 from tests.frontends.onnx.models import classifier
+from tests.frontends.tensorflow.modules import Stepping, stepping
+from tests.frontends.tensorflow.test_reference import reference as computed_by_tensorflow
 from tests.frontends.tflite.test_corpus import CORPUS
 from tests.models.conftest import Model
+from webkiln.backends.compare import layer_errors, layers_of
 from webkiln.backends.host import read_manifest, run_bundle
 from webkiln.build.engine import Engine
 from webkiln.cli import main
@@ -25,6 +29,9 @@ def write(folder, kind):
         return
     if kind == "tflite":
         shutil.copy(CORPUS / "branches.float.tflite", folder / "net.tflite")
+        return
+    if kind == "saved":
+        stepping(folder / "net.saved", "stepping")
         return
     if kind == "pt2":
         layers = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 5), torch.nn.Softmax(-1)).eval()
@@ -46,6 +53,7 @@ def write(folder, kind):
         ("onnx", ["relu"], ["dense"], ["r"], ["g"]),
         ("tflite", [JOINED], [MULTIPLIED], [JOINED], [MULTIPLIED]),
         ("pt2", ["1"], ["2"], ["1"], ["2"]),
+        ("saved", ["relu"], ["tanh"], ["relu"], ["tanh"]),
     ],
 )
 def test_a_part_of_a_recipe_is_verified(tmp_path, kind, starts, ends, inputs, outputs):
@@ -79,3 +87,21 @@ def test_two_parts_continue_each_other_and_ship_their_own_weights(tmp_path, caps
     capsys.readouterr()
     assert main([*command, "--from-layer", "second", "-o", str(tmp_path / "wrong")]) == 2
     assert "the cut leaves first undefined, which both reads from before it; add --from-layer first" in capsys.readouterr().err
+
+
+def test_the_first_node_that_diverges_from_tensorflow_is_named(tmp_path, capsys):
+    """Where the bundle has another weight than the graph, what comes before it agrees."""
+    path = stepping(tmp_path / "net", "stepping")
+    (tmp_path / "net" / "recipe.toml").write_text('source = "saved_model.pb"\nbackends = ["js"]\n')
+    with Engine(tmp_path / ".webkiln") as engine:
+        bundle = Model(engine, read_recipe(tmp_path / "net" / "recipe.toml"), tmp_path).bundle(layers=True)
+    assert main(["diff", str(bundle), "--source", str(path)]) == 0
+    assert "  relu [16, 6]" in capsys.readouterr().out
+    other = Stepping()
+    other.weights["second"].assign(other.weights["second"] * 2.0)
+    tf.saved_model.save(other, str(tmp_path / "other"), signatures=other.stepping)
+    reference, layers = computed_by_tensorflow(tmp_path / "other" / "saved_model.pb")
+    (result,) = run_bundle(bundle, "js", [{"x": reference["natural1/in/x"]}], host="node", layers=True)
+    *before, last = layer_errors(result.layers, layers_of(layers, "natural1"), 1e-4)
+    assert [error.layer for error in before] == ["MatMul", "relu"]
+    assert (last.layer, last.passed) == ("MatMul.2", False)

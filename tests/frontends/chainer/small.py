@@ -201,3 +201,27 @@ def optimised():
     model = L.Linear(3, 2)
     chainer.optimizers.Adam().setup(model)
     return model, X
+
+
+class Stepped(chainer.Chain):
+    """A layer and a step around it."""
+
+    def __init__(self):
+        super().__init__()
+        with self.init_scope():
+            self.fc = L.Linear(3, 3, initialW=np.full((3, 3), 0.5, np.float32), initial_bias=np.ones(3, np.float32))
+
+    def forward(self, x):
+        return F.tanh(x + self.fc(x))
+
+
+def named():
+    return Chain(lambda own, x: F.relu(own.block(x)), block=Stepped()), X
+
+
+def halved():
+    def compute(x):
+        y = F.max_pooling_2d(x, 2)
+        return F.tanh(y), F.reshape(y, (x.shape[0] * (x.shape[2] // 2), -1))
+
+    return compute, np.zeros((2, 1, 6, 4), np.float32)

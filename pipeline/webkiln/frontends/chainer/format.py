@@ -12,8 +12,8 @@ CHAINER = ModelFormat(
     fits=lambda seen: SPEC in seen.members,
     takes={
         "fetch": ("modules", "module_weights", "input_shapes"),
-        "load": (),
-        "convert": ("plugins", "dims", "input_shapes", "values"),
+        "load": ("cut",),
+        "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
         "reference": (),
     },
     names_sizes=True,

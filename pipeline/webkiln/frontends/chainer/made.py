@@ -15,16 +15,19 @@ from webkiln.frontends.chainer.converter import DOMAIN
 from webkiln.frontends.chainer.link import Link
 from webkiln.frontends.chainer.links.recurrent import Stateful
 from webkiln.frontends.chainer.modules import standing_in
+from webkiln.frontends.chainer.parts import RecordedModel
 from webkiln.frontends.chainer.recorder import ChainRecorder, recording
 from webkiln.frontends.chainer.serializers import load
 from webkiln.frontends.chainer.variable import ChainVariable, Parameter
 from webkiln.frontends.exported import check_parameters
-from webkiln.frontends.nodes.spec import NodeModel, to_json
+from webkiln.frontends.nodes.spec import to_json
 
 RETURNS = "it returns a chainer.Chain, a method of one or another function of variables, or one of these and its example inputs"
 
 
-def made_model(made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None) -> tuple[NodeModel, Blobs]:
+def made_model(
+    made: Mapping[str, Any], shapes: Mapping[str, Sequence[int | str]], weights: Path | None = None
+) -> tuple[RecordedModel, Blobs]:
     """What `function` of `module` returns, with the weights of a snapshot; inputs are those of the examples, or as `shapes` says."""
     where = f"{made['module']}:{made['function']}"
     with standing_in():
@@ -137,7 +140,7 @@ def _parameters(model: Any) -> list[str]:
     return named or ["x"]
 
 
-def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[NodeModel, Blobs]:
+def _recorded(model: Any, inputs: list[Any], where: str) -> tuple[RecordedModel, Blobs]:
     """One call of the model, from the beginning."""
     root = owner_of(model)
     owners: dict[int, str] = {}

@@ -1,24 +1,36 @@
 """Recording: what a chain computes, as nodes. Each node is converted as it is recorded, so that its results have the shapes that the graph will have."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from webkiln.errors import ShapeError, SourceError
 from webkiln.frontends.arrays import Blobs, Literal, Weight
 from webkiln.frontends.chainer.converter import DOMAIN, OPSETS, ChainerConverter
+from webkiln.frontends.chainer.parts import KnownType, RecordedModel, call_names
 from webkiln.frontends.chainer.sizes import OpenSize, bare, is_open
 from webkiln.frontends.nodes.call import GraphValue
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.frontends.nodes.sizes import size_name
-from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
+from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeSpec
 from webkiln.ir.dim import is_symbolic, placeholder
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES, Array, Type
 from webkiln.ops.builder import GraphBuilder
 from webkiln.ops.table import RULES
+
+
+@runtime_checkable
+class Recorded(Protocol):
+    """What a recording may hold a tensor of."""
+
+    def tensor_in(self, recorder: "ChainRecorder") -> str:
+        """Its tensor in a recording, or '' where another one or none holds it."""
+
+
+Returned = TypeVar("Returned")
 
 
 class ChainRecorder(ChainerConverter):
@@ -35,6 +47,9 @@ class ChainRecorder(ChainerConverter):
         self.inputs: list[Declared] = []
         self.scopes: list[tuple[str, bool]] = []
         self.links: dict[int, str] = {}
+        self.calls: dict[str, str] = {}
+        """By name, the first tensor that calls of links and functions gave."""
+        self._stems: dict[str, str] = {}
         self._weights = StoredWeights()
         self._labels = DistinctNames()
         self._arrays: dict[int, tuple[str, Any]] = {}
@@ -88,26 +103,56 @@ class ChainRecorder(ChainerConverter):
         self._count += 1
         return f"t{self._count - 1}"
 
-    def _label(self) -> str:
+    def _stem(self) -> str:
         """The path of the innermost link; of a chain with what it calls itself."""
         links = [name for name, is_link in self.scopes if is_link and name]
         function = self.scopes[-1][0] if self.scopes and not self.scopes[-1][1] else ""
-        return self._labels.distinct("/".join(filter(None, [links[-1] if links else "", function])) or "model")
+        return "/".join(filter(None, [links[-1] if links else "", function])) or "model"
+
+    def _label(self) -> str:
+        stem = self._stem()
+        label = self._labels.distinct(stem)
+        self._stems[label] = stem
+        return label
 
     @contextmanager
-    def inside(self, name: str, *, is_link: bool) -> Iterator[None]:
+    def inside(self, name: str, *, is_link: bool) -> Iterator[Callable[[Returned], Returned]]:
+        """A call, which passes on what it gives by what it is handed."""
         self.scopes.append((name, is_link))
+        stem, begin = self._stem(), len(self.nodes)
+
+        def gives(result: Returned) -> Returned:
+            if name and len(self.nodes) > begin:
+                self._called(stem, self.nodes[begin].name, result)
+            return result
+
         try:
-            yield
+            yield gives
         finally:
             self.scopes.pop()
+
+    def _called(self, stem: str, label: str, result: Any) -> None:
+        """A call is named as its first node is, or as a link, the first time, by its path."""
+        while isinstance(result, list | tuple) and result:
+            result = result[0]
+        tensor = result.tensor_in(self) if isinstance(result, Recorded) else ""
+        name = label if self._stems[label] == stem else stem
+        if tensor and name not in self.calls:
+            self.calls[name] = tensor
 
     def type(self, tensor: str) -> Type:
         return self.values[tensor].type
 
-    def model(self, name: str, outputs: Mapping[str, str]) -> NodeModel:
+    def model(self, name: str, outputs: Mapping[str, str]) -> RecordedModel:
         declared = tuple(Declared(called, tensor, self.type(tensor).dtype, None) for called, tensor in outputs.items())
-        return NodeModel(name, OPSETS, GraphSpec(tuple(self.inputs), declared, self.tensors, tuple(self.nodes)))
+        graph = GraphSpec(tuple(self.inputs), declared, self.tensors, tuple(self.nodes))
+        types = {tensor: self._known(self.type(tensor)) for node in self.nodes for tensor in node.outputs if tensor in self.values}
+        return RecordedModel(name, OPSETS, graph, types=types, names=call_names(self.nodes, self.calls))
+
+    def _known(self, type_: Type) -> KnownType:
+        """A type whose open sizes are those of the inputs, or have no name."""
+        called = {size_name(size): size for item in self.inputs for size in item.shape or () if isinstance(size, str)}
+        return type_.dtype, tuple(called.get(str(size)) if is_symbolic(size) else size for size in type_.shape)
 
 
 class _Active:

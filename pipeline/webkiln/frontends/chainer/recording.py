@@ -11,20 +11,24 @@ from webkiln.canonical import dumps
 from webkiln.errors import SourceError, WebkilnError
 from webkiln.frontends.arrays import Blobs
 from webkiln.frontends.chainer.format import SPEC
-from webkiln.frontends.nodes.spec import NodeModel, from_json, to_json
+from webkiln.frontends.chainer.parts import RecordedModel
+from webkiln.frontends.nodes.spec import from_json, to_json
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write(path: Path, model: NodeModel, blobs: Blobs) -> None:
+def write(path: Path, model: RecordedModel, blobs: Blobs) -> None:
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(SPEC, EPOCH), dumps(to_json(model)))
+        archive.writestr(
+            zipfile.ZipInfo(SPEC, EPOCH),
+            dumps({**to_json(model), "types": {name: list(item) for name, item in model.types.items()}, "names": dict(model.names)}),
+        )
         for digest, array in sorted(blobs.items()):
             with archive.open(zipfile.ZipInfo(f"{digest}.npy", EPOCH), "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
 
 
-def read(path: Path) -> tuple[NodeModel, Blobs]:
+def read(path: Path) -> tuple[RecordedModel, Blobs]:
     try:
         with zipfile.ZipFile(path) as archive:
             data: Any = json.loads(archive.read(SPEC))
@@ -33,7 +37,9 @@ def read(path: Path) -> tuple[NodeModel, Blobs]:
             for name in names:
                 with archive.open(name) as file:
                     blobs[name.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
-            return from_json(data), blobs
+            types = {name: (dtype, tuple(shape)) for name, (dtype, shape) in data["types"].items()}
+            whole = from_json(data)
+            return RecordedModel(whole.name, whole.opsets, whole.graph, types=types, names=data["names"]), blobs
     except WebkilnError as error:
         raise SourceError(f"{path.name}: is no recording of this version of webkiln ({error}); build from the function") from None
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes of its readers

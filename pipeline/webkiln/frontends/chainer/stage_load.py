@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.chainer.parts import recorded_part
 from webkiln.frontends.chainer.recording import read
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.nodes.spec import to_json
 
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
-    model, blobs = read(inputs["source"])
+    model, blobs = recorded_part(*read(inputs["source"]), cut_of(params))
     return to_json(model), blobs

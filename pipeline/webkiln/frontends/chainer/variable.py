@@ -63,6 +63,10 @@ class ChainVariable(OnCpu):
             raise SourceError(f"a value of {list(self.shape)} {FOREIGN}")
         return self._tensor
 
+    def tensor_in(self, recorder: ChainRecorder) -> str:
+        """Its tensor in a recording, or '' where another one or none holds it."""
+        return self._tensor if self._recorder is recorder else ""
+
     @property
     def shape(self) -> tuple[Any, ...]:
         if self._recorder is not None:

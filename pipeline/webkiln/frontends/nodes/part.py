@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.arrays import Blobs, Weight
 from webkiln.frontends.cut import Cut, Vertex, check_names, needed_vertices
-from webkiln.frontends.nodes.reading import read_by
+from webkiln.frontends.nodes.reading import all_graphs, graphs_of, read_by
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.inputs import ModelRun, reference_arrays
@@ -16,19 +16,23 @@ TypeOf = Callable[[str, str], Declared | None]
 """What a format knows of the dtype and shape of a tensor, whose sizes may be called after a name."""
 
 
-def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf) -> tuple[NodeModel, Blobs]:
+def part_of(
+    model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf, called: Mapping[str, str] | None = None
+) -> tuple[NodeModel, Blobs]:  # fmt: skip
     """What computes the first outputs of the nodes `cut.ends` from those of `cut.starts`, which may be inputs or outputs of the model, too, with its
-    weights. What is kept from run to run is kept by the part that reads it. RecipeError where the cut leaves a tensor undefined."""
+    weights. What is kept from run to run is kept by the part that reads it. `called` says which tensors
+    names stand for, where those are not the names of nodes. RecipeError where the cut leaves a tensor undefined."""
     if not cut:
         return model, blobs
     graph = model.graph
     nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
-    tensors = _named(graph, nodes)
-    check_names(name, cut, list(tensors))
+    tensors = _named(graph, nodes, called)
+    check_names(name, cut, list(tensors), lambda item: _where(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
     starts = [tensors[item] for item in cut.starts]
+    entering = {item: _entering(item, tensors[item], known, name) for item in cut.starts}
     ends = [tensors[item] for item in cut.ends] or [item.tensor for item in graph.outputs]
-    vertices = [Vertex(node.name, tuple(sorted(read_by([node]) - {""})), tuple(filter(None, node.outputs))) for node in nodes]
+    vertices = [Vertex(node.name, _reads(node), tuple(filter(None, node.outputs))) for node in nodes]
     vertices += [Vertex(item, (), (item,)) for item in graph.tensors]
 
     def say(tensor: str) -> str:
@@ -46,17 +50,31 @@ def part_of(model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf) 
     read = read_by(body) | {item.tensor for item in outputs}
     inputs = tuple(item for item in graph.inputs if item.tensor in read)
     if cut.starts:
-        inputs = tuple(_entering(item, tensors[item], known, name) for item in cut.starts if tensors[item] in used)
+        inputs = tuple(entering[item] for item in cut.starts if tensors[item] in used)
     part = GraphSpec(inputs, outputs, {item: value for item, value in graph.tensors.items() if item in read}, body)
     weights = {item.digest for item in _weights(part)}
     return replace(model, graph=part), {digest: array for digest, array in blobs.items() if digest in weights}
 
 
-def _named(graph: GraphSpec, nodes: Sequence[NodeSpec]) -> dict[str, str]:
+def _named(graph: GraphSpec, nodes: Sequence[NodeSpec], called: Mapping[str, str] | None) -> dict[str, str]:
     """What the names of a cut stand for."""
-    made = {node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)}
+    made = called or {node.name: next(filter(None, node.outputs)) for node in nodes if any(node.outputs)}
     inputs, outputs = ({item.name: item.tensor for item in items} for items in (graph.inputs, graph.outputs))
     return {**inputs, **outputs, **made, **inputs}
+
+
+def _where(graph: GraphSpec, name: str) -> str:
+    """Of a node inside another, what it is inside of."""
+    outer = [node.name for node in graph.nodes for inside in graphs_of(node) if any(item.name == name for item in inside.nodes)]
+    return f" (it is inside {outer[0]}, which cannot be cut)" if outer else ""
+
+
+def _reads(node: NodeSpec) -> tuple[str, ...]:
+    """The tensors that a node reads, those of the graphs inside it left out."""
+    own = {""}
+    for graph in graphs_of(node):
+        own |= {*graph.tensors, *(item.tensor for item in graph.inputs), *(name for inner in graph.nodes for name in inner.outputs)}
+    return tuple(sorted(read_by([node]) - own))
 
 
 def _states(nodes: Sequence[NodeSpec], needed: set[int]) -> set[str]:
@@ -76,15 +94,7 @@ def _leaving(name: str, tensor: str, known: TypeOf) -> Declared:
 
 
 def _weights(graph: GraphSpec) -> Iterable[Weight]:
-    for item in graph.tensors.values():
-        if isinstance(item, Weight):
-            yield item
-        else:
-            assert isinstance(item, Literal)
-    for node in graph.nodes:
-        for value in node.attrs.values():
-            if isinstance(value, GraphSpec):
-                yield from _weights(value)
+    return (item for one in all_graphs(graph) for item in one.tensors.values() if isinstance(item, Weight))
 
 
 def of_part(part: NodeModel, name: str, run: ModelRun) -> ModelRun:

@@ -1,7 +1,7 @@
 """What readers of all formats of nodes do with names and arrays."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from webkiln.frontends.arrays import Blobs, Literal, Weight, add_blob
 from webkiln.frontends.nodes.spec import GraphSpec, NodeSpec
@@ -45,6 +45,20 @@ def is_structural(array: Array) -> bool:
 
 def literal(array: Array) -> Literal:
     return Literal(str(array.dtype), array.shape, tuple(array.ravel().tolist()))
+
+
+def all_graphs(graph: GraphSpec) -> Iterator[GraphSpec]:
+    """A graph, and those inside its nodes."""
+    todo = [graph]
+    while todo:
+        one = todo.pop()
+        yield one
+        todo += [value for node in one.nodes for value in node.attrs.values() if isinstance(value, GraphSpec)]
+
+
+def graphs_of(node: NodeSpec) -> Iterator[GraphSpec]:
+    """The graphs inside a node."""
+    return (graph for value in node.attrs.values() if isinstance(value, GraphSpec) for graph in all_graphs(value))
 
 
 def read_by(nodes: Sequence[NodeSpec]) -> set[str]:

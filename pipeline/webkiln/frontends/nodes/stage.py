@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.converted import Converted
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.spec import from_json
 from webkiln.ir.graph import Graph
@@ -17,10 +18,14 @@ from webkiln.plugins import import_files
 def converted_nodes(
     kind: type[NodeConverter], data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mapping[str, Any]
 ) -> Iterator[Converted]:  # fmt: skip
-    converter = kind(params.get("dims"), params["input_shapes"], params.get("values"))
+    """Where a part is built, shapes may be given of the inputs of the whole model, too, which its reference is computed with."""
+    model, shapes = from_json(data), params["input_shapes"]
+    if cut_of(params):
+        shapes = {item.name: shapes[item.name] for item in model.graph.inputs if item.name in shapes}
+    converter = kind(params.get("dims"), shapes, params.get("values"))
     with kind.handlers.isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
-        graph = converter.convert(from_json(data), name=params["name"])
+        graph = converter.convert(model, name=params["name"])
         yield Converted(graph, converter.digests)
 
 

@@ -36,8 +36,8 @@ def read_tensor(tensor: Any, where: str) -> Array:
         if length(content) != count * dtype.itemsize:
             raise SourceError(f"{where}: its shape is {list(shape)}, its data has {length(content)} bytes; the file is damaged")
         if (instead := unread(dtype, shape)) is not None:
-            return _two_parts(instead)
-        return _two_parts(np.frombuffer(whole(content), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
+            return two_parts(instead)
+        return two_parts(np.frombuffer(whole(content), dtype.newbyteorder("<")).reshape(shape).astype(dtype, copy=False))
     given = getattr(tensor, VALUES[dtype.name])
     if dtype.kind == "c":
         given = np.array(given[: len(given) // 2 * 2]).reshape(-1, 2) @ (1, 1j)
@@ -52,10 +52,11 @@ def read_tensor(tensor: Any, where: str) -> Array:
     made[: len(given)] = values.astype(dtype)
     if len(given):
         made[len(given) :] = made[len(given) - 1]
-    return _two_parts(made.reshape(shape))
+    return two_parts(made.reshape(shape))
 
 
-def _two_parts(array: Array) -> Array:
+def two_parts(array: Array) -> Array:
+    """Complex numbers as the spec has them, with a last axis of both parts; others as they are."""
     return np.stack([array.real, array.imag], -1) if array.dtype.kind == "c" else array
 
 
@@ -78,3 +79,9 @@ def _plain(kind: str, value: Any) -> Any:
 
 def shape_of(shape: Any) -> tuple[int, ...] | None:
     return None if shape.unknown_rank else tuple(max(-1, size.size) for size in shape.dim)
+
+
+def open_shape(shape: Any) -> tuple[int | None, ...] | None:
+    """A shape as declarations have it: None is an open size."""
+    found = shape_of(shape)
+    return None if found is None else tuple(None if size < 0 else size for size in found)

@@ -9,7 +9,7 @@ from typing import Any
 from webkiln.errors import SourceError
 from webkiln.frontends.facts import FileFacts, Inspector, SignatureFacts, TensorFacts, listed, rows
 from webkiln.frontends.nodes.described import described_nodes
-from webkiln.frontends.tensorflow.attributes import shape_of
+from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.files import beginning, frozen_version, is_saved_model, served_graph, signatures_of
 from webkiln.frontends.tensorflow.messages import dtype_name
 
@@ -42,8 +42,7 @@ def _saved_model(path: Path) -> FileFacts:
 
 
 def _tensor(name: Any, info: Any) -> TensorFacts:
-    shape = shape_of(info.tensor_shape)
-    return TensorFacts(str(name), dtype_name(info.dtype), None if shape is None else tuple(None if size < 0 else size for size in shape))
+    return TensorFacts(str(name), dtype_name(info.dtype), open_shape(info.tensor_shape))
 
 
 def _graph_model(path: Path) -> FileFacts:

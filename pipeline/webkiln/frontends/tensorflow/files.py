@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from webkiln.errors import RecipeError, SourceError, UndecidedError, similar
 from webkiln.frontends.apart import slim
 from webkiln.frontends.manifest_weights import manifest_weights
-from webkiln.frontends.tensorflow.attributes import shape_of
+from webkiln.frontends.tensorflow.attributes import open_shape
 from webkiln.frontends.tensorflow.checkpoint import Checkpoint
 from webkiln.frontends.tensorflow.legacy import EXITS, ControlFlow
 from webkiln.frontends.tensorflow.messages import GRAPH_LAYOUT, SAVED_LAYOUT, GraphDef, SavedModelDef, SignatureDef, dtype_name
@@ -61,18 +61,17 @@ def is_saved_model(path: Path) -> bool:
     return beginning(path).startswith(SAVED)
 
 
-def chosen_signature(path: Path, wanted: str) -> str:
-    """The name of the signature that is meant."""
-    return _chosen(path.name, signatures_of(served_graph(path)), wanted)
-
-
 def served_graph(path: Path) -> Any:
     """The graph of a SavedModel that is for serving."""
     saved = _parsed(SavedModelDef, SAVED_LAYOUT, path)
-    served = [item for item in saved.meta_graphs if SERVED in item.meta_info_def.tags] or list(saved.meta_graphs)
-    if not served:
+    if not saved.meta_graphs:
         raise SourceError(f"{path.name}: is a SavedModel without a graph")
-    return served[0]
+    return served(saved.meta_graphs)
+
+
+def served(graphs: Sequence[Any]) -> Any:
+    """Of several graphs the one for serving, or the first."""
+    return next((item for item in graphs if SERVED in item.meta_info_def.tags), graphs[0])
 
 
 def signatures_of(graph: Any) -> dict[str, Any]:
@@ -89,6 +88,10 @@ def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
         op.name: [(item.name, bool(item.number_attr or item.type_list_attr)) for item in op.output_arg]
         for op in graph.meta_info_def.stripped_op_list.op
     }
+    listed = {
+        op.name: [item.type_attr or item.type_list_attr or dtype_name(item.type) for item in op.output_arg]
+        for op in graph.meta_info_def.stripped_op_list.op
+    }
     variables = folder / "variables" / "variables"
     has_variables = any(node.op in ("VarHandleOp", "VariableV2", "Variable") for node in main.nodes.values())
     checkpoint = Checkpoint(variables) if has_variables else None
@@ -96,7 +99,7 @@ def _saved_model(path: Path, folder: Path, wanted: str) -> GraphSource:
     return GraphSource(
         path.name, main, functions, inputs, outputs, parts, checkpoint.read if checkpoint is not None else None,
         captured_keys(graph, main, checkpoint) if checkpoint is not None else {}, split_reference(graph.saver_def.restore_op_name)[0],
-        [split_reference(name)[0] for name in initialising], graph.meta_info_def.tensorflow_version,
+        [split_reference(name)[0] for name in initialising], graph.meta_info_def.tensorflow_version, results=listed,
     )  # fmt: skip
 
 
@@ -122,12 +125,8 @@ def _interfaces(name: str, items: Mapping[str, Any]) -> list[Interface]:
             raise SourceError(f"{name}: the name of {key!r} is no text; the file is damaged")
         if not info.name:
             raise SourceError(f"{name}: {key} is a sparse or composite tensor; only dense tensors can go in and out")
-        found.append(Interface(key, info.name, dtype_name(info.dtype), _open(shape_of(info.tensor_shape))))
+        found.append(Interface(key, info.name, dtype_name(info.dtype), open_shape(info.tensor_shape)))
     return found
-
-
-def _open(shape: tuple[int, ...] | None) -> tuple[int | None, ...] | None:
-    return None if shape is None else tuple(None if size < 0 else size for size in shape)
 
 
 def frozen_version(path: Path) -> int:
@@ -195,8 +194,8 @@ def _placeholders(main: Body) -> list[Interface]:
     found = []
     for node in main.nodes.values():
         if node.op == "Placeholder":
-            shape = shape_of(node.attr["shape"].shape) if node.attr["shape"].HasField("shape") else None
-            found.append(Interface(_identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), _open(shape)))
+            shape = open_shape(node.attr["shape"].shape) if node.attr["shape"].HasField("shape") else None
+            found.append(Interface(_identifier(node.name), node.name, dtype_name(node.attr["dtype"].type), shape))
     return found
 
 

@@ -47,9 +47,9 @@ TENSORFLOW = ModelFormat(
     main=main_file,
     beside=beside,
     takes={
-        "load": ("signature",),
-        "convert": ("plugins", "dims", "input_shapes", "values"),
-        "reference": ("signature", "dims", "input_shapes", "values", "samples"),
+        "load": ("signature", "cut"),
+        "convert": ("plugins", "cut", "dims", "input_shapes", "values"),
+        "reference": ("signature", "cut", "dims", "input_shapes", "values", "samples"),
     },
     names_sizes=True,
 )

@@ -5,6 +5,7 @@ Yu et al. 2018, Dynamic Control Flow in Large-Scale Machine Learning (https://ar
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from webkiln.errors import SourceError
 from webkiln.frontends.tensorflow.source import Body, control_inputs, data_input, data_inputs, split_reference
@@ -72,6 +73,14 @@ class ControlFlow:
                 if switch in variable.switches:
                     return frame, number
         raise SourceError(f"{self.name}: {exit_node} leaves no loop")
+
+    def handed_on(self, node: Any) -> Sequence[str]:
+        """What may come out of the end of a loop or of a choice."""
+        if node.op in EXITS:
+            frame, number = self.loop_of(node.name)
+            return [frame.variables[number].begin]
+        choice = self.choices.get(node.name)
+        return [] if choice is None else list(choice.inputs.values())
 
     def _find_frames(self) -> None:
         nodes = self.body.nodes

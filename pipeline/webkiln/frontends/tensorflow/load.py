@@ -1,14 +1,20 @@
 """A file of TensorFlow -> spec and weight blobs. Nothing in it is trusted: what does not hold together is one SourceError."""
 
+from functools import partial
 from pathlib import Path
 
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import WHOLE, Cut
+from webkiln.frontends.nodes.part import part_of
 from webkiln.frontends.nodes.spec import NodeModel
 from webkiln.frontends.tensorflow.files import read_program
+from webkiln.frontends.tensorflow.origins import known_tensor
 from webkiln.frontends.tensorflow.walk import SpecWriter
 
 
-def read_model(path: Path, folder: Path | None = None, signature: str = "") -> tuple[NodeModel, Blobs]:
-    """The spec and weight blobs of a file, or of a signature of it; what belongs to it lies in `folder`, by default the file's own."""
+def read_model(path: Path, folder: Path | None = None, signature: str = "", cut: Cut = WHOLE) -> tuple[NodeModel, Blobs]:
+    """The spec and weight blobs of a file, or of a signature of it, or of what is cut out of these; what belongs to the file lies in `folder`, by
+    default its own."""
     walker = SpecWriter(read_program(path, folder, signature))
-    return walker.model(), walker.weights.blobs
+    whole = walker.model()
+    return part_of(whole, walker.weights.blobs, cut, path.name, partial(known_tensor, whole.graph, walker.origins))

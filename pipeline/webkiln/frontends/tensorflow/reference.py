@@ -1,28 +1,39 @@
-"""Reference outputs: what TensorFlow computes for made-up inputs, with its own optimiser and without."""
+"""Reference outputs: what TensorFlow computes for made-up inputs, and what each node gives."""
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError, ToolError
+from webkiln.errors import SourceError, ToolError, WebkilnError
+from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
-from webkiln.frontends.tensorflow.files import chosen_signature, is_saved_model, read_program
+from webkiln.frontends.nodes.spec import NodeModel
+from webkiln.frontends.tensorflow.attributes import two_parts
+from webkiln.frontends.tensorflow.files import is_saved_model, read_program, served
+from webkiln.frontends.tensorflow.inlined import Inliner
+from webkiln.frontends.tensorflow.origins import layers
 from webkiln.frontends.tensorflow.source import split_reference
-from webkiln.inputs import ModelRun, reference_arrays
+from webkiln.frontends.tensorflow.walk import SpecWriter
 from webkiln.ir.types import Array
 
 
 def compute_reference(
-    path: Path, folder: Path | None, signature: str, inputs: SampledInputs
+    path: Path, folder: Path | None, signature: str, part: NodeModel, inputs: SampledInputs
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
-    """The arrays of reference.npz and of layers.npz."""
-    run = runner(import_tensorflow(), path, folder, signature, inputs.fixed)
-    return reference_arrays(inputs.sets(path.name, run), run)
+    """The arrays of reference.npz and of layers.npz, of the model or a part of it. A node of several outputs is no layer: what a bundle keeps of it is
+    the last one."""
+    tf = import_tensorflow()
+    with TemporaryDirectory() as place:
+        run = Computed(tf, path, folder, signature, inputs.fixed, Path(place))
+        sets = inputs.sets(path.name, of_part(part, path.name, run))
+        reference, inside = reference_of(part, inputs, sets, path.name, [run])
+    several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
+    return reference, {key: value for key, value in inside.items() if key.partition("/")[2] not in several}
 
 
 def import_tensorflow() -> Any:
@@ -35,50 +46,77 @@ def import_tensorflow() -> Any:
     return tf
 
 
-def runner(tf: Any, path: Path, folder: Path | None, signature: str, fixed: Mapping[str, Array]) -> ModelRun:
-    """A model as a function of named inputs."""
-    try:
-        function = _saved(tf, path, folder, signature) if is_saved_model(path) else _imported(tf, path, folder)
-    except SourceError:
-        raise
-    except Exception as error:
-        raise SourceError(f"{path.name}: TensorFlow cannot load it: {type(error).__name__}: {error}") from error
+class Computed:
+    """A model as a function of named inputs. Every run begins with the states that the file has. `place` is an empty folder. TensorFlow's optimiser is
+    off: it replaces nodes that are asked for."""
 
-    def run(values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
-        found = function({name: tf.constant(value) for name, value in {**values, **fixed}.items()})
-        return {name: np.asarray(value) for name, value in found.items()}, {}
+    def __init__(self, tf: Any, path: Path, folder: Path | None, signature: str, fixed: Mapping[str, Array], place: Path) -> None:
+        self.tf, self.name, self.fixed = tf, path.name, fixed
+        self.program = read_program(path, folder, signature)
+        walk = SpecWriter(self.program)
+        graph = walk.model().graph
+        self.layers = {label: f"{item.node}:{item.place}" for label, item in layers(graph, walk.origins).items()}
+        self.keeps = any(node.op == "STATE" for node in graph.nodes)
+        self.inputs = {item.name: flat(item.tensor) for item in self.program.inputs}
+        config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        self.session = tf.compat.v1.Session(graph=tf.Graph(), config=config)
+        self.restoring: tuple[str, dict[str, str]] | None = None
+        try:
+            if is_saved_model(path):
+                self.outputs = self._saved(path, folder or path.parent, place)
+            else:
+                self.outputs = self._imported()
+        except WebkilnError:
+            raise
+        except Exception as error:
+            raise SourceError(f"{path.name}: TensorFlow cannot load it: {type(error).__name__}: {error}") from error
 
-    return run
+    def __call__(self, values: Mapping[str, Array]) -> tuple[dict[str, Array], dict[str, Array]]:
+        given = {self.inputs[name]: value for name, value in {**values, **self.fixed}.items()}
+        try:
+            if self.keeps and self.restoring is not None:
+                self.session.run(*self.restoring)
+            outputs, inside = self.session.run((self.outputs, self.layers), given)
+        except self.tf.errors.OpError as error:
+            raise SourceError(f"{self.name}: TensorFlow cannot run it: {error.message}") from error
+        return {name: np.asarray(value) for name, value in outputs.items()}, {
+            name: two_parts(np.asarray(value)) for name, value in inside.items()
+        }
 
+    def _saved(self, path: Path, folder: Path, place: Path) -> dict[str, str]:
+        """A SavedModel, which TensorFlow loads from a folder of its own form."""
+        from tensorflow.core.protobuf import saved_model_pb2
 
-def _saved(tf: Any, path: Path, folder: Path | None, signature: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """A SavedModel, which TensorFlow loads from a folder of its own form."""
-    with TemporaryDirectory() as place:
-        shutil.copyfile(path, Path(place, "saved_model.pb"))
+        saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+        chosen = served(saved.meta_graphs)
+        outputs = self._inlined(chosen.graph_def)
         for name in ("variables", "assets"):
-            if (source := (folder or path.parent) / name).is_dir():
-                shutil.copytree(source, Path(place, name))
-        model = tf.saved_model.load(place)
-    chosen = model.signatures[chosen_signature(path, signature)]
+            if (folder / name).is_dir():
+                shutil.copytree(folder / name, place / name)
+        restoring, file = chosen.saver_def.restore_op_name, chosen.saver_def.filename_tensor_name
+        if (place / "variables").is_dir():
+            self.restoring = restoring, {file: str(place / "variables" / "variables")}
+        else:
+            chosen.ClearField("saver_def")
+        chosen.ClearField("object_graph_def")
+        (place / "saved_model.pb").write_bytes(type(saved)(saved_model_schema_version=1, meta_graphs=[chosen]).SerializeToString())
+        self.tf.compat.v1.saved_model.load(self.session, list(chosen.meta_info_def.tags), str(place))
+        return outputs
 
-    def call(values: dict[str, Any]) -> dict[str, Any]:
-        # The function reads the variables of the model, which lives as long as something names it.
-        assert model is not None
-        return dict(chosen(**values))
+    def _imported(self) -> dict[str, str]:
+        graph = self.tf.compat.v1.GraphDef.FromString(self.program.frozen().SerializeToString())
+        outputs = self._inlined(graph)
+        with self.session.graph.as_default():
+            self.tf.import_graph_def(graph, name="")
+        return outputs
 
-    return call
+    def _inlined(self, graph: Any) -> dict[str, str]:
+        from tensorflow.python.framework import op_def_registry
 
-
-def _imported(tf: Any, path: Path, folder: Path | None) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    program = read_program(path, folder)
-    graph = tf.compat.v1.GraphDef.FromString(program.frozen().SerializeToString())
-    wrapped = tf.compat.v1.wrap_function(lambda: tf.compat.v1.import_graph_def(graph, name=""), [])
-    inputs = [wrapped.graph.get_tensor_by_name(_tensor(item.tensor)) for item in program.inputs]
-    outputs = {item.name: wrapped.graph.get_tensor_by_name(_tensor(item.tensor)) for item in program.outputs}
-    function = wrapped.prune(inputs, outputs)
-    return lambda values: dict(function(*(values[item.name] for item in program.inputs)))
+        return Inliner(graph, op_def_registry.get, self.name).written({item.name: item.tensor for item in self.program.outputs})
 
 
-def _tensor(reference: str) -> str:
+def flat(reference: str) -> str:
     node, _, number = split_reference(reference)
     return f"{node}:{number}"

@@ -7,6 +7,7 @@ from webkiln.frontends.tensorflow.source import Body
 
 DEEPEST = 64
 """How deep functions may call each other."""
+WITHIN = ">"
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable"})
 TABLES = frozenset({"HashTableV2", "HashTable", "MutableHashTableV2"})
 CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
@@ -36,5 +37,7 @@ class Scope:
     arguments: Mapping[str, TensorRef]
     made: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
     depth: int = 0
+    path: str = ""
+    """The calls that lead to it, each with `WITHIN` behind it."""
     left: dict[str, Sequence[TensorRef]] = field(default_factory=dict)
     """What loops of TensorFlow 1 gave at their ends, by the names of their frames."""

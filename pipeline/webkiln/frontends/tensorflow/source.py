@@ -63,6 +63,8 @@ class GraphSource:
     version: str = ""
     source: Any = None
     """The GraphDef of a frozen graph."""
+    results: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Of the operators that a file lists, the dtypes of their outputs, or the attributes that say them."""
     is_signature: bool = True
     """Whether somebody said what the inputs are: they stay, whether or not they are read."""
 

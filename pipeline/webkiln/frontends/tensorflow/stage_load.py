@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import cut_of
 from webkiln.frontends.nodes.spec import to_json
 from webkiln.frontends.tensorflow.load import read_model
 
 
 def load(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[dict[str, Any], Blobs]:
-    model, blobs = read_model(inputs["source"], inputs.get("external/"), params.get("signature", ""))
+    model, blobs = read_model(inputs["source"], inputs.get("external/"), params.get("signature", ""), cut_of(params))
     return to_json(model), blobs

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from webkiln.frontends.cut import WHOLE, cut_of
 from webkiln.frontends.nodes.sampled import sampled_inputs
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.reference import compute_reference
@@ -14,5 +15,5 @@ def compute(
     inputs: Mapping[str, Path], params: Mapping[str, Any], samples: Mapping[str, int]
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
     folder, signature = inputs.get("external/"), params.get("signature", "")
-    model, _ = read_model(inputs["source"], folder, signature)
-    return compute_reference(inputs["source"], folder, signature, sampled_inputs(model, params, samples))
+    (whole, _), (part, _) = (read_model(inputs["source"], folder, signature, cut) for cut in (WHOLE, cut_of(params)))
+    return compute_reference(inputs["source"], folder, signature, part, sampled_inputs(whole, params, samples, part))

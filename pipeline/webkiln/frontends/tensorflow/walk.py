@@ -13,17 +13,20 @@ from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
 from webkiln.frontends.tensorflow.beginnings import Beginnings
 from webkiln.frontends.tensorflow.branches import BRANCHES, CASES, branched, function_of, left, merged
 from webkiln.frontends.tensorflow.domains import COMPLEX_DTYPES, domain_of
+from webkiln.frontends.tensorflow.dtypes import dtype_of, shape_said
 from webkiln.frontends.tensorflow.effects import ADDED, WRITES, Effects
 from webkiln.frontends.tensorflow.legacy import EXITS, MERGES, SWITCHES, ControlFlow
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
-from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, Handle, Scope, TensorRef
+from webkiln.frontends.tensorflow.origins import Origin, handed_on
+from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, PASSED, TABLES, VARIABLES, WITHIN, Handle, Scope, TensorRef
 from webkiln.frontends.tensorflow.source import PARTS, GraphSource, control_inputs, data_inputs, split_reference
 
 MOST_TENSORS = 1_000_000
 """Functions that call others several times multiply."""
 UNSAID = frozenset({"Assert", "NoOp", "Print", "PrintV2", "VarIsInitializedOp", "IsVariableInitialized"})
 """Operators that have nothing to give in inference."""
-FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | {"If", "StatelessIf", "Case", "StatelessCase"}, 1)}
+BRANCHED = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+FEWEST_INPUTS = {**dict.fromkeys(SWITCHES, 2), **dict.fromkeys(PASSED | BRANCHED, 1)}
 """Of operators that the walk itself looks at the inputs of."""
 
 
@@ -47,6 +50,8 @@ class SpecWriter:
         self.read_inside: set[str] = set()
         """Variables that branches and loops read before anything was assigned to them."""
         self.depth = 0
+        self.origins: dict[str, Origin] = {}
+        """Of tensors of the main graph."""
 
     def model(self) -> NodeModel:
         program = self.program
@@ -93,6 +98,19 @@ class SpecWriter:
         for name in _ordered(scope, starts, self.program, self.flow(scope), has_effects=bool(effects)):
             if name not in scope.made:
                 scope.made[name] = self._node(scope, scope.body.nodes[name])
+                self._note(scope, scope.body.nodes[name], scope.made[name])
+
+    def _note(self, scope: Scope, node: Any, made: Sequence[TensorRef]) -> None:
+        """What the file says of tensors that a node made; one that only hands them on says nothing new."""
+        op = node.op
+        if self.depth or op in SWITCHES or (op in BRANCHED and len(made) != len(node.attr["Tout"].list.type)):
+            return
+        flow = self.flow(scope)
+        for place, tensor in enumerate(made):
+            if isinstance(tensor, str) and tensor not in self.origins:
+                handed = [str(self.value(scope, item)) for item in flow.handed_on(node)]
+                dtype = handed_on(dtype_of(node, place, self.program.results), [self.origins.get(item) for item in handed])
+                self.origins[tensor] = Origin(f"{scope.path}{node.name}", place, dtype, shape_said(node, place), node.name in flow.partial)
 
     def flow(self, scope: Scope) -> ControlFlow:
         key = id(scope.body)
@@ -192,6 +210,7 @@ class SpecWriter:
         if scope.depth >= DEEPEST:
             raise SourceError(f"{self.program.name}: functions call each other more than {DEEPEST} deep")
         inner = Scope(body, {name: value for (name, _), value in zip(body.arguments, inputs, strict=False)}, depth=scope.depth + 1)
+        inner.path = f"{scope.path}{node.name}{WITHIN}"
         self._run(inner, body.results)
         return [self.value(inner, item) for item in body.results]
 

@@ -53,8 +53,8 @@ def labelled(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*given: Any, **options: Any) -> Any:
-        with ACTIVE.current().inside(name, is_link=False):
-            return function(*given, **{key: value for key, value in options.items() if key not in LIBRARIES})
+        with ACTIVE.current().inside(name, is_link=False) as gives:
+            return gives(function(*given, **{key: value for key, value in options.items() if key not in LIBRARIES}))
 
     return call
 

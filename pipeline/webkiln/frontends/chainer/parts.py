@@ -1,0 +1,59 @@
+"""Parts of recorded chains: what is known of the tensors between nodes, and what calls of links and functions gave."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from webkiln.errors import RecipeError
+from webkiln.frontends.arrays import Blobs
+from webkiln.frontends.cut import Cut
+from webkiln.frontends.nodes.part import part_of
+from webkiln.frontends.nodes.reading import DistinctNames
+from webkiln.frontends.nodes.sizes import size_name
+from webkiln.frontends.nodes.spec import Declared, NodeModel, NodeSpec
+from webkiln.ir import dim
+from webkiln.ir.notation import parse_size
+
+KnownType = tuple[str, tuple[int | str | None, ...]]
+"""A dtype and a shape, as declarations have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedModel(NodeModel):
+    """A chain as it was recorded: the types of its tensors, and the tensors that have names."""
+
+    types: Mapping[str, KnownType] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+def call_names(nodes: Sequence[NodeSpec], calls: Mapping[str, str]) -> dict[str, str]:
+    """By name, the first tensor that a call gave; and that of every node, which is called after its operator, too, where a call has its name."""
+    taken, found = DistinctNames(), dict[str, str]()
+    for name in {**calls, **dict.fromkeys(node.name for node in nodes)}:
+        taken.distinct(name)
+    for node in nodes:
+        tensor = next(filter(None, node.outputs), "")
+        if tensor and node.op != "SET_STATE":
+            is_other = calls.get(node.name, tensor) != tensor
+            found[taken.distinct(f"{node.name}/{node.op}") if is_other else node.name] = tensor
+    return {**found, **calls}
+
+
+def recorded_part(model: RecordedModel, blobs: Blobs, cut: Cut) -> tuple[NodeModel, Blobs]:
+    """What lies between some calls of links or functions and others. RecipeError where it computes with open sizes that its inputs do not have."""
+
+    def known(name: str, tensor: str) -> Declared | None:
+        return Declared(name, tensor, *model.types[tensor]) if tensor in model.types else None
+
+    part, weights = part_of(model, blobs, cut, model.name, known, model.names)
+    sizes = {size_name(size) for item in part.graph.inputs for size in item.shape or () if isinstance(size, str)}
+    for node in part.graph.nodes if cut else ():
+        if node.op == "Sizes" and (missing := sorted(_open(node) - sizes)):
+            raise RecipeError(
+                f"{model.name}: {node.name} computes with the open size {', '.join(missing)}, which no input of the part has; give a number for it in "
+                "input_shapes, or cut elsewhere with --from-layer"
+            )
+    return NodeModel(part.name, part.opsets, part.graph), weights
+
+
+def _open(node: NodeSpec) -> set[str]:
+    return dim.names(parse_size(size) for size in node.attrs["sizes"] if isinstance(size, str))

@@ -1,0 +1,124 @@
+"""A GraphDef of TensorFlow with the functions that its outputs call written out, so that what their nodes give can be asked for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from webkiln.errors import SourceError
+from webkiln.frontends.tensorflow.scope import CALLS, DEEPEST, WITHIN
+from webkiln.frontends.tensorflow.source import control_inputs, data_inputs, split_reference
+
+MOST_CALLS = 20_000
+"""Functions that call others several times multiply."""
+OperatorOf = Callable[[str], Any]
+"""The definition of an operator of TensorFlow, by its name, or None."""
+
+
+@dataclass(frozen=True)
+class WrittenBody:
+    """The nodes of the graph, or of a function where it is called; `arguments` are the tensors that it is called with, and `path` the calls."""
+
+    nodes: Mapping[str, Any]
+    path: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    function: Any = None
+    depth: int = 0
+
+
+class Inliner:
+    """Writes the nodes anew. A call becomes a node that gives nothing and waits for all that the function does; its name stays."""
+
+    def __init__(self, graph: Any, operator: OperatorOf, name: str) -> None:
+        self.graph, self.operator, self.name = graph, operator, name
+        self.functions = {item.signature.name: item for item in graph.library.function}
+        self.main = WrittenBody({node.name: node for node in graph.node})
+        self.inner: dict[str, WrittenBody] = {}
+        self.reached: set[str] = set()
+
+    def written(self, outputs: Mapping[str, str]) -> dict[str, str]:
+        """By name, the tensors that some references to outputs are, in the graph, which is changed."""
+        self._reach([split_reference(item)[0] for item in outputs.values()])
+        nodes = list(self._nodes(self.main, ""))
+        del self.graph.node[:]
+        self.graph.node.extend(nodes)
+        return {name: self.tensor(self.main, reference) for name, reference in outputs.items()}
+
+    def _reach(self, names: list[str]) -> None:
+        while names:
+            name = names.pop()
+            if name in self.reached or name not in self.main.nodes:
+                continue
+            self.reached.add(name)
+            node = self.main.nodes[name]
+            names += [split_reference(item)[0] for item in (*data_inputs(node), *control_inputs(node))]
+
+    def _called(self, body: WrittenBody, node: Any) -> Any:
+        """The function that a node calls, where it is to be written out."""
+        if body.function is None and node.name not in self.reached:
+            return None
+        return self.functions.get(node.attr["f"].func.name if node.op in CALLS else node.op)
+
+    def tensor(self, body: WrittenBody, reference: str) -> str:
+        """What a reference in a body is in the written graph."""
+        name, part, number = split_reference(reference)
+        if name in body.arguments:
+            return body.arguments[name]
+        node = body.nodes.get(name)
+        if node is None:
+            raise SourceError(f"{self.name}: {reference} is read, and no node is called so")
+        place = self._before(node, part) + number if part else number
+        function = self._called(body, node)
+        if function is None:
+            return f"{body.path}{name}:{place}"
+        return self.tensor(self._within(body, node, function), function.ret[function.signature.output_arg[place].name])
+
+    def _before(self, node: Any, part: str) -> int:
+        """How many outputs a node has before those of a name."""
+        function = self.functions.get(node.op)
+        operator = self.operator(node.op) if function is None else function.signature
+        count = 0
+        for item in operator.output_arg if operator is not None else ():
+            if item.name == part:
+                return count
+            if item.number_attr:
+                count += node.attr[item.number_attr].i
+            else:
+                count += len(node.attr[item.type_list_attr].list.type) if item.type_list_attr else 1
+        raise SourceError(f"{self.name}: {node.name} ({node.op}) has no output {part!r}")
+
+    def _within(self, body: WrittenBody, node: Any, function: Any) -> WrittenBody:
+        path = f"{body.path}{node.name}{WITHIN}"
+        if path not in self.inner:
+            if body.depth >= DEEPEST or len(self.inner) >= MOST_CALLS:
+                raise SourceError(f"{self.name}: functions call each other more than {DEEPEST} deep, or {MOST_CALLS} times; refused")
+            given = {
+                item.name: self.tensor(body, reference)
+                for item, reference in zip(function.signature.input_arg, data_inputs(node), strict=False)
+            }
+            self.inner[path] = WrittenBody({item.name: item for item in function.node_def}, path, given, function, body.depth + 1)
+        return self.inner[path]
+
+    def _nodes(self, body: WrittenBody, entry: str) -> Iterator[Any]:
+        """The nodes of a body, which wait for `entry`."""
+        for node in body.nodes.values():
+            waits = [self._waited(body, item) for item in control_inputs(node)] + ([entry] if entry else [])
+            function = self._called(body, node)
+            made = type(node)(name=f"{body.path}{node.name}", op="NoOp", device=node.device)
+            if function is None:
+                made.op = node.op
+                made.input.extend([*(self.tensor(body, item) for item in data_inputs(node)), *waits])
+                for key in node.attr:
+                    if key != "_class":
+                        made.attr[key].CopyFrom(node.attr[key])
+                yield made
+                continue
+            inner = self._within(body, node, function)
+            begin = type(node)(name=f"{inner.path}begin", op="NoOp", input=waits)
+            yield begin
+            yield from self._nodes(inner, f"^{begin.name}")
+            results = [f"^{split_reference(self.tensor(inner, function.ret[item.name]))[0]}" for item in function.signature.output_arg]
+            made.input.extend(dict.fromkeys([*waits, *results, *(f"^{inner.path}{item}" for item in function.control_ret.values())]))
+            yield made
+
+    def _waited(self, body: WrittenBody, name: str) -> str:
+        return f"^{split_reference(body.arguments[name])[0]}" if name in body.arguments else f"^{body.path}{name}"
