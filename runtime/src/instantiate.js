@@ -101,9 +101,6 @@ function decoder(engine, program, shard) {
   };
 }
 
-/** In place of a shard: init entries that want all weights. */
-const AFTER_ALL = -1;
-
 /** A load of one bundle, which tries its backends in order. */
 class Attempt {
   /**
@@ -176,7 +173,8 @@ class Attempt {
     };
     try {
       await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
-      decoder(engine, program, AFTER_ALL)(new Uint8Array(), 0);
+      // Entries of no shard want all weights.
+      decoder(engine, program, -1)(new Uint8Array(), 0);
     } catch (error) {
       this.stop.abort();
       throw error;
