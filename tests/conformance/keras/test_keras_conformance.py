@@ -19,8 +19,9 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
     assert {item.call.name for item in results if not isinstance(item, Converted) and item.kind == "refused"} == {"cast"}
     assert len(converted) > 250
     for backend in BACKENDS:
-        verdicts = judge(converted, backend, tmp_path / backend)
-        assert [(item.call.test, wrong) for item, wrong in zip(converted, verdicts, strict=True) if wrong is not None] == []
+        tried = converted if backend in ("js", "wasm") else converted[::3]
+        verdicts = judge(tried, backend, tmp_path / backend)
+        assert [(item.call.test, wrong) for item, wrong in zip(tried, verdicts, strict=True) if wrong is not None] == []
 
 
 def test_the_page_of_keras_own_tests_is_fresh():

@@ -82,7 +82,7 @@ def test_graphs_agree_with_keras(stacks, name):
         assert error(got, np.asarray(model(values(size)))) < 1e-5, size
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", pytest.param("webgl", marks=pytest.mark.long)])
+@pytest.mark.parametrize("backend", ["js", "wasm", *(pytest.param(name, marks=pytest.mark.long) for name in ("webgpu", "webgl"))])
 def test_backends_agree_with_keras(stacks, backend, tmp_path):
     tasks = [(name, size) for name in STACKS for size in SIZES]
     jobs = [Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights)) for _, graph, size in _all(stacks, tasks)]
