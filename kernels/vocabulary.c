@@ -245,4 +245,4 @@ static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
 
 static inline int wk_least(int a, int b) { return a < b ? a : b; }
 
-__attribute__((weak)) float wk_zeros[4096 + 16];
+__attribute__((weak)) float wk_zeros[WK_ZEROS];

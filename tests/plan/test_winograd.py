@@ -19,7 +19,7 @@ from webkiln.ops.conv import NCHW, NHWC, PLAIN_2D
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.operator import Case
 from webkiln.plan import toom_cook
-from webkiln.plan.winograd import OUTPUTS, SMALL
+from webkiln.plan.convolutions import OUTPUTS, SMALL
 from webkiln.program import plan, program
 
 FORMS = [*OUTPUTS.items(), *SMALL.items()]

@@ -13,9 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from webkiln.backends import zeros
 from webkiln.errors import ToolError
 
 FLAGS = (
+    f"-DWK_ZEROS={zeros.LAID}",
     "-O3",
     "-msimd128",
     "-mbulk-memory",

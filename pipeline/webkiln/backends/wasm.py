@@ -1,5 +1,6 @@
 """WebAssembly: four float lanes, relaxed multiply-add where the engine has it, constants repacked into panels."""
 
+from webkiln.backends import zeros
 from webkiln.nest.target import Target
 
 TARGET = Target(
@@ -11,7 +12,7 @@ TARGET = Target(
     map_lanes=16,
     packs=True,
     pixels=True,
-    zeros=4096,
+    zeros=zeros.WALKED,
     winograd=True,
     wide=True,
 )

@@ -34,7 +34,7 @@ class Braces(ABC):
         return f"for (; {chunk - 1} < {extent} && {name} + 1 < {end}; {name} += {chunk}) {{"
 
     def least(self, a: str, b: str) -> str:
-        return f"{a} < {b} ? {a} : {b}"
+        return self.word("min", INT).format(a, b)
 
     def start(self, item: Accumulator, name: str) -> list[str]:
         first = [self.variable(item.body.type, name, item.identity.value)]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from webkiln.lower.merge import merge
 from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import Expr, arg, axis, make, walk
-from webkiln.nest.nest import Loop, Operand, Output, load_index
+from webkiln.nest.nest import Loop, Operand, load_index, written_output
 
 
 def tidy(call: NestCall) -> NestCall:
@@ -34,7 +34,7 @@ def _reindexed(call: NestCall, inputs: Sequence[tuple[View, Sequence[int]]], out
         nest,
         inputs=tuple(Operand(o.dtype, len(kept)) for o, (_, kept) in zip(nest.inputs, inputs, strict=True)),
         outputs=tuple(
-            Output(Operand(o.operand.dtype, len(kept)), o.value, tuple(o.index[d] for d in kept))
+            written_output(Operand(o.operand.dtype, len(kept)), [(value, tuple(index[d] for d in kept)) for value, index in o.stores])
             for o, (_, kept) in zip(nest.outputs, outputs, strict=True)
         ),
     )
@@ -64,7 +64,7 @@ def _squeeze(call: NestCall) -> NestCall:
         return view.reshaped([view[d] for d in dims]), dims
 
     inputs = [kept(view, reads[position]) for position, view in enumerate(call.inputs)]
-    outputs = [kept(view, [out.index]) for view, out in zip(call.outputs, call.nest.outputs, strict=True)]
+    outputs = [kept(view, [index for _, index in out.stores]) for view, out in zip(call.outputs, call.nest.outputs, strict=True)]
     return _reindexed(call, inputs, outputs)
 
 

@@ -230,12 +230,13 @@ def walk(roots: Iterable[Expr], leaves: Container[str] = ()) -> list[Expr]:
 
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
-    """Replace nodes bottom-up: `change` gives the replacement of a node whose operands are already rebuilt, or None."""
+    """Replace nodes bottom-up: `change` gives the replacement of a node whose operands are already rebuilt, or None. An operand that is all
+    that is left of a node is not replaced again."""
     done: dict[Expr, Expr] = {}
     for node in walk([expr]):
         args = tuple(done[item] for item in node.args)
         fresh = node if all(a is b for a, b in zip(args, node.args, strict=True)) else simplified(node, args)
-        done[node] = change(fresh) or fresh
+        done[node] = fresh if fresh in args else change(fresh) or fresh
     return done[expr]
 
 

@@ -13,7 +13,6 @@ from webkiln.nest.expr import FLOAT, Expr, const
 POINTS = {
     4: (Fraction(1),),
     6: (Fraction(3, 4), Fraction(3, 2)),
-    8: (Fraction(1, 2), Fraction(1), Fraction(2)),
     10: (Fraction(2, 5), Fraction(4, 5), Fraction(5, 4), Fraction(2)),
 }
 """By m + k - 1: the positive one of each pair, chosen for small errors."""

@@ -4,79 +4,36 @@ inverse transform with the convolution's epilogue (Winograd's algorithm; Lavin a
 Filters are transformed once, when they have arrived. Where there are caches, the steps go over blocks of tiles.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from math import prod
 
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
-from webkiln.ir.solve import sampled
 from webkiln.ir.types import Type
-from webkiln.nest.affine import depends, step
+from webkiln.nest.affine import depends
 from webkiln.nest.build import Lowering, NestBuilder, NestCall, Repeat, Step, View
-from webkiln.nest.expr import INT, Expr, apply, axis, const, make, rebuild, walk
-from webkiln.nest.nest import Loop, load_guard, load_index
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, const, rebuild
+from webkiln.nest.nest import load_guard, load_index
 from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
+from webkiln.plan.convolutions import Convolution, Position, Window, recognised
 from webkiln.plan.quotients import quotient
 
 Transform = Callable[[Sequence[Expr]], list[Expr]]
-OUTPUTS = {2: 3, 3: 4, 5: 2, 7: 4}
-"""Size of a filter -> how many neighbouring outputs a tile has."""
-SMALL = {3: 2}
-"""The same where there are fewer than `FEW_TILES` otherwise."""
-FEW_TILES = 16
+Elsewhere = Mapping[str, Expr]
+"""What stands for each loop of the convolution in another nest, by its axis."""
 TILES = 36
 """About how many tiles are transformed before they are multiplied, so that they stay in the cache."""
 ROWS = 6
 """The rows of a contraction that are computed together."""
-LEAST_CHANNELS = 16
 BLOCK = "i999"
 """The counter of blocks: no other repeat goes on inside, and none around is that deep."""
+NOTHING = const(0, FLOAT)
+"""What is read outside where nothing else is said."""
 APART = 16
 """Elements between the points of tiles, so that their distance is no multiple of a page: the same places of a cache would serve all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A parallel loop and the reduction loop over a filter of `taps` that moves along it; `outputs` of a tile on it."""
-
-    place: Loop
-    tap: Loop
-    taps: int
-    outputs: int
-
-    @property
-    def points(self) -> int:
-        return self.taps + self.outputs - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Convolution:
-    """A call that is one: its factors, windows, other loops, and how many tiles there are on each."""
-
-    call: NestCall
-    data: Expr
-    filter: Expr
-    windows: tuple[Window, ...]
-    batch: tuple[Loop, ...]
-    channel: Loop
-    feature: Loop
-
-    def size(self, loop: Loop) -> int:
-        return self.call.args[loop.extent.value]
-
-    @property
-    def grid(self) -> tuple[int, ...]:
-        """How many there are of each batch loop, then of tiles on each window."""
-        tiles = (dim.floordiv(self.size(window.place) + window.outputs - 1, window.outputs) for window in self.windows)
-        return (*(self.size(loop) for loop in self.batch), *tiles)
-
-    @property
-    def points(self) -> int:
-        return prod(window.points for window in self.windows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,87 +50,51 @@ def fast(call: NestCall, target: Target, constants: Collection[str], number: int
     return None if found is None else _Writer(found, target, number).written()
 
 
-def _renamed(call: NestCall) -> NestCall:
-    """The call with names of axes and arguments that no other nest has."""
+class _Ported:
+    """A nest that computes with expressions of a convolution; their arguments become its own."""
 
-    def change(expr: Expr) -> Expr | None:
-        return make(expr.op, expr.type, (), f"{expr.value}'") if expr.op in ("axis", "arg") else None
+    def __init__(self, call: NestCall) -> None:
+        self._call = call
+        self._low = Lowering([], call.outputs, call.layer)
+        self._arguments: dict[str, Expr] = {}
+        self.nest: NestBuilder = self._low.nest()
 
-    nest = call.nest.map(change)
-    axes, reduce = (tuple(Loop(f"{loop.axis}'", loop.extent) for loop in loops) for loops in (nest.axes, nest.reduce))
-    return replace(call, nest=replace(nest, axes=axes, reduce=reduce), args={f"{name}'": value for name, value in call.args.items()})
+    def done(self) -> NestCall:
+        self.nest.done()
+        (made,) = self._low.calls
+        return made
 
+    def value(self, root: Expr, known: Elsewhere, total: Expr | None = None) -> Expr:
+        """An expression with the loops at other places, and `total` for its sum."""
 
-def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None:
-    """The convolution that a call is, if it is one that is worth it."""
-    call = _renamed(call)
-    nest = call.nest
-    if (
-        not nest.is_contraction
-        or len(nest.outputs) != 1
-        or {operand.dtype for operand in (*nest.inputs, nest.outputs[0].operand)} != {"float32"}
-    ):
-        return None
-    factors = nest.accumulators[0].body.args
-    weights = [item for item in factors if item.op == "load" and load_guard(item) is None and call.inputs[item.value[0]].name in constants]
-    if len(weights) != 1 or any(item.op != "load" for item in factors):
-        return None
-    (weight,) = weights
-    (data,) = (item for item in factors if item is not weight)
-    if any(loop.extent.op != "arg" for loop in (*nest.axes, *nest.reduce)):
-        return None
-    features = [loop for loop in nest.axes if any(depends(item, loop.axis) for item in load_index(weight))]
-    if (
-        len(features) != 1
-        or depends(data, features[0].axis)
-        or any(is_symbolic(call.args[e.value]) for e in walk(load_index(weight)) if e.op == "arg")
-    ):
-        return None
-    windows, channels = _windows(call, data)
-    paired = {window.place for window in windows}
-    batch = tuple(loop for loop in nest.axes if loop not in paired and loop not in features)
-    if not windows or len(windows) + len(channels) != len(nest.reduce) or len(channels) != 1:
-        return None
-    made = Convolution(call, data, weight, tuple(windows), batch, channels[0], features[0])
-    return _worthwhile(made)
+        def change(expr: Expr) -> Expr | None:
+            if expr.op == "axis":
+                return known[expr.value]
+            if expr.op == "arg":
+                return self._argument(expr.value)
+            if expr.op == "load":
+                condition, other = load_guard(expr) or (None, NOTHING)
+                return self.nest.load(self._call.inputs[expr.value[0]], load_index(expr), condition, other.value)
+            return total if expr.op == "acc" else None
 
+        return rebuild(root, change)
 
-def _windows(call: NestCall, data: Expr) -> tuple[list[Window], list[Loop]]:
-    """The windows that the data are read through, and the reduction loops that move along dimensions of their own."""
-    windows, channels = [], []
-    for tap in call.nest.reduce:
-        items = [item for item in load_index(data) if depends(item, tap.axis)]
-        places = [loop for loop in call.nest.axes for item in items if depends(item, loop.axis)]
-        size = call.args[tap.extent.value]
-        if len(items) == 1 and items[0] is axis(tap.axis) and not _guarded(data, [], tap.axis):
-            channels.append(tap)
-        elif len(items) == 1 and len(places) == 1 and not is_symbolic(size) and size in OUTPUTS:
-            (item,), (place,) = items, places
-            alone = sum(depends(other, place.axis) for other in load_index(data)) == 1 and not _guarded(data, [item], tap.axis, place.axis)
-            if alone and step(item, tap.axis) == 1 and step(item, place.axis) == 1:
-                windows.append(Window(place, tap, size, OUTPUTS[size]))
-    return windows, channels
+    def load(self, expr: Expr, known: Elsewhere, windows: Iterable[Window]) -> Expr:
+        """A load with the loops at other places, which may lie beyond the image on some windows."""
+        view, guard = self._call.inputs[expr.value[0]], load_guard(expr)
+        made = self.value(expr, known)
+        condition, other = load_guard(made) or (None, NOTHING)
+        for window in windows:
+            for d, item in enumerate(load_index(expr)):
+                if depends(item, window.place.axis) and (guard is None or not depends(guard[0], window.place.axis)):
+                    within = self.nest.inside(load_index(made)[d], view[d])
+                    condition = within if condition is None else apply("and", condition, within)
+        return self.nest.load(view, load_index(made), condition, other.value)
 
-
-def _guarded(data: Expr, known: Sequence[Expr], *names: str) -> bool:
-    """Whether the guard of a load asks for loops otherwise than through `known` expressions."""
-    guard = load_guard(data)
-    if guard is None:
-        return False
-    hidden = rebuild(guard[0], lambda expr: const(0, INT) if expr in known else None)
-    return any(depends(hidden, name) for name in names)
-
-
-def _worthwhile(found: Convolution) -> Convolution | None:
-    """The convolution with tiles that fit its size, where channels and features are enough to pay for the transforms."""
-    sizes = [found.size(found.channel), found.size(found.feature)]
-    if any(map(is_symbolic, sizes)) or min(sizes) < LEAST_CHANNELS or len(found.windows) > 2:
-        return None
-    if prod(map(sampled, found.grid)) < FEW_TILES:
-        found = replace(found, windows=tuple(replace(w, outputs=SMALL.get(w.taps, w.outputs)) for w in found.windows))
-    if prod(map(sampled, found.grid)) < FEW_TILES or found.points > 36:
-        return None
-    return found
+    def _argument(self, name: str) -> Expr:
+        if name not in self._arguments:
+            self._arguments[name] = self.nest.argument(self._call.args[name])
+        return self._arguments[name]
 
 
 class _Writer:
@@ -182,58 +103,49 @@ class _Writer:
         self.channels, self.features = found.size(found.channel), found.size(found.feature)
         self.tiles = prod(found.grid)
         self.blocked = not target.threads
-        self.block = self.tiles if not self.blocked else _block(self.tiles)
+        self.block = _block(self.tiles) if self.blocked else self.tiles
+        self.points = prod(window.points for window in found.windows)
         (self.out,) = found.call.outputs
-        self.filters = View(f"{self.out.name}~{number}/filters", Type("float32", (found.points, self.channels, self.features)))
-        self.data, self.products = (
-            View(f"{self.out.name}~{number}/{name}", Type("float32", (found.points, self.block * size + APART)))
-            for name, size in (("data", self.channels), ("products", self.features))
-        )
-        self.counter = dim.counter(BLOCK)
-        self.arguments: dict[str, Expr] = {}
+        self.filters = self.between(f"{number}/filters", (self.points, self.channels, self.features))
+        self.data = self.between(f"{number}/data", (self.points, self.block * self.channels + APART))
+        self.products = self.between(f"{number}/products", (self.points, self.block * self.features + APART))
+
+    def between(self, name: str, shape: tuple[int, ...]) -> View:
+        return View(f"{self.out.name}~{name}", Type("float32", shape))
 
     def written(self) -> Fast:
         calls = (self.transform(), self.multiply(), self.invert())
         count = dim.floordiv(self.tiles + self.block - 1, self.block)
         return Fast(self.filter(), (Repeat(BLOCK, count, calls),) if self.blocked else calls)
 
-    def nest(self) -> tuple[Lowering, NestBuilder]:
-        low = Lowering([], [self.out], self.call.layer)
-        self.arguments = {}
-        return low, low.nest()
-
     def filter(self) -> NestCall:
-        low, nest = self.nest()
-        channel, feature = nest.axes((self.channels, self.features))
-        known = {self.found.channel.axis: channel, self.found.feature.axis: feature}
-        taps = {
-            place: self.load(
-                nest, self.found.filter, known | {w.tap.axis: const(n, INT) for w, n in zip(self.found.windows, place, strict=True)}
-            )
-            for place in product(*(range(window.taps) for window in self.found.windows))
-        }
-        for number, value in enumerate(self.transformed(taps, [partial(toom_cook.filters, count=w.points) for w in self.found.windows])):
-            nest.store(self.filters, value, (const(number, INT), channel, feature))
-        nest.done()
-        return low.calls[0]
+        ported = _Ported(self.call)
+        channel, feature = ported.nest.axes((self.channels, self.features))
+        begin = {self.found.channel.axis: channel, self.found.feature.axis: feature}
+        taps = {place: ported.value(self.found.filter, begin | self.along_taps(place)) for place in self.found.taps}
+        forms = [partial(toom_cook.filters, count=window.points) for window in self.found.windows]
+        for number, value in enumerate(_transformed(taps, forms)):
+            ported.nest.store(self.filters, value, (const(number, INT), channel, feature))
+        return ported.done()
 
     def transform(self) -> NestCall:
-        low, nest = self.nest()
-        tile, channel = nest.axes((self.block, self.channels))
-        known = self.places(nest, tile) | {self.found.channel.axis: channel}
-        values = {}
-        for place in product(*(range(window.points) for window in self.found.windows)):
-            at = known | {w.tap.axis: const(n, INT) for w, n in zip(self.found.windows, place, strict=True)}
-            values[place] = self.load(nest, self.found.data, at, inside=True)
-        along = tile * nest.number(self.channels) + channel
-        for number, value in enumerate(self.transformed(values, [toom_cook.data] * len(self.found.windows))):
-            nest.store(self.data, value, (const(number, INT), along))
-        nest.done()
-        return low.calls[0]
+        ported = _Ported(self.call)
+        tile, channel = ported.nest.axes((self.block, self.channels))
+        begin = self.places(ported.nest, tile) | {self.found.channel.axis: channel}
+        cut = [window for window in self.found.windows if not window.whole]
+        values = {place: ported.load(self.found.data, begin | self.along_taps(place), cut) for place in self.found.points}
+        along = tile * ported.nest.number(self.channels) + channel
+        for number, value in enumerate(_transformed(values, [toom_cook.data] * len(self.found.windows))):
+            ported.nest.store(self.data, value, (const(number, INT), along))
+        return ported.done()
+
+    def along_taps(self, place: Position) -> dict[str, Expr]:
+        return {window.tap.axis: const(n, INT) for window, n in zip(self.found.windows, place, strict=True)}
 
     def multiply(self) -> NestCall:
-        low, nest = self.nest()
-        point, tile, feature = nest.axes((self.found.points, self.block, self.features))
+        low = Lowering([], [self.out], self.call.layer)
+        nest = low.nest()
+        point, tile, feature = nest.axes((self.points, self.block, self.features))
         channel = nest.reduce(self.channels)
         data = nest.load(self.data, (point, tile * nest.number(self.channels) + channel))
         total = nest.accumulate("sum", data * nest.load(self.filters, (point, channel, feature)))
@@ -243,46 +155,32 @@ class _Writer:
 
     def invert(self) -> NestCall:
         """Each tile is stored from its end, so that what lies beyond the image is overwritten by its last row and column."""
-        low, nest = self.nest()
+        ported = _Ported(self.call)
+        nest = ported.nest
         tile, feature = nest.axes((self.block, self.features))
         begin = self.places(nest, tile) | {self.found.feature.axis: feature}
         along = tile * nest.number(self.features) + feature
-        loaded = [nest.load(self.products, (const(number, INT), along)) for number in range(self.found.points)]
-        values = dict(zip(product(*(range(window.points) for window in self.found.windows)), loaded, strict=True))
-        forms = [partial(toom_cook.outputs, count=w.outputs) for w in self.found.windows]
-        results = dict(
-            zip(product(*(range(window.outputs) for window in self.found.windows)), self.transformed(values, forms), strict=True)
-        )
+        values = {place: nest.load(self.products, (const(number, INT), along)) for number, place in enumerate(self.found.points)}
+        forms = [partial(toom_cook.outputs, count=window.outputs) for window in self.found.windows]
+        results = dict(zip(self.found.outputs, _transformed(values, forms), strict=True))
         (out,) = self.call.nest.outputs
-        lasts = {window.place.axis: nest.argument(self.found.size(window.place)) - const(1, INT) for window in self.found.windows}
+        lasts = {window.place.axis: nest.argument(window.size) - const(1, INT) for window in self.found.windows}
         for place, total in reversed(results.items()):
             known = dict(begin)
             for window, number in zip(self.found.windows, place, strict=True):
-                size = self.found.size(window.place)
-                here = begin[window.place.axis] + const(number, INT)
-                whole = not is_symbolic(size) and size % window.outputs == 0
-                known[window.place.axis] = here if whole else apply("min", here, lasts[window.place.axis])
-            value, *index = (self.ported(nest, expr, known, total) for expr in (out.value, *out.index))
+                name = window.place.axis
+                here = begin[name] + const(number, INT)
+                known[name] = here if window.whole else apply("min", here, lasts[name])
+            value, *index = (ported.value(expr, known, total) for expr in (out.value, *out.index))
             nest.store(self.out, value, index)
-        nest.done()
-        return low.calls[0]
-
-    @staticmethod
-    def transformed(values: Mapping[tuple[int, ...], Expr], forms: Sequence[Transform]) -> list[Expr]:
-        """Values on a grid, transformed along each of its dimensions, in row-major order."""
-        grid = dict(values)
-        for d, form in enumerate(forms):
-            lines: dict[tuple[int, ...], list[Expr]] = {}
-            for place in sorted(grid):
-                lines.setdefault((*place[:d], *place[d + 1 :]), []).append(grid[place])
-            grid = {(*rest[:d], n, *rest[d:]): value for rest, line in lines.items() for n, value in enumerate(form(line))}
-        return [grid[place] for place in sorted(grid)]
+        return ported.done()
 
     def places(self, nest: NestBuilder, tile: Expr) -> dict[str, Expr]:
         """The batch loops and the first outputs of a tile, by the names of their loops; the last block repeats its last tile."""
         number = tile
         if self.blocked:
-            number = apply("min", tile + nest.argument(self.counter * self.block), nest.argument(self.tiles) - const(1, INT))
+            first = nest.argument(dim.counter(BLOCK) * self.block)
+            number = apply("min", tile + first, nest.argument(self.tiles) - const(1, INT))
         loops = [*self.found.batch, *(window.place for window in self.found.windows)]
         known: dict[str, Expr] = {}
         above = self.tiles
@@ -298,42 +196,16 @@ class _Writer:
             known[window.place.axis] = known[window.place.axis] * const(window.outputs, INT)
         return known
 
-    def load(self, nest: NestBuilder, expr: Expr, known: Mapping[str, Expr], *, inside: bool = False) -> Expr:
-        """A load of the convolution with its loops at other places; `inside`: which may lie beyond the image."""
-        view = self.call.inputs[expr.value[0]]
-        index = [self.ported(nest, item, known) for item in load_index(expr)]
-        guard = load_guard(expr)
-        condition = None if guard is None else self.ported(nest, guard[0], known)
-        for window in self.found.windows if inside else ():
-            size = self.found.size(window.place)
-            if not is_symbolic(size) and size % window.outputs == 0:
-                continue
-            for d, item in enumerate(load_index(expr)):
-                if depends(item, window.place.axis) and (guard is None or not depends(guard[0], window.place.axis)):
-                    within = nest.inside(index[d], view[d])
-                    condition = within if condition is None else apply("and", condition, within)
-        return nest.load(view, index, condition, 0 if guard is None else guard[1].value)
 
-    def ported(self, nest: NestBuilder, root: Expr, known: Mapping[str, Expr], total: Expr | None = None) -> Expr:
-        """An expression of the convolution in another nest, with its loops at `known` places and `total` for its sum."""
-
-        def change(expr: Expr) -> Expr | None:
-            if expr.op == "axis":
-                return known.get(expr.value)
-            if expr.op == "arg" and expr.value in self.call.args:
-                if expr.value not in self.arguments:
-                    self.arguments[expr.value] = nest.argument(self.call.args[expr.value])
-                return self.arguments[expr.value]
-            if expr.op == "acc":
-                return total
-            if expr.op == "load":
-                position, guarded = expr.value
-                index, rest = (expr.args[:-2], expr.args[-2:]) if guarded else (expr.args, ())
-                made = nest.load(self.call.inputs[position], index)
-                return make("load", expr.type, (*index, *rest), (made.value[0], guarded))
-            return None
-
-        return rebuild(root, change)
+def _transformed(values: Mapping[Position, Expr], forms: Sequence[Transform]) -> list[Expr]:
+    """Values on a grid, transformed along each of its dimensions, in row-major order."""
+    grid = dict(values)
+    for d, form in enumerate(forms):
+        lines: dict[Position, list[Expr]] = {}
+        for place in sorted(grid):
+            lines.setdefault((*place[:d], *place[d + 1 :]), []).append(grid[place])
+        grid = {(*rest[:d], n, *rest[d:]): value for rest, line in lines.items() for n, value in enumerate(form(line))}
+    return [grid[place] for place in sorted(grid)]
 
 
 def _block(tiles: int) -> int:

@@ -173,7 +173,7 @@ void k_60ba1580b8148b14(const float *restrict x0, float *restrict y0, const int 
 
 static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
 
-__attribute__((weak)) float wk_zeros[4096 + 16];
+__attribute__((weak)) float wk_zeros[WK_ZEROS];
 
 void k_610e299d83bdc2b2(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0) {
   const int v2 = p3 - 1;

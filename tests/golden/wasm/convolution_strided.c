@@ -25,7 +25,7 @@ void k_a3f8f386b3bfe2f4(const float *restrict x0, float *restrict y0, const int 
 
 static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
 
-__attribute__((weak)) float wk_zeros[4096 + 16];
+__attribute__((weak)) float wk_zeros[WK_ZEROS];
 
 void k_1940d125c7a8ea92(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int p8, const int p9, const int s0_0, const int s0_1, const int s1_3, const int s1_0, const int s1_1, const int s2_0) {
   #ifdef RELAXED
