@@ -93,9 +93,9 @@ bench: setup
 soak: setup
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 
-# The corpora of model formats on WebGPU and WebGL, and the rest of large crosses; make test runs them on js and wasm.
+# The corpora of model formats on other backends than wasm, which make test has them on, and the rest of large crosses.
 formats: setup
-	$(BIN)/pytest -m long tests/frontends
+	$(BIN)/pytest -m long
 
 # Random graphs on every backend against the numpy references.
 fuzz: setup

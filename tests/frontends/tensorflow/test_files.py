@@ -12,6 +12,7 @@ from google.protobuf.json_format import MessageToDict
 from tests.frontends.corpus import Sample, objection
 from tests.frontends.tensorflow.test_corpus import FOLDER, arrays, converted, sample, saved
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
+from webkiln.frontends.tensorflow import walk
 from webkiln.frontends.tensorflow.fold import FOLDS
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.operators.complex import COMPLEX
@@ -275,8 +276,9 @@ def test_a_saved_model_of_tensorflow_1(old_control_flow: None, tmp_path: Path) -
     assert sorted(graph.slots) == ["scope/held", "scope/plain"]
 
 
-def test_functions_that_multiply_are_refused(tmp_path: Path) -> None:
+def test_functions_that_multiply_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each function calls the next one four times: thirty of them would be as many nodes as nothing holds."""
+    monkeypatch.setattr(walk, "MOST_TENSORS", 10_000)
     graph = tf.compat.v1.GraphDef()
     for number in range(30):
         function = graph.library.function.add()
@@ -291,5 +293,5 @@ def test_functions_that_multiply_are_refused(tmp_path: Path) -> None:
     graph.node.add(name="y", op="f0", input=["x"])
     path = tmp_path / "bomb.pb"
     path.write_bytes(graph.SerializeToString())
-    with pytest.raises(SourceError, match="its functions amount to more than 1000000 tensors; refused"):
+    with pytest.raises(SourceError, match="its functions amount to more than 10000 tensors; refused"):
         read_model(path)

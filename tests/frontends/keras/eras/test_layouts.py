@@ -16,6 +16,7 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.serial import to_json
 from webkiln.ops.evaluate import fixed_values, run_graph
 from webkiln.passes.pipeline import PASSES
+from webkiln.recipe import BACKENDS
 
 BOUNDS = {"TensorFlow.js, float16": 2e-3, "TensorFlow.js, uint16": 1e-3, "TensorFlow.js, uint8": 0.1}
 
@@ -51,10 +52,10 @@ def job(model: Model, graph: Graph) -> Job:
 
 FEW = ("1.2, channels first, Theano: conv_2d", "1.2: lstm", "2.0: merged", "2.15: local_2", "TensorFlow.js, uint16: conv_2d")
 """What is run on every backend."""
-RUN = {"wasm": tuple(FILES), "js": FEW, "webgpu": FEW, "webgl": FEW}
+RUN = [pytest.param("wasm", tuple(FILES), marks=pytest.mark.long, id="wasm all"), *(pytest.param(name, FEW, id=name) for name in BACKENDS)]
 
 
-@pytest.mark.parametrize(("backend", "names"), RUN.items(), ids=RUN)
+@pytest.mark.parametrize(("backend", "names"), RUN)
 def test_backends_compute_what_keras_computed(backend, names, tmp_path):
     """Files of one model mostly give one program with the same weights, which runs once."""
     programs: dict[str, tuple[str, Model, Job]] = {}
