@@ -246,3 +246,62 @@ static inline int wk_greatest(int a, int b) { return a > b ? a : b; }
 static inline int wk_least(int a, int b) { return a < b ? a : b; }
 
 __attribute__((weak)) float wk_zeros[WK_ZEROS];
+
+static inline int wk_share(int turns, int grain, int part, int parts) {
+  const int units = (turns + grain - 1) / grain, at = (int)((long long)units * part / parts) * grain;
+  return at < turns ? at : turns;
+}
+
+static void wk_launch(void (*task)(int, int, int), int entry);
+// A launch is one word: a number that tells it from others, its entry, its chunks, and how many of them were taken.
+enum { WK_TAKEN = 12, WK_ENTRY = 24, WK_SERIAL = 40, WK_FEW = (1 << WK_TAKEN) - 1, WK_OVER = 0xFFFF, WK_TURNS = 1 << 18, WK_SHORT = 1 << 13 };
+static unsigned long long wk_word;
+static int wk_chunks = 1, wk_done, wk_asleep, wk_waiting, wk_stopped;
+static void (*wk_task)(int, int, int);
+static char wk_stacks[WK_HELPERS][WK_STACK] __attribute__((aligned(16)));
+static inline int wk_entry(unsigned long long word) { return (int)(word >> WK_ENTRY) & 0xFFFF; }
+static inline int wk_left(unsigned long long word) { return ((int)(word >> WK_TAKEN) & WK_FEW) - ((int)word & WK_FEW); }
+static void wk_set(int entry, int chunks) {
+  const unsigned long long serial = (wk_word >> WK_SERIAL) + 1;
+  __atomic_store_n(&wk_word, serial << WK_SERIAL | (unsigned long long)entry << WK_ENTRY | chunks << WK_TAKEN, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&wk_asleep, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify((int *)&wk_word, -1);
+}
+static int wk_take(void) {
+  if (wk_left(__atomic_load_n(&wk_word, __ATOMIC_SEQ_CST)) <= 0) return 0;
+  const unsigned long long word = __atomic_fetch_add(&wk_word, 1, __ATOMIC_SEQ_CST);
+  if (wk_left(word) <= 0) return 0;
+  wk_task(wk_entry(word), (int)word & WK_FEW, (int)(word >> WK_TAKEN) & WK_FEW);
+  __atomic_fetch_add(&wk_done, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&wk_waiting, __ATOMIC_SEQ_CST)) __builtin_wasm_memory_atomic_notify(&wk_done, 1);
+  return 1;
+}
+static void wk_launch(void (*task)(int, int, int), int entry) {
+  const int chunks = wk_chunks;
+  if (chunks == 1) { task(entry, 0, 1); return; }
+  wk_task = task;
+  wk_done = 0;
+  wk_set(entry, chunks);
+  while (wk_take()) {}
+  for (int turns = 0, done; (done = __atomic_load_n(&wk_done, __ATOMIC_SEQ_CST)) != chunks; turns++) {
+    if (turns < WK_SHORT) continue;
+    __atomic_store_n(&wk_waiting, 1, __ATOMIC_SEQ_CST);
+    __builtin_wasm_memory_atomic_wait32(&wk_done, done, 1000000);
+    __atomic_store_n(&wk_waiting, 0, __ATOMIC_SEQ_CST);
+  }
+}
+__attribute__((export_name("share"))) void wk_crew(int chunks) { wk_chunks = chunks; }
+__attribute__((export_name("begin"))) void wk_begin(void) { wk_set(0, 0); }
+__attribute__((export_name("end"))) void wk_end(void) { wk_set(WK_OVER, 0); }
+__attribute__((export_name("stopped"))) int *wk_stop(void) { return &wk_stopped; }
+__attribute__((export_name("stack"))) char *wk_stack(int helper) { return wk_stacks[helper] + WK_STACK; }
+__attribute__((export_name("help"))) void wk_help(void) {
+  for (int turns = 0; !__atomic_load_n(&wk_stopped, __ATOMIC_SEQ_CST); turns++) {
+    const unsigned long long word = __atomic_load_n(&wk_word, __ATOMIC_SEQ_CST);
+    if (wk_entry(word) == WK_OVER) return;
+    if (wk_left(word) > 0) { turns = 0; wk_take(); continue; }
+    if (turns < WK_TURNS) continue;
+    __atomic_fetch_add(&wk_asleep, 1, __ATOMIC_SEQ_CST);
+    __builtin_wasm_memory_atomic_wait64((long long *)&wk_word, word, 20000000);
+    __atomic_fetch_sub(&wk_asleep, 1, __ATOMIC_SEQ_CST);
+  }
+}

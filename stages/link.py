@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from webkiln import canonical
 from webkiln.backends.toolchain import link
 from webkiln.build import stage
 
@@ -14,7 +13,7 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     del params
     objects = sorted(path for path in inputs["objects/"].rglob("*") if path.is_file())
-    link(objects, outputs["model.wasm"], canonical.read(inputs["program.json"])["loaded"])
+    link(objects, outputs["model.wasm"])
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from webkiln.nest import procedure as procedures
 from webkiln.nest import written as written_kernels
 from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Repeat, Step, View, WhileLoop, WrittenCall, inside, reads, writes
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import Target
 from webkiln.nest.written import WrittenKernel
 from webkiln.ops.table import infer
@@ -152,6 +153,12 @@ def _late_bounds(steps: Iterable[Step]) -> dict[str, int]:
         for block in inside(step):
             bounds |= _late_bounds(block)
     return bounds
+
+
+def shared(call: NestCall, schedule: Schedule) -> dict[str, Any]:
+    """The turns of the loop that processors share, and the multiples in which they do."""
+    found = [loop.extent for loop in call.nest.axes if loop.axis == schedule.split]
+    return {"split": [size_to_json(call.args[found[0].value]), schedule.grain]} if found else {}
 
 
 def residues_json(item: Residues) -> dict[str, Any]:
@@ -355,6 +362,7 @@ class _Writer:
             "why": choice.why,
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
+            **shared(call, choice.schedule),
         }
 
     def transform(self, call: NestCall) -> dict[str, Any]:
@@ -370,6 +378,7 @@ class _Writer:
             "bytes": 0,
             "operands": [self.offsets[item.name] for item in views],
             "args": kernels.values(kernel, views, made.args),
+            **shared(made, kernel.schedule),
         }
 
     def decode(self, piece: Piece) -> dict[str, Any]:

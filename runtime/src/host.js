@@ -1,24 +1,11 @@
-/** @import { BackendImports, Host, LayerValue, LoadReply, LoadRequest, Progress, RunReply, RunRequest } from './types.ts' */
+/** @import { BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest } from './types.ts' */
+/** @import { Call } from './remote.js' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
+import { assist, dismiss } from './crew.js';
 import { instantiate } from './instantiate.js';
-import { documentURL, isNode, nodeModule } from './platform.js';
+import { isNode, nodeModule } from './platform.js';
+import { READY, Remote, startWorker, withSignal } from './remote.js';
 import { Session } from './session.js';
-
-/**
- * @template T
- * @param {Promise<T>} promise
- * @param {AbortSignal} [signal]
- * @returns {Promise<T>}
- */
-function withSignal(promise, signal) {
-  if (!signal) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(abortedError('the load'));
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort);
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
 
 /** A model in this thread. @implements {Host} */
 export class Local {
@@ -62,6 +49,11 @@ export class Local {
     return this.loaded.layers();
   }
 
+  /** @param {MessagePort[]} ports of Workers that help with each run from now on */
+  async enlist(ports) {
+    this.loaded.engine.enlist?.(ports);
+  }
+
   dispose() {
     this.session?.dispose();
     this.session = null;
@@ -69,27 +61,27 @@ export class Local {
 }
 
 /**
- * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers', argument?: any }} Call
- * @typedef {{ progress: Progress } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
- */
-
-/** The call that a Worker answers by itself, once it takes others. */
-const READY = -1;
-
-/**
- * Serves one model to the thread that made this Worker.
+ * Serves one model to the thread that made this Worker, or helps with others.
  * @param {BackendImports} modules
  */
 export function serve(modules) {
   /** @type {any} */
   const port = (isNode && nodeModule('worker_threads').parentPort) || globalThis;
   const local = new Local(modules);
+  /** @type {Record<Call['method'], (argument: any) => any>} */
+  const methods = {
+    load: request => local.load(request, progress => port.postMessage({ progress })),
+    run: request => local.run(request),
+    reset: () => local.reset(),
+    layers: () => local.layers(),
+    enlist: ports => local.enlist(ports),
+    assist,
+    dismiss,
+  };
   /** @param {Call} call */
   const answer = async ({ id, method, argument }) => {
     try {
-      const result = method === 'load'
-        ? await local.load(argument, progress => port.postMessage({ progress }))
-        : await local[method](argument);
+      const result = await methods[method](argument);
       const values = method === 'run' ? Object.values(/** @type {RunReply} */ (result).outputs) : [];
       port.postMessage({ id, result }, values.map(value => value.buffer));
     } catch (error) {
@@ -100,149 +92,6 @@ export function serve(modules) {
   if (port.on) port.on('message', answer);
   else port.onmessage = (/** @type {MessageEvent} */ event) => answer(event.data);
   port.postMessage({ id: READY });
-}
-
-/** A model in a Worker. @implements {Host} */
-export class Remote {
-  remote = true;
-  /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
-  calls = new Map();
-  /** @type {(progress: Progress) => void} */
-  onProgress = () => {};
-  /** @type {WebkilnError | null} */
-  lost = null;
-  count = 0;
-
-  /** @param {any} worker */
-  constructor(worker) {
-    this.worker = worker;
-    /** @type {Promise<void>} */
-    this.ready = new Promise((resolve, reject) => this.calls.set(READY, { resolve, reject }));
-    const receive = (/** @type {any} */ message) => {
-      if (message.progress) this.onProgress(message.progress);
-      else this.settle(message);
-    };
-    const fail = (/** @type {any} */ event) => this.fail(messageOf(event?.error ?? event?.message ?? event));
-    if (worker.on) {
-      worker.on('message', receive);
-      worker.on('error', fail);
-      worker.on('exit', (/** @type {number} */ code) => this.fail(`it ended with status ${code}`));
-    } else {
-      worker.onmessage = (/** @type {MessageEvent} */ event) => receive(event.data);
-      worker.onerror = (/** @type {ErrorEvent} */ event) => {
-        event.preventDefault();
-        fail(event.message || 'its script did not load');
-      };
-      worker.onmessageerror = () => fail('a message could not be read');
-    }
-  }
-
-  /** @param {{ id: number, result?: any, error?: { code: any, message: string } }} message */
-  settle({ id, result, error }) {
-    const call = this.calls.get(id);
-    this.calls.delete(id);
-    if (this.calls.size === 0) this.worker.unref?.();
-    if (error) call?.reject(new WebkilnError(error.code, error.message));
-    else call?.resolve(result);
-  }
-
-  /** @param {string} reason */
-  fail(reason) {
-    this.lost ??= new WebkilnError('Trapped', `the model's Worker failed (${reason}); dispose of the model and load it again`);
-    for (const { reject } of this.calls.values()) reject(this.lost);
-    this.calls.clear();
-  }
-
-  /**
-   * @param {Call['method']} method
-   * @param {any} [argument]
-   * @param {Transferable[]} [transfer]
-   * @returns {Promise<any>}
-   */
-  call(method, argument, transfer = []) {
-    if (this.lost) return Promise.reject(this.lost);
-    return new Promise((resolve, reject) => {
-      const id = this.count++;
-      this.calls.set(id, { resolve, reject });
-      // An idle model must not keep a Node process alive, and one that is at work must.
-      this.worker.ref?.();
-      this.worker.postMessage({ id, method, argument }, transfer);
-    });
-  }
-
-  /**
-   * @param {LoadRequest} request
-   * @param {(progress: Progress) => void} onProgress
-   * @param {AbortSignal} [signal]
-   * @returns {Promise<LoadReply>}
-   */
-  load(request, onProgress, signal) {
-    this.onProgress = onProgress;
-    return withSignal(this.call('load', request), signal);
-  }
-
-  /**
-   * @param {RunRequest} request
-   * @returns {Promise<RunReply>}
-   */
-  run(request) {
-    return this.call('run', request, Object.values(request.inputs).map(value => /** @type {ArrayBuffer} */ (value.buffer)));
-  }
-
-  /** @returns {Promise<void>} */
-  reset() {
-    return this.call('reset');
-  }
-
-  /** @returns {Promise<LayerValue[]>} */
-  layers() {
-    return this.call('layers');
-  }
-
-  dispose() {
-    this.lost ??= new WebkilnError('Disposed', 'the model was disposed of');
-    this.worker.terminate();
-  }
-}
-
-/**
- * What `make` does while `Worker` means something else.
- * @template T
- * @param {any} constructor
- * @param {() => T} make
- * @returns {T}
- */
-function withWorker(constructor, make) {
-  const before = globalThis.Worker;
-  globalThis.Worker = constructor;
-  try {
-    return make();
-  } finally {
-    globalThis.Worker = before;
-  }
-}
-
-/** Node's Worker, without a flag that Node refuses for files: Workers inherit those of the process. */
-const nodeWorker = () => {
-  const { Worker } = nodeModule('worker_threads');
-  const execArgv = nodeModule('process').execArgv.filter((/** @type {string} */ flag) => !flag.startsWith('--input-type'));
-  return function (/** @type {any} */ url, /** @type {object} */ options) {
-    return new Worker(url, { ...options, execArgv });
-  };
-};
-
-/**
- * The bundle's Worker. Bundlers know `new Worker(new URL(...))` only, so that the class and the URL have to be looked at from within: Node has
- * no such global, and browsers start no Worker from another origin, but one of this page's that imports it.
- * @param {() => any} make
- * @returns {any}
- */
-function startWorker(make) {
-  if (isNode && !globalThis.Worker) return withWorker(nodeWorker(), make);
-  const { href, origin } = withWorker(function (/** @type {any} */ url) { return { url }; }, () => new URL(make().url, documentURL()));
-  if (isNode || origin === 'null' || origin === globalThis.origin) return make();
-  const start = URL.createObjectURL(new Blob([`import ${JSON.stringify(href)};`], { type: 'text/javascript' }));
-  return new Worker(start, { type: 'module' });
 }
 
 /**

@@ -196,7 +196,11 @@ class Attempt {
         await this.fill(engine, program, meter);
         if (this.stop.signal.aborted) throw abortedError('the load');
         await this.reader.prune(Object.values(this.request.urls));
-        return { session: new Session(engine, program), backend, variant: variant?.name ?? null, failures };
+        const { threads } = engine;
+        return {
+          session: new Session(engine, program), backend, variant: variant?.name ?? null, failures, shareable: Boolean(threads),
+          ...(threads && this.request.threads > 1 ? { threads } : {}),
+        };
       } catch (error) {
         engine?.dispose();
         if (this.stop.signal.aborted) throw error;

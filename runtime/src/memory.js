@@ -2,6 +2,9 @@
 import { WebkilnError, messageOf } from './errors.js';
 import { arrayOf, sizeOf } from './dtypes.js';
 
+/** So many for each thread, so that one which was busy elsewhere holds up the others by a part of its share only. */
+const CHUNKS = 2;
+
 /** A program whose tensors lie in one linear memory, in the dtypes of the model. @implements {Engine} */
 export class Memory {
   /**
@@ -11,6 +14,21 @@ export class Memory {
   constructor(linear, program) {
     this.linear = linear;
     this.staging = program.staging.offset;
+    /** @type {MessagePort[]} */
+    this.helpers = [];
+    this.flops = 0;
+  }
+
+  /** What other threads need to help, if they can. */
+  get threads() {
+    if (!this.linear.threads) return undefined;
+    const { module, memory, exports } = this.linear.threads;
+    return { module, memory, stopped: exports.stopped() };
+  }
+
+  /** @param {MessagePort[]} ports wake the threads that help */
+  enlist(ports) {
+    this.helpers = ports;
   }
 
   /**
@@ -39,7 +57,8 @@ export class Memory {
   }
 
   /** @param {Layout} layout */
-  arrange({ memory }) {
+  arrange({ memory, flops }) {
+    this.flops = flops;
     if (memory <= this.linear.buffer.byteLength - this.linear.base) return;
     try {
       this.linear = this.linear.grow(memory);
@@ -56,9 +75,23 @@ export class Memory {
     this.view(placed).set(value);
   }
 
-  /** @param {number[]} placeholders */
+  /**
+   * Wakes helpers where the run takes long enough for that; they come when they can, and what is to be done is handed out in chunks.
+   * @param {number[]} placeholders
+   */
   run(...placeholders) {
-    return this.linear.run(...placeholders);
+    const { threads, run } = this.linear;
+    if (!threads || this.helpers.length === 0 || this.flops < threads.short) return run(...placeholders);
+    const { begin, end, share } = threads.exports;
+    share(CHUNKS * (this.helpers.length + 1));
+    begin();
+    for (const port of this.helpers) port.postMessage(0);
+    try {
+      return run(...placeholders);
+    } finally {
+      end();
+      share(1);
+    }
   }
 
   /**

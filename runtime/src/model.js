@@ -18,16 +18,21 @@ export class Model {
   #lost = null;
   /** @type {TakeInputs} */
   #take;
+  /** @type {() => void} */
+  #endHelp;
 
   /**
    * @param {Host} host
    * @param {Manifest} manifest
    * @param {LoadReply} reply
    * @param {number} loadMs
+   * @param {{ threads: number, end: () => void }} [help] what helps with its runs
    * @param {TakeInputs} [take]
    */
-  constructor(host, manifest, { backend, variant, failures }, loadMs, take = (_, inputs, placeholders) => [inputs, placeholders]) {
+  constructor(host, manifest, { backend, variant, failures }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders]) {
     this.#host = host;
+    this.#endHelp = help.end;
+    this.threads = help.threads;
     this.#take = take;
     this.manifest = manifest;
     this.backend = backend;
@@ -138,5 +143,6 @@ export class Model {
     if (this.#lost?.code === 'Disposed') return;
     this.#end(new WebkilnError('Disposed', `the model '${this.manifest.name}' was disposed of; load it again`));
     this.#host.dispose();
+    this.#endHelp();
   }
 }

@@ -1,11 +1,12 @@
-/** @import { Bundle, LoadOptions, LoadRequest } from './types.ts' */
+/** @import { Bundle, Host, LoadOptions, LoadReply, LoadRequest } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';
 import { listOf, said } from './dtypes.js';
+import { MOST_HELPERS, cores, isolated, recruit } from './crew.js';
 import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
-import { documentURL } from './platform.js';
+import { documentURL, isNode } from './platform.js';
 
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
@@ -58,11 +59,42 @@ function locate({ urls }, { baseURL, transformURL = url => url }) {
 function checkOptions(options) {
   checkNames('load', OPTIONS, options);
   const { threads = 'auto', cacheStrategy = 'networkOnly' } = options;
-  if (threads !== 'auto' && threads !== 1) {
-    throw new WebkilnError('WrongOption', `threads: expected 'auto' or 1, got ${said(threads)}`);
+  if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
+    throw new WebkilnError('WrongOption', `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`);
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
     throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`);
+  }
+}
+
+const HEADERS = "serve it with the headers 'Cross-Origin-Opener-Policy: same-origin' and 'Cross-Origin-Embedder-Policy: require-corp' for more";
+
+/**
+ * How many threads may run the model: those asked for, where memory can be shared with a Worker.
+ * @param {LoadOptions} options
+ * @param {Host} host
+ */
+function threadsOf({ threads = 'auto' }, host) {
+  // A page must not wait for others.
+  if (!isolated() || (!host.remote && !isNode)) return 1;
+  return Math.min(threads === 'auto' ? cores() : threads, MOST_HELPERS + 1);
+}
+
+/**
+ * The end of what helps a model, once there is something.
+ * @param {Bundle} bundle
+ * @param {Host} host
+ * @param {LoadReply} reply
+ * @param {number} threads
+ */
+async function helped({ worker }, host, reply, threads) {
+  if (reply.shareable && !isolated() && host.remote) console.info(`webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`);
+  if (!reply.threads) return { threads: 1, end: () => {} };
+  try {
+    return { threads, end: await recruit(worker, reply.threads, threads - 1, ports => host.enlist(ports)) };
+  } catch (error) {
+    console.warn(`webkiln: one thread runs the model, because others could not be started (${messageOf(error)})`);
+    return { threads: 1, end: () => {} };
   }
 }
 
@@ -80,16 +112,18 @@ export async function open(bundle, options = {}) {
   checkVariant(bundle, backends, options.variant);
   /** @type {LoadRequest} */
   const request = {
-    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache,
+    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, threads: 1,
   };
   if (signal?.aborted) throw abortedError('the load');
   let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
+  request.threads = threadsOf(options, host);
   try {
     const reply = await host.load(request, onProgress, signal).catch(async error => {
       // WebKitGTK has WebGL in pages only, not in Workers.
       if (!host.remote || error.code !== 'NoBackend' || !backends.includes('webgl')) throw error;
       host.dispose();
       host = new Local(bundle.modules);
+      request.threads = threadsOf(options, host);
       const found = await host.load(request, onProgress, signal);
       console.warn(`webkiln: the model runs in the main thread, because no Worker runs a backend (${messageOf(error)})`);
       return found;
@@ -98,7 +132,7 @@ export async function open(bundle, options = {}) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
     const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, take);
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, await helped(bundle, host, reply, request.threads), take);
   } catch (error) {
     host.dispose();
     throw error;

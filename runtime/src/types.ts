@@ -106,6 +106,8 @@ export interface Placed {
 /** Where everything lies, and how much memory that takes, for one choice of placeholders. */
 export interface Layout {
   memory: number;
+  /** The floating-point operations of a run. */
+  flops: number;
   inputs: Placed[];
   outputs: Placed[];
   layers: (Omit<Placed, 'name'> & { layer: string; variable: string })[];
@@ -144,12 +146,22 @@ export interface Engine {
   /** Copies as if all at once. */
   copy(moves: Move[]): void;
   dispose(): void;
+  /** Where other threads can help: what they need, and how they are woken. */
+  readonly threads?: ThreadedProgram | undefined;
+  enlist?(ports: MessagePort[]): void;
 }
 
 export interface Move {
   source: number;
   target: number;
   bytes: number;
+}
+
+/** What another thread needs to help with the runs of a program; `stopped` is where it reads that it must stop, in bytes. */
+export interface ThreadedProgram {
+  module: WebAssembly.Module;
+  memory: WebAssembly.Memory;
+  stopped: number;
 }
 
 /** A program in one linear memory, as its generated code gives it. */
@@ -160,6 +172,8 @@ export interface Linear {
   run(...placeholders: number[]): Found;
   /** The same program with at least that many bytes behind its base; this one must not be used any more. */
   grow(bytes: number): Linear;
+  /** `short`: the operations of a run that is over before another thread has woken up. */
+  readonly threads?: { module: WebAssembly.Module; memory: WebAssembly.Memory; exports: any; short: number };
 }
 
 export interface BackendModule {
@@ -211,6 +225,7 @@ export interface LoadRequest {
   cacheStrategy: CacheStrategy;
   saveCache: boolean;
   ignoreCache: boolean;
+  threads: number;
 }
 
 export interface Failure {
@@ -223,6 +238,9 @@ export interface LoadReply {
   backend: string;
   variant: string | null;
   failures: Failure[];
+  /** Whether several threads could run it, and what they need where they are to. */
+  shareable: boolean;
+  threads?: ThreadedProgram;
 }
 
 export interface LayerValue {
@@ -249,5 +267,6 @@ export interface Host {
   run(request: RunRequest): Promise<RunReply>;
   reset(): Promise<void>;
   layers(): Promise<LayerValue[]>;
+  enlist(ports: MessagePort[]): Promise<void>;
   dispose(): void;
 }

@@ -14,7 +14,7 @@ from tests.backends import shaders
 from tests.backends.modules import build
 from webkiln.backends import frame, pages
 from webkiln.backends.table import TARGETS
-from webkiln.codegen import glsl
+from webkiln.codegen import glsl, write_wasm
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 from webkiln.ir.graph import Graph, Node, Variable
@@ -33,8 +33,11 @@ from webkiln.plan.kernel import Kernel
 from webkiln.plan.places import Buffer
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
-from webkiln.program import places_of, program
+from webkiln.program import places_of, program, shared
 from webkiln.weights.shards import pieces, stored, write
+
+write_wasm.SHARED = write_wasm.SHORT = 0
+"""Launches of tests are short, and done in chunks all the same."""
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")
@@ -167,7 +170,16 @@ def call_program(call: NestCall, schedule: Schedule, backend: str) -> dict[str, 
         views = (*part.inputs, *part.outputs)
         made[kernel.name] = kernel
         operands = [places.offsets[view.name] for view in views]
-        return {"kernel": kernel.name, "layer": "", "operands": operands, "args": kernels.values(kernel, views, part.args)}
+        args = kernels.values(kernel, views, part.args)
+        return {
+            "kernel": kernel.name,
+            "layer": "",
+            "operands": operands,
+            "args": args,
+            "flops": 0,
+            "bytes": 0,
+            **shared(part, kernel.schedule),
+        }
 
     def tensor(view: View) -> dict[str, Any]:
         type_, offset = view.type, places.offsets[view.name]

@@ -12,8 +12,8 @@ from platformdirs import user_cache_path
 from webkiln.backends import toolchain
 from webkiln.errors import ToolError
 
-INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module);"
-RENAMED = """const { exports: all } = await WebAssembly.instantiate(module);
+INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module, { env: { memory } });"
+RENAMED = """const { exports: all } = await WebAssembly.instantiate(module, { env: { memory } });
   const exports = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
 """How the code of a program finds its own functions among those of a module."""
 TOGETHER = 100
@@ -55,8 +55,7 @@ def _module(programs: Mapping[int, Mapping[str, Any]], folder: Path, name: str, 
         text = path.read_text()
         assert text.count(INSTANTIATED) == 1
         path.write_text(text.replace(INSTANTIATED, RENAMED.replace("NUMBER", str(number))))
-    loaded = max((programs[number]["loaded"] for number in sound), default=0)
-    toolchain.link([*objects, *_objects([joined(mains)], variant)], folder / name, loaded)
+    toolchain.link([*objects, *_objects([joined(mains)], variant)], folder / name)
     for number in programs:
         if number not in sound:
             yield number, next(broken[kernel] for kernel in wanted[number] if kernel in broken)
@@ -100,4 +99,4 @@ def joined(files: Sequence[str]) -> str:
 
 def _numbered(main: str, number: int) -> str:
     """A program's functions under names of its own."""
-    return re.sub(r"\b(?:(base|init|run|late)(?=\(|\"\))|(found)\b)", rf"\1\2_{number}", main)
+    return re.sub(r"\b(?:(base|init|run|late)(?=\(|\"\))|(work|d_\w+)\b)", rf"\1\2_{number}", main)

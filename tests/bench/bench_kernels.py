@@ -76,7 +76,7 @@ def write_job(made: Job, folder: Path, variant: str) -> str:
     sources = [*sorted((folder / "kernels").glob("*.c")), folder / "main.c"]
     objects = [source.with_suffix(".o") for source in sources]
     toolchain.compile_objects(sources, objects, variant)
-    toolchain.link(objects, folder / "model.wasm", described["memory"])
+    toolchain.link(objects, folder / "model.wasm")
     (folder / "weights.bin").write_bytes(next(write(pieces(stored(made.graph), "float32"), made.weights.__getitem__)))
     (folder / "x.bin").write_bytes(made.inputs["x"].tobytes())
     first = described["main"][0]
@@ -91,7 +91,7 @@ def measure(variant: str, rounds: int) -> dict[str, object]:
             kernel = write_job(made, folder / str(number), variant)
             listed.append({"name": name, "flops": flops, "kernel": kernel})
         toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
-        toolchain.link([folder / "peak.o"], folder / "peak.wasm", 0)
+        toolchain.link([folder / "peak.o"], folder / "peak.wasm")
         (folder / "bench.mjs").write_bytes((HERE / "bench_kernels.mjs").read_bytes())
         (folder / "index.html").write_text("<!doctype html><title>bench</title>")
         with Server({"/": folder}) as server:

@@ -129,7 +129,7 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
         ({"variant": "foo"}, "UnknownVariant", "no variant 'foo' of 'wasm', 'js'"),
         ({"variant": "simd", "backends": "js"}, "UnknownVariant", "the variants are none"),
         ({"backend": "wasm"}, "WrongOption", "did you mean 'backends'?"),
-        ({"threads": 4}, "WrongOption", "'auto' or 1"),
+        ({"threads": 0}, "WrongOption", "'auto' or a whole number from 1, got 0"),
         ({"cacheStrategy": "never"}, "WrongOption", "'networkOnly'"),
     ],
 )

@@ -13,14 +13,17 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from webkiln.backends import zeros
+from webkiln.codegen import room
 from webkiln.errors import ToolError
 
 FLAGS = (
-    f"-DWK_ZEROS={zeros.LAID}",
+    f"-DWK_ZEROS={room.ZEROS}",
+    f"-DWK_HELPERS={room.HELPERS}",
+    f"-DWK_STACK={room.HELPER_STACK}",
     "-O3",
     "-msimd128",
     "-mbulk-memory",
+    "-matomics",
     "-mnontrapping-fptoint",
     "-fwrapv",
     "-ffp-contract=off",
@@ -34,8 +37,6 @@ LLVM = ("clang", "wasm-ld")
 PROGRAMS = ("emcc", *LLVM)
 VERSIONS = ("19", "20", "21")
 VARIANT_FLAGS = {"simd": (), "relaxed": ("-mrelaxed-simd", "-DRELAXED")}
-STACK_BYTES = 65536
-PAGE = 65536
 TIMEOUT_SECONDS = 600
 HELP = (
     "Install emscripten and LLVM 19 (Debian and Ubuntu: apt install emscripten clang-19 lld-19 llvm-19), "
@@ -92,22 +93,22 @@ def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: s
             shutil.copyfile(copy.with_suffix(".o"), made)
 
 
-def link(objects: Sequence[Path], module: Path, memory: int) -> None:
-    """Link into one module whose memory holds its stack, its data and `memory` bytes of program."""
+def link(objects: Sequence[Path], module: Path) -> None:
+    """Link into one module, which imports its memory: of `room.pages` at least, shared, so that threads can help."""
     with TemporaryDirectory() as folder:
         trial = Path(folder) / "module.wasm"
-        data = sum(path.stat().st_size for path in objects)
-        pages = -(-(STACK_BYTES + data + memory) // PAGE)
-        if pages > 65536:
-            raise ToolError(f"the program needs {memory} bytes, WebAssembly has at most 4 GiB")
         options = [
             "--no-entry",
             "--strip-all",
             "--gc-sections",
             "--stack-first",
             "-z",
-            f"stack-size={STACK_BYTES}",
-            f"--initial-memory={pages * PAGE}",
+            f"stack-size={room.STACK}",
+            "--import-memory",
+            "--shared-memory",
+            "--export-if-defined=__stack_pointer",
+            f"--initial-memory={room.FIXED}",
+            f"--max-memory={room.MOST * room.PAGE}",
         ]
         _run([find().linker, *options, *map(str, objects), "-o", str(trial)], Path(folder))
         shutil.copyfile(trial, module)

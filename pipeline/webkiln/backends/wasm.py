@@ -1,6 +1,6 @@
 """WebAssembly: four float lanes, relaxed multiply-add where the engine has it, constants repacked into panels."""
 
-from webkiln.backends import zeros
+from webkiln.codegen import room
 from webkiln.nest.target import Target
 
 TARGET = Target(
@@ -12,9 +12,10 @@ TARGET = Target(
     map_lanes=16,
     packs=True,
     pixels=True,
-    zeros=zeros.WALKED,
+    zeros=room.WALKED,
     winograd=True,
     wide=True,
+    shared=True,
 )
 VARIANTS = ("relaxed", "simd")
 """Best first."""

@@ -138,10 +138,7 @@ class ModelGraph:
         return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
 
     def link(self, variant: str, choice: Selection) -> Action:
-        inputs = {
-            "objects/": Product(self.compile(variant, choice), "objects/"),
-            "program.json": Product(self.lower("wasm", choice), "program.json"),
-        }
+        inputs = {"objects/": Product(self.compile(variant, choice), "objects/")}
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
     def pack(self, choice: Selection) -> Action:

@@ -13,6 +13,7 @@ from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
+from webkiln.nest.schedule import LEAST_TILE
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
@@ -65,7 +66,7 @@ CASTS = {
 }
 
 
-UNFUSED_TILE = (4, 8)
+UNFUSED_TILE = (LEAST_TILE, 8)
 """Neighbours and lanes for which there are registers where a multiplication and an addition are two instructions."""
 
 
@@ -131,7 +132,7 @@ class C(Braces):
 
 
 def print_kernel(kernel: Kernel, templates: Templates) -> str:
-    """One C file with one function, `void k_...(inputs..., outputs..., arguments...)`."""
+    """One C file with one function, `void k_...(inputs..., outputs..., arguments..., part...)`."""
     dialect = C()
     composed = replace(kernel, nest=compose(kernel.nest, dialect.composed))
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
@@ -146,7 +147,7 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
         "nest.c",
         name=kernel.name,
         returns="void",
-        parameters=[*inputs, *outputs, *(f"const int {name}" for name in kernel.arguments)],
+        parameters=[*inputs, *outputs, *(f"const int {name}" for name in (*kernel.arguments, *kernel.part))],
         lines=lines,
         outside=arrays,
     )

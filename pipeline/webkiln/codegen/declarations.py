@@ -50,7 +50,8 @@ export type Variant = {variant};
 export interface LoadOptions {{
   /** Backends in order of preference; the first that works is used. */
   backends?: Backend | readonly ("webgpu" | "wasm" | "webgl" | "js")[];
-  threads?: "auto" | 1;
+  /** How many threads may run the wasm backend, where memory can be shared; "auto": one for each core, of few. */
+  threads?: "auto" | number;
   /** One variant of the wasm backend, instead of the best that the engine runs. */
   variant?: Variant;
   /** false: the model lives in the calling thread. */
@@ -76,6 +77,7 @@ export interface Model {{
   readonly backend: Backend;
   readonly variant: Variant | null;
   readonly worker: boolean;
+  readonly threads: number;
   readonly failures: readonly {{ backend: string; code: string; message: string }}[];
   readonly stats: {{ loadMs: number; lastRunMs: number | null }};
   /** The shapes of the outputs of the last run. */

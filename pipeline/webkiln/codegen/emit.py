@@ -11,7 +11,7 @@ from webkiln.codegen.invocations import Invocations
 from webkiln.codegen.points import Points
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
-from webkiln.plan.kernel import Kernel
+from webkiln.plan.kernel import PART, Kernel
 
 
 def body(kernel: Kernel, dialect: Dialect) -> list[str]:
@@ -40,16 +40,24 @@ class _Loops(Points):
         elif loop.axis in (self.vector, self.tile):
             self.chunked(loop, rest)
         else:
-            with self.loop(loop.axis, self.dialect.loop(loop.axis, self.scalar(loop.extent, 0, 0))):
+            with self.loop(loop.axis, self.turns(loop)):
                 self.parallel(rest)
+
+    def turns(self, loop: Loop) -> str:
+        if loop.axis != self.kernel.schedule.split:
+            return self.dialect.loop(loop.axis, self.scalar(loop.extent, 0, 0))
+        first, end = PART
+        self.here.statements.append(self.dialect.counter(loop.axis, first))
+        return self.dialect.chunks(loop.axis, end, 1, rest=True)
 
     def blocks_of(self, tile: Loop, loops: list[Loop]) -> None:
         """A loop over blocks of the tile axis around `loops`."""
         extent, block = self.scalar(tile.extent, 0, 0), self.kernel.schedule.block
         first, end = f"{tile.axis}_from", f"{tile.axis}_to"
-        self.here.statements.append(self.dialect.counter(first))
-        with self.loop(first, self.dialect.chunks(first, extent, block, rest=True)):
-            self.blocked = first, self.declare(len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {block}", extent), end)
+        start, stop = PART if tile.axis == self.kernel.schedule.split else (None, extent)
+        self.here.statements.append(self.dialect.counter(first, start))
+        with self.loop(first, self.dialect.chunks(first, stop, block, rest=True)):
+            self.blocked = first, self.declare(len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {block}", stop), end)
             self.parallel(loops)
             self.blocked = ()
 
@@ -57,7 +65,7 @@ class _Loops(Points):
         """A loop over chunks of neighbours that are computed together, and one over those that are left."""
         name, schedule = loop.axis, self.kernel.schedule
         extent = self.scalar(loop.extent, 0, 0)
-        first, end = self.blocked if self.blocked and name == self.tile else (None, extent)
+        first, end = self.blocked if self.blocked and name == self.tile else PART if name == schedule.split else (None, extent)
         self.here.statements.append(self.dialect.counter(name, first))
         before = self.copies, self.partial
         for chunk, partial in ((schedule.span(name), False), (self.width if name == self.vector else 1, True)):

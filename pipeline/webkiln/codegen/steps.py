@@ -38,7 +38,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How the steps of a program are spelled: the type of a counter, a launch, a copy of bytes, the call of a procedure, and a bool."""
+    """How the steps of a program are spelled: what declares a counter, a launch, a copy of bytes, the call of a procedure, and a bool."""
 
     counter: str
     launch: Callable[[dict[str, Any]], str]
@@ -65,12 +65,12 @@ def _step(step: dict[str, Any], language: Language) -> list[str]:
     inner = _indented(steps(step["steps"], language))
     if "repeat" in step:
         name = f"{PREFIX}{step['repeat']}"
-        return [f"for ({language.counter} {name} = 0; {name} < {size(step['count'])}; {name}++) {{", *inner, "}"]
+        return [f"for ({language.counter}{name} = 0; {name} < {size(step['count'])}; {name}++) {{", *inner, "}"]
     name = f"{PREFIX}{step['loop']}"
     bound = "" if step["bound"] is None else f"{name} < {size(step['bound'])} && "
     loop = [f"for (; {bound}{_flag(step['while'], language)}; {name}++) {{", *inner, "}"]
     kept = [f"{PREFIX}{step['result']} = {name};"] if step["result"] else []
-    return ["{", *_indented([f"{language.counter} {name} = 0;", *loop, *kept]), "}"]
+    return ["{", *_indented([f"{language.counter}{name} = 0;", *loop, *kept]), "}"]
 
 
 def _flag(place: int | str, language: Language) -> str:
@@ -92,8 +92,28 @@ def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | s
     return [size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype))) for operand, at in pairs]
 
 
+def flops(items: Iterable[dict[str, Any]]) -> int:
+    """The operations of all launches; a loop of unknown length counts once."""
+    total = 0
+    for step in items:
+        inside = sum(flops(step.get(block, ())) for block in ("steps", "then", "else"))
+        total += inside * size_from_json(step["count"]) if "repeat" in step else inside
+        total += size_from_json(step.get("flops", 0))
+    return total
+
+
 def parameters(program: dict[str, Any]) -> list[str]:
     return [f"{PREFIX}{name}" for name in program["placeholders"]]
+
+
+def counters(items: Iterable[dict[str, Any]]) -> list[str]:
+    """Those of all loops, once each."""
+    found: dict[str, None] = {}
+    for step in items:
+        found |= dict.fromkeys(f"{PREFIX}{step[kind]}" for kind in ("repeat", "loop") if kind in step)
+        for block in ("steps", "then", "else"):
+            found |= dict.fromkeys(counters(step.get(block, ())))
+    return list(found)
 
 
 def late(program: dict[str, Any]) -> list[str]:
@@ -115,6 +135,7 @@ def described(program: dict[str, Any]) -> str:
         "inputs": tensors(program["inputs"], "name"),
         "outputs": tensors(program["outputs"], "name"),
         "layers": tensors(program["layers"], "layer", "variable"),
+        "flops": flops(program["main"]),
         "guards": [
             sized(guard) | {"layer": guard["layer"]} | ({"equals": sized(guard["equals"])} if "equals" in guard else {})
             for guard in program["guards"]

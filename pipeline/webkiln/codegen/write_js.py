@@ -13,7 +13,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         return f"{name}({', '.join(map(size, [*elements(sources.find(name).operands, entry), *entry['args']]))})"
 
     language = Language(
-        counter="let",
+        counter="let ",
         launch=lambda entry: call(entry["kernel"], entry),
         copy="U8.copyWithin({target}, {source}, {source} + {bytes});",
         host=lambda entry: call(entry["host"], entry),

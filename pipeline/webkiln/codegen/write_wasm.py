@@ -1,11 +1,22 @@
 """The sources of the wasm backend: a C file for each kernel and procedure, one that calls them, and a small ES module."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from webkiln.codegen import c
-from webkiln.codegen.steps import Language, Sources, described, late, parameters, size, steps
+from webkiln.codegen import c, room
+from webkiln.codegen.steps import Language, Sources, counters, described, flops, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
+from webkiln.errors import ToolError
+from webkiln.ir.dim import is_symbolic
+from webkiln.nest.procedure import Procedure
+from webkiln.nest.written import WrittenKernel
+from webkiln.plan.kernel import Kernel
+
+SHARED = 200_000
+"""Operations or bytes of a launch that outweigh telling another processor of it: some microseconds."""
+SHORT = 30_000_000
+"""Operations of a run that is over before another processor has woken up."""
 
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
@@ -18,21 +29,33 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     for name, text in texts.items():
         (folder / "kernels" / f"{name}.c").write_text(text)
 
-    def call(name: str, entry: dict[str, Any]) -> str:
+    def call(name: str, entry: dict[str, Any], part: Sequence[str] = ()) -> str:
         operands = [f"m + {size(offset)}" for offset in entry["operands"]]
-        return f"{name}({', '.join([*operands, *map(size, entry['args'])])})"
+        whole = ["0", size(entry["split"][0])] if "split" in entry else []
+        return f"{name}({', '.join([*operands, *map(size, entry['args']), *(part or whole)])})"
+
+    shared: list[str] = []
+    total = flops(program["main"])
+    short = not is_symbolic(total) and total < SHORT
+
+    def launch(entry: dict[str, Any]) -> str:
+        if short or not _is_shared(entry):
+            return call(entry["kernel"], entry)
+        turns, grain = map(size, entry["split"])
+        shared.append(call(entry["kernel"], entry, [f"wk_share({turns}, {grain}, {part}, parts)" for part in ("part", "part + 1")]))
+        return f"wk_launch(work, {len(shared) - 1})"
 
     declared = [
         {
             "name": name,
             "returns": "int" if name in sources.procedures else "void",
-            "parameters": ["void *"] * len(sources.find(name).operands) + ["int"] * len(sources.find(name).arguments),
+            "parameters": ["void *"] * len(sources.find(name).operands) + ["int"] * len(_numbers(sources.find(name))),
         }
         for name in texts
     ]
     language = Language(
-        counter="int",
-        launch=lambda entry: call(entry["kernel"], entry),
+        counter="",
+        launch=launch,
         copy="__builtin_memcpy(m + {target}, m + {source}, {bytes});",
         host=lambda entry: call(entry["host"], entry),
         flag="*(unsigned char *)(m + {place})",
@@ -43,10 +66,35 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         kernels=declared,
         init=[call(entry["kernel"], entry) for entry in program["init"]],
         main=main,
-        parameters=[f"int {name}" for name in parameters(program)],
+        parameters=parameters(program),
         late=late(program),
-        lines=main,
+        shared=shared,
+        seen=[*parameters(program), *counters(program["main"]), *late(program)],
+        lines=[*main, *shared],
     )
     (folder / "main.c").write_text(main_text)
     about = described(program)
-    (folder / "wasm.js").write_text(templates.render("program.wasm.js", program=about, late=len(program["late"]), lines=[about]))
+    pages = room.pages(program["loaded"])
+    if pages > room.MOST:
+        raise ToolError(f"the program needs {program['loaded']} bytes, WebAssembly has at most 4 GiB")
+    text = templates.render(
+        "program.wasm.js",
+        program=about,
+        late=len(program["late"]),
+        pages=pages,
+        most=room.MOST if program["placeholders"] else pages,
+        shared=bool(shared),
+        short=SHORT,
+        lines=[about],
+    )
+    (folder / "wasm.js").write_text(text)
+
+
+def _is_shared(entry: dict[str, Any]) -> bool:
+    """Whether a launch is worth being shared by processors; of open sizes it may be."""
+    costs = [entry["flops"], entry["bytes"]]
+    return "split" in entry and any(isinstance(cost, str) or cost >= SHARED for cost in costs)
+
+
+def _numbers(source: Kernel | Procedure | WrittenKernel) -> tuple[str, ...]:
+    return (*source.arguments, *source.part) if isinstance(source, Kernel) else source.arguments

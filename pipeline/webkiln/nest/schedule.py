@@ -1,6 +1,7 @@
 """Schedules: how the loops of a nest are vectorised, tiled and distributed, chosen per backend. Without one, the nest is printed as plain loops."""
 
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Any
 
 
@@ -15,6 +16,8 @@ class Panel:
     block: int
 
 
+LEAST_TILE = 4
+"""Neighbours on a tile axis, where there are fewer registers than a schedule counts on."""
 SIDE = 8
 """A workgroup that computes a block of points is a square of so many invocations a side."""
 
@@ -25,6 +28,7 @@ class Schedule:
     reduction axis: accumulated apart, then folded). `tile`: another parallel axis of which `count` neighbours are computed together, one named accumulator each.
     `clamped`: where the tile axis holds a tile at least, the last one repeats its last neighbour instead of being cut off, unless
     it is the only one left.
+    `split`: the parallel loop whose turns several processors share, in multiples of `grain`.
     `block`: so many neighbours on the tile axis are computed for all of the vector axis before the next ones.
     `zeros`: loads whose guard is false walk over zeros as far as others do over their operand.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
@@ -53,6 +57,14 @@ class Schedule:
     clamped: bool = False
     zeros: bool = False
     block: int = 0
+    split: str | None = None
+
+    @property
+    def grain(self) -> int:
+        """Parts of a loop begin at multiples of this, so that no tile of any variant reaches into the next part."""
+        assert self.split is not None
+        span = self.span(self.split)
+        return lcm(span, LEAST_TILE) if self.split == self.tile else span
 
     def copies(self, axis: str) -> int:
         """The neighbours on a parallel axis that are computed together."""
@@ -80,6 +92,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"clamped": True} if schedule.clamped else {}),
         **({"zeros": True} if schedule.zeros else {}),
         **({"block": schedule.block} if schedule.block else {}),
+        **({"split": schedule.split} if schedule.split else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
@@ -102,4 +115,5 @@ def from_json(data: dict[str, Any]) -> Schedule:
         clamped=data.get("clamped", False),
         zeros=data.get("zeros", False),
         block=data.get("block", 0),
+        split=data.get("split"),
     )

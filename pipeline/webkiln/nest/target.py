@@ -21,7 +21,7 @@ class Target:
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
     elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `wide`: whether 64-bit integers
-    are as fast as others.
+    are as fast as others. `shared`: whether several processors may compute parts of a launch.
     """
 
     backend: str
@@ -41,6 +41,7 @@ class Target:
     zeros: int = 0
     winograd: bool = False
     wide: bool = False
+    shared: bool = False
 
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)

@@ -15,6 +15,7 @@ from webkiln.nest.expr import walk
 from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.schedule import Panel, Schedule
 
+PART = ("part_from", "part_to")
 QUARTER = 16
 """The elements of a tensor for each texel of a quarter of it."""
 
@@ -45,6 +46,11 @@ class Kernel:
         own = {e.value for e in walk((*extents, *self.nest.roots)) if e.op == "arg"}
         strides = [f"s{position}_{dim}" for position in range(len(self.operands)) for dim in self.strided(position)]
         return (*sorted(own, key=lambda name: int(name[1:])), *strides, *(f"q{position}" for position in self.schedule.quarters))
+
+    @property
+    def part(self) -> tuple[str, ...]:
+        """Where a part of the loop that processors share begins and ends."""
+        return PART if self.schedule.split else ()
 
     def strided(self, position: int) -> tuple[int, ...]:
         """The dimensions of an operand whose stride is an argument."""

@@ -21,6 +21,8 @@ BLOCK = 192
 """The rows of a contraction that are multiplied with all panels before the next ones, where there are many."""
 FEW_LOADS = 8
 """So many loads leave registers for several vectors of each."""
+MANY_TURNS = 100
+"""So many are shared evenly by a few processors, whatever their number."""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -37,6 +39,22 @@ def plain(call: NestCall, why: str) -> Choice:
 
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
+    choice = _ordered(call, target, constants)
+    return replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule))) if target.shared else choice
+
+
+def _split(call: NestCall, schedule: Schedule) -> str | None:
+    """The loop whose turns several processors share: the outermost of many, the tile axis before others, else the one that is shared most evenly."""
+    loops = sorted(schedule.order, key=lambda name: name != schedule.tile)
+    turns = {name: -(-extent(call, _loop(call.nest, name)) // schedule.span(name)) for name in loops}
+    many = [name for name in loops if turns[name] >= MANY_TURNS]
+    if many or not loops:
+        return many[0] if many else None
+    best = min(loops, key=lambda name: max(-(-turns[name] // parts) * parts / turns[name] for parts in (2, 3, 4)))
+    return best if turns[best] > 1 else None
+
+
+def _ordered(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     nest = call.nest
     if target.width == 1 and not nest.accumulators:
         return plain(call, f"{target.backend} computes one element at a time outside reductions")

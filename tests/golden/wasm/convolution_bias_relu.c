@@ -9,7 +9,7 @@ void k_5ca3a8cc0877bc30(const float *restrict x0, float *restrict y0, const int 
 
 #include <wasm_simd128.h>
 
-void k_60ba1580b8148b14(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0, const int s1_1, const int s1_2) {
+void k_b8df34ad8f78d5f5(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0, const int s1_1, const int s1_2, const int part_from, const int part_to) {
   const int v11 = 1 * s0_1;
   const int v18 = 2 * s0_1;
   const int v25 = 1 * s1_1;
@@ -59,7 +59,8 @@ void k_60ba1580b8148b14(const float *restrict x0, float *restrict y0, const int 
     const int v128 = v127 + a0 * s1_2;
     const int v133 = v132 + a0 * s1_2;
     const int v136 = v135 + a0 * s1_2;
-    for (int a1 = 0; a1 < p1; a1++) {
+    int a1 = part_from;
+    for (; a1 < part_to; a1 += 1) {
       const int v2 = v1 + a1;
       const float v3 = x0[v2];
       const float v4 = -v3;
@@ -175,7 +176,7 @@ static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long
 
 __attribute__((weak)) float wk_zeros[WK_ZEROS];
 
-void k_610e299d83bdc2b2(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0) {
+void k_5b0f99c0e42d5afe(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0, const int part_from, const int part_to) {
   const int v2 = p3 - 1;
   const unsigned long long v5 = (unsigned long long)(p4);
   const unsigned long long v6 = wk_idiv_u64(1099511627776ull, v5);
@@ -197,7 +198,8 @@ void k_610e299d83bdc2b2(const float *restrict x0, float *restrict y0, const int 
   const int v162 = 13 * s1_0;
   const int v165 = 14 * s1_0;
   const int v173 = 15 * s1_0;
-  for (int a0 = 0; a0 < p0; a0++) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v1 = a0 + p2;
     const int v3 = v1 < v2 ? v1 : v2;
     const unsigned long long v4 = (unsigned long long)(v3);
@@ -463,12 +465,13 @@ void k_610e299d83bdc2b2(const float *restrict x0, float *restrict y0, const int 
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-void k_69b4ec9602c4268a(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int s0_0, const int s1_2, const int s1_0, const int s2_0) {
+void k_1bae3859e5fc1bd0(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int s0_0, const int s1_2, const int s1_0, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
   int a2 = 0;
   for (; a2 + 7 < p2; a2 += 8) {
     const int v7 = (a2 >> 3) * s1_2 + (a2 & 7);
-    for (int a0 = 0; a0 < p0; a0++) {
+    int a0 = part_from;
+    for (; a0 < part_to; a0 += 1) {
       const int v3 = a0 * s0_0;
       const int v8 = v7 + a0 * s1_0;
       const int v39 = a0 * s2_0;
@@ -594,7 +597,8 @@ void k_69b4ec9602c4268a(const float *restrict x0, const float *restrict x1, floa
   }
   for (; a2 < p2; a2 += 4) {
     const int v73 = (a2 >> 3) * s1_2 + (a2 & 7);
-    for (int a0 = 0; a0 < p0; a0++) {
+    int a0 = part_from;
+    for (; a0 < part_to; a0 += 1) {
       const int v69 = a0 * s0_0;
       const int v74 = v73 + a0 * s1_0;
       const int v104 = a0 * s2_0;
@@ -699,7 +703,8 @@ void k_69b4ec9602c4268a(const float *restrict x0, const float *restrict x1, floa
   int a2 = 0;
   for (; a2 + 7 < p2; a2 += 8) {
     const int v7 = (a2 >> 3) * s1_2 + (a2 & 7);
-    for (int a0 = 0; a0 < p0; a0++) {
+    int a0 = part_from;
+    for (; a0 < part_to; a0 += 1) {
       const int v3 = a0 * s0_0;
       const int v8 = v7 + a0 * s1_0;
       const int v29 = a0 * s2_0;
@@ -795,7 +800,8 @@ void k_69b4ec9602c4268a(const float *restrict x0, const float *restrict x1, floa
   }
   for (; a2 < p2; a2 += 4) {
     const int v57 = (a2 >> 3) * s1_2 + (a2 & 7);
-    for (int a0 = 0; a0 < p0; a0++) {
+    int a0 = part_from;
+    for (; a0 < part_to; a0 += 1) {
       const int v53 = a0 * s0_0;
       const int v58 = v57 + a0 * s1_0;
       const int v78 = a0 * s2_0;
@@ -879,7 +885,7 @@ void k_69b4ec9602c4268a(const float *restrict x0, const float *restrict x1, floa
 
 static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
 
-void k_6fe492ee8934370e(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s1_0, const int s2_0, const int s2_1, const int s2_2) {
+void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s1_0, const int s2_0, const int s2_1, const int s2_2, const int part_from, const int part_to) {
   const int v3 = 5 * s0_0;
   const int v6 = 9 * s0_0;
   const int v10 = 13 * s0_0;
@@ -902,7 +908,8 @@ void k_6fe492ee8934370e(const float *restrict x0, const float *restrict x1, floa
   const int v84 = 1 * s0_0;
   const int v89 = 2 * s0_0;
   const int v95 = 3 * s0_0;
-  for (int a0 = 0; a0 < p0; a0++) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v1 = a0 * p5;
     const int v43 = a0 + p2;
     const int v45 = v43 < v44 ? v43 : v44;

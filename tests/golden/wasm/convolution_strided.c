@@ -27,15 +27,15 @@ static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long
 
 __attribute__((weak)) float wk_zeros[WK_ZEROS];
 
-void k_1940d125c7a8ea92(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int p8, const int p9, const int s0_0, const int s0_1, const int s1_3, const int s1_0, const int s1_1, const int s2_0) {
+void k_9db0107a0ac04264(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int p8, const int p9, const int s0_0, const int s0_1, const int s1_3, const int s1_0, const int s1_1, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
   const unsigned long long v2 = (unsigned long long)(p5);
   const unsigned long long v3 = wk_idiv_u64(1099511627776ull, v2);
   const unsigned long long v4 = v3 + 1ull;
   const unsigned v12 = (unsigned)(p8);
   const unsigned v20 = (unsigned)(p9);
-  int a1 = 0;
-  for (; a1 + 7 < p1; a1 += 8) {
+  int a1 = part_from;
+  for (; a1 + 7 < part_to; a1 += 8) {
     const int v28 = (a1 >> 3) * s1_3 + (a1 & 7);
     int a0 = 0;
     for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
@@ -273,7 +273,7 @@ void k_1940d125c7a8ea92(const float *restrict x0, const float *restrict x1, floa
       wasm_v128_store(y0 + v177 + 4, acc0_0_4);
     }
   }
-  for (; a1 < p1; a1 += 4) {
+  for (; a1 < part_to; a1 += 4) {
     const int v200 = (a1 >> 3) * s1_3 + (a1 & 7);
     int a0 = 0;
     for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
@@ -494,8 +494,8 @@ void k_1940d125c7a8ea92(const float *restrict x0, const float *restrict x1, floa
   const unsigned long long v4 = v3 + 1ull;
   const unsigned v12 = (unsigned)(p8);
   const unsigned v20 = (unsigned)(p9);
-  int a1 = 0;
-  for (; a1 + 7 < p1; a1 += 8) {
+  int a1 = part_from;
+  for (; a1 + 7 < part_to; a1 += 8) {
     const int v28 = (a1 >> 3) * s1_3 + (a1 & 7);
     int a0 = 0;
     for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {
@@ -673,7 +673,7 @@ void k_1940d125c7a8ea92(const float *restrict x0, const float *restrict x1, floa
       wasm_v128_store(y0 + v131 + 4, acc0_0_4);
     }
   }
-  for (; a1 < p1; a1 += 4) {
+  for (; a1 < part_to; a1 += 4) {
     const int v154 = (a1 >> 3) * s1_3 + (a1 & 7);
     int a0 = 0;
     for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {

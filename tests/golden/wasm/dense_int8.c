@@ -33,9 +33,9 @@ static inline void wk_store_part(float *p, v128_t v, int count) {
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
 
-void k_8eb9f129504a6f92(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1) {
-  int a0 = 0;
-  for (; a0 + 3 < p0; a0 += 4) {
+void k_4fed88fec5707ec5(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_1, const int part_from, const int part_to) {
+  int a0 = part_from;
+  for (; a0 + 3 < part_to; a0 += 4) {
     const int v3 = (a0 >> 2) * s1_1 + (a0 & 3);
     v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
     for (int r0 = 0; r0 < p1; r0++) {
@@ -47,7 +47,7 @@ void k_8eb9f129504a6f92(const float *restrict x0, const float *restrict x1, floa
     }
     wasm_v128_store(y0 + a0, acc0_0_0);
   }
-  for (; a0 < p0; a0 += 4) {
+  for (; a0 < part_to; a0 += 4) {
     const int left = p0 - a0;
     const int v8 = (a0 >> 2) * s1_1 + (a0 & 3);
     v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);

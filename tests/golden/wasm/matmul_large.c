@@ -6,10 +6,10 @@
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-void k_55029a926fd4a937(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0) {
+void k_f055375d81129d10(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
-  int a1 = 0;
-  for (; a1 + 7 < p1; a1 += 8) {
+  int a1 = part_from;
+  for (; a1 + 7 < part_to; a1 += 8) {
     int a0 = 0;
     for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
       const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
@@ -108,7 +108,7 @@ void k_55029a926fd4a937(const float *restrict x0, const float *restrict x1, floa
       wasm_v128_store(y0 + v41 + 4, acc0_0_4);
     }
   }
-  for (; a1 < p1; a1 += 4) {
+  for (; a1 < part_to; a1 += 4) {
     int a0 = 0;
     for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
       const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
@@ -185,8 +185,8 @@ void k_55029a926fd4a937(const float *restrict x0, const float *restrict x1, floa
     }
   }
   #else
-  int a1 = 0;
-  for (; a1 + 7 < p1; a1 += 8) {
+  int a1 = part_from;
+  for (; a1 + 7 < part_to; a1 += 8) {
     int a0 = 0;
     for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {
       const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
@@ -261,7 +261,7 @@ void k_55029a926fd4a937(const float *restrict x0, const float *restrict x1, floa
       wasm_v128_store(y0 + v31 + 4, acc0_0_4);
     }
   }
-  for (; a1 < p1; a1 += 4) {
+  for (; a1 < part_to; a1 += 4) {
     int a0 = 0;
     for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {
       const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;

@@ -2,8 +2,9 @@
 
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
-void k_524a5a7587584ad7(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0) {
-  for (int a0 = 0; a0 < p0; a0++) {
+void k_25a7938f540e9da8(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v1 = a0 * s0_0;
     float acc0_0_0 = (-__builtin_inff());
     v128_t lane0_0_0 = wasm_f32x4_splat((-__builtin_inff()));
@@ -73,7 +74,7 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
-void k_64669c511c9ee8c9(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s0_0) {
+void k_72cd442a3297d525(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
   const v128_t v1 = wasm_f32x4_splat(0x1.a0d2ce0000000p-13f);
   const v128_t v8 = wasm_f32x4_splat((-0x1.a000000000000p+6f));
   const v128_t v11 = wasm_f32x4_splat(0x1.6400000000000p+6f);
@@ -87,7 +88,8 @@ void k_64669c511c9ee8c9(const float *restrict x0, const float *restrict x1, floa
   const v128_t v36 = wasm_f32x4_splat(0x1.0000000000000p-1f);
   const v128_t v41 = wasm_f32x4_splat(0x1.0000000000000p+0f);
   const v128_t v45 = wasm_i32x4_splat(127);
-  for (int a0 = 0; a0 < p0; a0++) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v2 = a0 * s0_0;
     const float v5 = x1[a0];
     const v128_t v6 = wasm_f32x4_splat(v5);
@@ -356,7 +358,7 @@ static inline void wk_store_part(float *p, v128_t v, int count) {
   if (count > 2) wasm_v128_store32_lane(p + 2, v, 2);
 }
 
-void k_756d0c20a517e364(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int s0_0, const int s3_0) {
+void k_14bcdfaf9b3bba1e(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int s0_0, const int s3_0, const int part_from, const int part_to) {
   const v128_t v1 = wasm_f32x4_splat(0x1.a0d2ce0000000p-13f);
   const v128_t v8 = wasm_f32x4_splat((-0x1.a000000000000p+6f));
   const v128_t v11 = wasm_f32x4_splat(0x1.6400000000000p+6f);
@@ -370,7 +372,8 @@ void k_756d0c20a517e364(const float *restrict x0, const float *restrict x1, cons
   const v128_t v36 = wasm_f32x4_splat(0x1.0000000000000p-1f);
   const v128_t v41 = wasm_f32x4_splat(0x1.0000000000000p+0f);
   const v128_t v45 = wasm_i32x4_splat(127);
-  for (int a0 = 0; a0 < p0; a0++) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v2 = a0 * s0_0;
     const float v5 = x1[a0];
     const v128_t v6 = wasm_f32x4_splat(v5);

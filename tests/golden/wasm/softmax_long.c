@@ -2,8 +2,9 @@
 
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
-void k_524a5a7587584ad7(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0) {
-  for (int a0 = 0; a0 < p0; a0++) {
+void k_25a7938f540e9da8(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v1 = a0 * s0_0;
     float acc0_0_0 = (-__builtin_inff());
     v128_t lane0_0_0 = wasm_f32x4_splat((-__builtin_inff()));
@@ -73,7 +74,7 @@ static inline float wk_float(int x) {
   return u.f;
 }
 
-void k_64669c511c9ee8c9(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s0_0) {
+void k_72cd442a3297d525(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
   const v128_t v1 = wasm_f32x4_splat(0x1.a0d2ce0000000p-13f);
   const v128_t v8 = wasm_f32x4_splat((-0x1.a000000000000p+6f));
   const v128_t v11 = wasm_f32x4_splat(0x1.6400000000000p+6f);
@@ -87,7 +88,8 @@ void k_64669c511c9ee8c9(const float *restrict x0, const float *restrict x1, floa
   const v128_t v36 = wasm_f32x4_splat(0x1.0000000000000p-1f);
   const v128_t v41 = wasm_f32x4_splat(0x1.0000000000000p+0f);
   const v128_t v45 = wasm_i32x4_splat(127);
-  for (int a0 = 0; a0 < p0; a0++) {
+  int a0 = part_from;
+  for (; a0 < part_to; a0 += 1) {
     const int v2 = a0 * s0_0;
     const float v5 = x1[a0];
     const v128_t v6 = wasm_f32x4_splat(v5);
@@ -341,7 +343,7 @@ void k_64669c511c9ee8c9(const float *restrict x0, const float *restrict x1, floa
 
 #include <wasm_simd128.h>
 
-void k_27a56bf89817f629(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int s0_0, const int s3_0) {
+void k_62a3c4d88a1ac14c(const float *restrict x0, const float *restrict x1, const float *restrict x2, float *restrict y0, const int p0, const int p1, const int s0_0, const int s3_0, const int part_from, const int part_to) {
   const v128_t v1 = wasm_f32x4_splat(0x1.a0d2ce0000000p-13f);
   const v128_t v8 = wasm_f32x4_splat((-0x1.a000000000000p+6f));
   const v128_t v11 = wasm_f32x4_splat(0x1.6400000000000p+6f);
@@ -362,8 +364,8 @@ void k_27a56bf89817f629(const float *restrict x0, const float *restrict x1, cons
     const float v55 = x2[a0];
     const v128_t v56 = wasm_f32x4_splat(v55);
     const int v58 = a0 * s3_0;
-    int a1 = 0;
-    for (; a1 + 15 < p1; a1 += 16) {
+    int a1 = part_from;
+    for (; a1 + 15 < part_to; a1 += 16) {
       const int v3 = v2 + a1;
       const v128_t v4 = wasm_v128_load(x0 + v3);
       const v128_t v7 = wasm_f32x4_sub(v4, v6);
@@ -523,7 +525,7 @@ void k_27a56bf89817f629(const float *restrict x0, const float *restrict x1, cons
       wasm_v128_store(y0 + v59 + 8, v135);
       wasm_v128_store(y0 + v59 + 12, v173);
     }
-    for (; a1 < p1; a1 += 4) {
+    for (; a1 < part_to; a1 += 4) {
       const int v174 = v2 + a1;
       const v128_t v175 = wasm_v128_load(x0 + v174);
       const v128_t v176 = wasm_f32x4_sub(v175, v6);

@@ -1,0 +1,90 @@
+"""Threads that help with runs: the same bits however many there are, one pool for all models of a page, one thread where memory cannot be shared."""
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import pytest
+
+from tests.hosts import BEST, HOSTS, every_host, every_page
+from tests.models.conftest import Model
+from tests.runtime.tampering import Site, in_node, in_page
+from webkiln.build.engine import Engine
+from webkiln.recipe import read_recipe
+
+ISOLATED = {
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path:
+    """A bundle of a network of all that processors share: convolutions of each kind, products, sums, a normalisation."""
+    keras.utils.set_random_seed(1)
+    x = y = keras.Input(shape, name="x")
+    y = keras.layers.Conv2D(48, 3, padding="same", activation="relu")(y)
+    y = keras.layers.DepthwiseConv2D(3, padding="same")(y)
+    y = keras.layers.LayerNormalization()(y)
+    y = keras.layers.Add()([keras.layers.Conv2D(48, 1)(y), y])
+    y = keras.layers.Conv2D(29, 5, strides=2, padding="same", activation="sigmoid")(y)
+    y = keras.layers.Dense(10, activation="softmax")(keras.layers.GlobalAveragePooling2D()(y))
+    folder.mkdir(exist_ok=True)
+    keras.Model(x, y).save(folder / "net.keras")
+    (folder / "recipe.toml").write_text(f'source = "net.keras"\nbackends = ["wasm", "js"]\n{recipe}')
+    with Engine(folder / ".webkiln") as engine:
+        return Model(engine, read_recipe(folder / "recipe.toml"), folder).bundle()
+
+
+@pytest.fixture(scope="session")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("threads") / "net", (48, 48, 32))
+
+
+@pytest.fixture(scope="session")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(tmp_path_factory.mktemp("threads") / "opened", (None, None, 32), 'input_shapes = {x = [1, "H", "W", 32]}\n')
+
+
+def perform(host: str, bundle: Path, scenario: str, argument: Any) -> Any:
+    return in_node(bundle, scenario, argument) if host == "node" else in_page(Site(bundle, headers=ISOLATED), scenario, argument, host)
+
+
+@pytest.mark.parametrize(("host", "variant"), [(host, variant) for host in HOSTS for variant in sorted({"simd", BEST[host]})])
+def test_results_have_equal_bits(host: str, variant: str, net: Path) -> None:
+    got = perform(host, net, "threads", {"counts": [1, 2, 3, 5], "rounds": 8, "backends": "wasm", "variant": variant})
+    assert got == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "left": 0}
+
+
+@every_host
+def test_models_are_disposed_of_while_they_run(host: str, net: Path) -> None:
+    got = perform(host, net, "threadsDisposed", {"threads": 3, "backends": "wasm"})
+    assert got == {"same": True, "pool": 2, "left": 0, "codes": []}
+
+
+@every_host
+def test_memory_grows_under_threads(host: str, opened: Path) -> None:
+    assert perform(host, opened, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [True, True, True]
+
+
+@every_page
+def test_pages_that_are_not_isolated_have_one_thread(browser: str, net: Path) -> None:
+    got = in_page(Site(net), "threads", {"counts": ["auto"], "rounds": 1, "backends": "wasm"}, browser)
+    (line,) = got.pop("lines")
+    assert got == {"threads": [1], "results": 1, "pool": 0, "left": 0}
+    assert "Cross-Origin-Opener-Policy: same-origin" in line
+    assert "Cross-Origin-Embedder-Policy: require-corp" in line
+
+
+@every_host
+def test_a_model_outside_a_worker(host: str, net: Path) -> None:
+    """A page must not wait; Node may."""
+    got = perform(host, net, "threads", {"counts": [2, 1], "rounds": 3, "backends": "wasm", "worker": False})
+    assert got["threads"] == ([2, 1] if host == "node" else [1, 1])
+    assert (got["results"], got["left"]) == (1, 0)
+
+
+@every_host
+def test_other_backends_have_one_thread(host: str, net: Path) -> None:
+    got = perform(host, net, "threads", {"counts": [4], "rounds": 1, "backends": "js"})
+    assert got == {"threads": [1], "results": 1, "pool": 0, "lines": [], "left": 0}
