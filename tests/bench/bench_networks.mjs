@@ -2,18 +2,22 @@ const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuff
 
 const floats = async (path) => new Float32Array((await bytes(path)).buffer);
 
+/** What webkiln has with one thread, where the others have several. */
+const ALONE = "webkiln alone";
+
 /** Every engine is `async () => Float32Array`, the whole call with its input and output. */
 const ENGINES = {
-  async webkiln({ input, backend, variant }) {
+  async webkiln({ input, backend, variant, threads }) {
     const { load } = await import("/bundle/index.js");
-    const model = await load({ backends: [backend], worker: false, ...(variant ? { variant } : {}) });
+    const model = await load({ backends: [backend], worker: threads > 1, threads, ...(variant ? { variant } : {}) });
+    if (model.threads !== threads) throw new Error(`${model.threads} of ${threads} threads run webkiln`);
     const data = await floats("/data/last.bin");
     return async () => Object.values(await model.run({ [input]: data.slice() }))[0];
   },
 
-  async onnxruntime({ input, first }) {
+  async onnxruntime({ input, first, threads }) {
     const ort = await import("/npm/onnxruntime-web/dist/ort.wasm.bundle.min.mjs");
-    ort.env.wasm.numThreads = 1;
+    ort.env.wasm.numThreads = threads;
     ort.env.wasm.wasmPaths = "/npm/onnxruntime-web/dist/";
     const session = await ort.InferenceSession.create(await bytes("/data/model.onnx"), { executionProviders: ["wasm"], graphOptimizationLevel: "all" });
     const data = await floats("/data/first.bin");
@@ -23,10 +27,10 @@ const ENGINES = {
     };
   },
 
-  async litert({ last }) {
+  async litert({ last, threads }) {
     const { loadLiteRt, loadAndCompile, Tensor } = await import("/npm/@litertjs/core/dist/index.js");
-    await loadLiteRt("/npm/@litertjs/core/wasm/", { threads: false });
-    const model = await loadAndCompile("/data/model.tflite", { accelerator: "wasm", cpuOptions: { numThreads: 1 } });
+    await loadLiteRt("/npm/@litertjs/core/wasm/", { threads: threads > 1 });
+    const model = await loadAndCompile("/data/model.tflite", { accelerator: "wasm", cpuOptions: { numThreads: threads } });
     const data = await floats("/data/last.bin");
     return async () => {
       const tensor = new Tensor(data, last);
@@ -37,13 +41,13 @@ const ENGINES = {
     };
   },
 
-  async tfjs({ input, last }) {
+  async tfjs({ input, last, threads }) {
     await script("/npm/@tensorflow/tfjs-core/dist/tf-core.min.js");
     await script("/npm/@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js");
     const { tf } = globalThis;
     tf.wasm.setWasmPaths("/npm/@tensorflow/tfjs-backend-wasm/dist/");
-    tf.wasm.setThreadsCount(1);
-    tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", false);
+    tf.wasm.setThreadsCount(threads);
+    tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", threads > 1);
     await tf.setBackend("wasm");
     const { constants, calls, output } = await (await fetch("/data/calls.json")).json();
     const values = await floats("/data/calls.bin");
@@ -98,7 +102,7 @@ export async function run(names, options, rounds) {
   const engines = {};
   const outputs = {};
   for (const name of names) {
-    engines[name] = await ENGINES[name](options);
+    engines[name] = await (name === ALONE ? ENGINES.webkiln({ ...options, threads: 1 }) : ENGINES[name](options));
     outputs[name] = Array.from(await engines[name]());
   }
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();

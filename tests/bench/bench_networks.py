@@ -1,7 +1,7 @@
-"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js: one thread each, SIMD, in one page of headless Chromium, in turn.
+"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js: SIMD, in one page of headless Chromium, in turn, with one thread each or several.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
-    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 15] [--backend js] [--variant simd]
+    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 15] [--backend js] [--variant simd] [--threads 2]
 
 All run the same weights on the same input, through their public calls, input and output included; outputs must agree with Keras's to 1e-3.
 The table has medians, and of our time divided by a rival's in the same round the median and the extremes.
@@ -34,6 +34,8 @@ from webkiln.recipe import PathSource, Recipe
 
 HERE = Path(__file__).parent
 RIVALS = ("onnxruntime", "litert", "tfjs")
+ALONE = "webkiln alone"
+"""Our time with one thread, where the others have several."""
 TOLERANCE = 1e-3
 PAGE = """<!doctype html><title>bench</title>
 <script type="importmap">{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
@@ -90,7 +92,8 @@ def measure(graph: Graph, folder: Path, options: Mapping[str, Any], rivals: Sequ
         session.set_script_timeout(1800)
         session.get(f"{server.url}/")
         script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
-        result: dict[str, Any] = session.execute_async_script(script, ["webkiln", *rivals], given, rounds)
+        engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
+        result: dict[str, Any] = session.execute_async_script(script, engines, given, rounds)
     if "error" in result:
         raise RuntimeError(result["error"])
     return result
@@ -109,7 +112,7 @@ def report(name: str, result: Mapping[str, Any], reference: Array) -> None:
         wrong = error(output.reshape(reference.shape), reference)
         if wrong > TOLERANCE:
             raise RuntimeError(f"{name}: the output of {engine} is {wrong:.1e} from Keras's, at most {TOLERANCE:.0e} is allowed")
-        line = f"{name:12} {engine:12} {np.median(times):8.2f} ms   error {wrong:.1e}"
+        line = f"{name:12} {engine:14} {np.median(times):8.2f} ms   error {wrong:.1e}"
         if engine != "webkiln":
             ratio = ours / np.array(times)
             line += f"   webkiln/{engine} {np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
@@ -122,6 +125,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--backend", choices=("wasm", "js"), default="wasm")
     parser.add_argument("--variant", choices=("relaxed", "simd"))
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rivals", default=",".join(RIVALS))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -131,7 +135,8 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             graph, reference = prepare(name, options.backend, rivals, Path(folder))
             variant = {"variant": options.variant} if options.variant else {}
-            result = measure(graph, Path(folder), {"backend": options.backend, **variant}, rivals, options.rounds)
+            given = {"backend": options.backend, "threads": options.threads, **variant}
+            result = measure(graph, Path(folder), given, rivals, options.rounds)
         report(name, result, reference)
         results[name] = result["times"]
     if options.json:
