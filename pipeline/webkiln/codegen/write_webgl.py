@@ -19,7 +19,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         return f"engine.launch('{entry['kernel']}', [{operands}], [{args}])"
 
     language = Language(
-        counter="let",
+        counter="let ",
         launch=launch,
         copy="engine.move({source}, {target});",
         host=lambda entry: js.host_call("engine", sources.procedures[entry["host"]], entry),

@@ -22,7 +22,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         return f"step.launch('{name}', {size(count)}, [{', '.join(words)}])"
 
     language = Language(
-        counter="let",
+        counter="let ",
         launch=launch,
         copy="step.copy({target}, {source}, {bytes});",
         host=lambda entry: js.host_call("step", sources.procedures[entry["host"]], entry),

@@ -46,7 +46,7 @@ def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice
 def _split(call: NestCall, schedule: Schedule) -> str | None:
     """The loop whose turns several processors share: the outermost of many, the tile axis before others, else the one that is shared most evenly."""
     loops = sorted(schedule.order, key=lambda name: name != schedule.tile)
-    turns = {name: -(-extent(call, _loop(call.nest, name)) // schedule.span(name)) for name in loops}
+    turns = {name: max(1, -(-extent(call, _loop(call.nest, name)) // schedule.span(name))) for name in loops}
     many = [name for name in loops if turns[name] >= MANY_TURNS]
     if many or not loops:
         return many[0] if many else None
