@@ -5,43 +5,52 @@ const floats = async (path) => new Float32Array((await bytes(path)).buffer);
 /** What webkiln has with one thread, where the others have several. */
 const ALONE = "webkiln alone";
 
-/** Every engine is `async () => Float32Array`, the whole call with its input and output. */
+/** The inputs of the network: by name a shape and the values, with channels last or first. */
+async function inputs(order) {
+  const values = await floats(`/data/${order}.bin`);
+  let at = 0;
+  return Object.entries(await (await fetch("/data/inputs.json")).json()).map(([name, { size, [order]: shape }]) => [name, shape, values.slice(at, (at += size))]);
+}
+
+const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
+
+/** Every engine is an async function of nothing that gives the outputs by name: the whole call, with its inputs. */
 const ENGINES = {
-  async webkiln({ input, backend, variant, threads }) {
+  async webkiln({ backend, variant, threads }) {
     const { load } = await import("/bundle/index.js");
     const model = await load({ backends: [backend], worker: threads > 1, threads, ...(variant ? { variant } : {}) });
     if (model.threads !== threads) throw new Error(`${model.threads} of ${threads} threads run webkiln`);
-    const data = await floats("/data/last.bin");
-    return async () => Object.values(await model.run({ [input]: data.slice() }))[0];
+    const given = await inputs("last");
+    return () => model.run(mapped(given, (_, data) => data.slice()));
   },
 
-  async onnxruntime({ input, first, threads }) {
+  async onnxruntime({ threads }) {
     const ort = await import("/npm/onnxruntime-web/dist/ort.wasm.bundle.min.mjs");
     ort.env.wasm.numThreads = threads;
     ort.env.wasm.wasmPaths = "/npm/onnxruntime-web/dist/";
     const session = await ort.InferenceSession.create(await bytes("/data/model.onnx"), { executionProviders: ["wasm"], graphOptimizationLevel: "all" });
-    const data = await floats("/data/first.bin");
+    const given = await inputs("first");
     return async () => {
-      const outputs = await session.run({ [input]: new ort.Tensor("float32", data, first) });
-      return Object.values(outputs)[0].data;
+      const outputs = await session.run(mapped(given, (shape, data) => new ort.Tensor("float32", data, shape)));
+      return mapped(Object.entries(outputs), ({ data }) => data);
     };
   },
 
-  async litert({ last, threads }) {
+  async litert({ threads }) {
     const { loadLiteRt, loadAndCompile, Tensor } = await import("/npm/@litertjs/core/dist/index.js");
     await loadLiteRt("/npm/@litertjs/core/wasm/", { threads: threads > 1 });
     const model = await loadAndCompile("/data/model.tflite", { accelerator: "wasm", cpuOptions: { numThreads: threads } });
-    const data = await floats("/data/last.bin");
+    const given = await inputs("last");
     return async () => {
-      const tensor = new Tensor(data, last);
-      const outputs = await model.run(tensor);
-      const value = outputs[0].toTypedArray().slice();
-      for (const item of [tensor, ...outputs]) item.delete();
-      return value;
+      const tensors = mapped(given, (shape, data) => new Tensor(data, shape));
+      const outputs = await model.run(tensors);
+      const values = mapped(Object.entries(outputs), (tensor) => tensor.toTypedArray().slice());
+      for (const item of [...Object.values(tensors), ...Object.values(outputs)]) item.delete();
+      return values;
     };
   },
 
-  async tfjs({ input, last, threads }) {
+  async tfjs({ threads }) {
     await script("/npm/@tensorflow/tfjs-core/dist/tf-core.min.js");
     await script("/npm/@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js");
     const { tf } = globalThis;
@@ -49,23 +58,31 @@ const ENGINES = {
     tf.wasm.setThreadsCount(threads);
     tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", threads > 1);
     await tf.setBackend("wasm");
-    const { constants, calls, output } = await (await fetch("/data/calls.json")).json();
+    const { constants, calls, outputs } = await (await fetch("/data/calls.json")).json();
     const values = await floats("/data/calls.bin");
     const held = {};
     for (const [name, { offset, shape }] of Object.entries(constants)) {
       held[name] = tf.tensor(values.subarray(offset, offset + shape.reduce((a, b) => a * b, 1)), shape);
     }
-    const data = await floats("/data/last.bin");
-    const call = ({ op, inputs, ...attrs }, tensors) => CALLS[op](tf, inputs.map((name) => tensors[name]), attrs);
+    const given = await inputs("last");
+    const compute = (calls, tensors) => {
+      for (const { op, names, inputs, ...attrs } of calls) {
+        const made = CALLS[op](tf, inputs.map((each) => tensors[each]), attrs, (inner, more) => compute(inner, { ...tensors, ...more }));
+        [made].flat().forEach((tensor, at) => (tensors[names[at]] = tensor));
+      }
+      return tensors;
+    };
     return async () => {
-      const result = tf.tidy(() => {
-        const tensors = { ...held, [input]: tf.tensor(data, last) };
-        for (const each of calls) tensors[each.name] = call(each, tensors);
-        return tensors[output];
+      const made = tf.tidy(() => {
+        const tensors = compute(calls, { ...held, ...mapped(given, (shape, data) => tf.tensor(data, shape)) });
+        return mapped(Object.entries(outputs), (name) => tensors[name]);
       });
-      const value = await result.data();
-      result.dispose();
-      return value;
+      const read = {};
+      for (const [name, tensor] of Object.entries(made)) {
+        read[name] = await tensor.data();
+        tensor.dispose();
+      }
+      return read;
     };
   },
 };
@@ -78,6 +95,36 @@ const pads = ({ pad_low, pad_high }) => [[0, 0], [pad_low[0], pad_high[0]], [pad
 const conv = (kind) => (tf, [x, filter, bias], { strides, dilation, activation, ...sides }) =>
   tf.fused[kind]({ x, filter, bias, strides, dilations: dilation, pad: pads(sides), activation: activation ?? "linear" });
 
+/** A sum over products of two tensors, by transposition as products of matrices: TensorFlow.js has none on wasm. */
+function einsum(tf, [a, b], { equation }) {
+  const [left, right, result] = equation.split(/,|->/).map((word) => [...word]);
+  const both = left.filter((axis) => right.includes(axis) && result.includes(axis));
+  const inner = left.filter((axis) => right.includes(axis) && !result.includes(axis));
+  const sizes = Object.fromEntries([...left.map((axis, at) => [axis, a.shape[at]]), ...right.map((axis, at) => [axis, b.shape[at]])]);
+  const size = (axes) => axes.reduce((product, axis) => product * sizes[axis], 1);
+  const [rows, columns] = [left, right].map((axes) => axes.filter((axis) => !both.includes(axis) && !inner.includes(axis)));
+  const arranged = (x, axes, order, shape) => tf.reshape(tf.transpose(x, order.map((axis) => axes.indexOf(axis))), shape);
+  const product = tf.matMul(
+    arranged(a, left, [...both, ...rows, ...inner], [size(both), size(rows), size(inner)]),
+    arranged(b, right, [...both, ...inner, ...columns], [size(both), size(inner), size(columns)]),
+  );
+  const axes = [...both, ...rows, ...columns];
+  return tf.transpose(tf.reshape(product, axes.map((axis) => sizes[axis])), result.map((axis) => axes.indexOf(axis)));
+}
+
+/** The last states of a recurrence. */
+function scan(tf, tensors, { body, axes }, compute) {
+  let states = tensors.slice(0, body.outputs.length);
+  const captured = tensors.slice(states.length + axes.length);
+  const steps = axes.map((axis, at) => tf.unstack(tensors[states.length + at], axis));
+  for (let step = 0; step < steps[0].length; step++) {
+    const given = [...states, ...steps.map((slices) => slices[step]), ...captured];
+    const made = compute(body.calls, Object.fromEntries(body.inputs.map((name, at) => [name, given[at]])));
+    states = body.outputs.map((name) => made[name]);
+  }
+  return states;
+}
+
 /** The operators of calls.json, as functions of TensorFlow.js. */
 const CALLS = {
   Conv: conv("conv2d"),
@@ -85,6 +132,18 @@ const CALLS = {
   Add: (tf, [a, b]) => tf.add(a, b),
   Mul: (tf, [a, b]) => tf.mul(a, b),
   MatMul: (tf, [a, b]) => tf.matMul(a, b),
+  Einsum: einsum,
+  Scan: scan,
+  Slice: (tf, [x], { starts, sizes, steps }) => tf.stridedSlice(x, starts, starts.map((start, axis) => start + sizes[axis] * steps[axis]), steps),
+  Div: (tf, [a, b]) => tf.div(a, b),
+  Sub: (tf, [a, b]) => tf.sub(a, b),
+  Square: (tf, [x]) => tf.square(x),
+  Rsqrt: (tf, [x]) => tf.rsqrt(x),
+  Sigmoid: (tf, [x]) => tf.sigmoid(x),
+  Silu: (tf, [x]) => tf.mul(x, tf.sigmoid(x)),
+  Gelu: (tf, [x]) => tf.mul(tf.mul(x, 0.5), tf.add(tf.erf(tf.mul(x, Math.SQRT1_2)), 1)),
+  Reshape: (tf, [x], { shape }) => tf.reshape(x, shape),
+  Transpose: (tf, [x], { perm }) => tf.transpose(x, perm),
   Relu: (tf, [x]) => tf.relu(x),
   Tanh: (tf, [x]) => tf.tanh(x),
   LeakyRelu: (tf, [x], { alpha }) => tf.leakyRelu(x, alpha),
@@ -103,7 +162,7 @@ export async function run(names, options, rounds) {
   const outputs = {};
   for (const name of names) {
     engines[name] = await (name === ALONE ? ENGINES.webkiln({ ...options, threads: 1 }) : ENGINES[name](options));
-    outputs[name] = Array.from(await engines[name]());
+    outputs[name] = mapped(Object.entries(await engines[name]()), (values) => Array.from(values));
   }
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();
   const times = Object.fromEntries(names.map((name) => [name, []]));

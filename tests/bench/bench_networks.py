@@ -16,11 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from tests.bench import networks, onnx_export, tfjs_export
+from tests.bench import networks, onnx_export, sequences, tfjs_export
 from webkiln import canonical
 from webkiln.backends import browsers
 from webkiln.backends.server import Server
@@ -60,31 +59,55 @@ def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Arr
     return graph, fixed_values(graph, values)
 
 
-def prepare(name: str, backend: str, rivals: Sequence[str], folder: Path) -> tuple[Graph, Array]:
-    """Write the bundle, the rivals' models and the input into `folder`; give the graph and Keras's output."""
+def flattened(outputs: Any) -> dict[str, Array]:
+    """The outputs of a network of Keras by name, one output as `output`."""
+    return {name: np.asarray(value) for name, value in (outputs if isinstance(outputs, dict) else {"output": outputs}).items()}
+
+
+def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
+    """Write the bundle, the rivals' models and the inputs into `folder`; give Keras's outputs by name."""
     model = networks.make(name, folder)
-    recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=(backend,))
+    recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends))
+    rng = np.random.default_rng(5)
+    inputs = {tensor.name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32) for tensor in model.inputs}
+    outputs = flattened(model.predict([*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0))
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
-        engine.publish(actions.bundle(Selection((backend,))), "bundle/", folder / "bundle")
+        engine.publish(actions.bundle(Selection(tuple(backends))), "bundle/", folder / "bundle")
         graph, values = optimised(engine, actions)
-    (folder / "model.onnx").write_bytes(onnx_export.export(graph, values))
+    onnx = sequences.onnx(name, model, inputs, list(outputs)) if name in sequences.SEQUENCES else onnx_export.export(graph, values)
+    (folder / "model.onnx").write_bytes(onnx)
     if "tfjs" in rivals:
         tfjs_export.export(graph, values, folder)
-    shape = (1, *model.inputs[0].shape[1:])
-    fixed = keras.Input(batch_shape=shape)
+    (folder / "model.tflite").write_bytes(tflite(model, inputs, folder / "saved_model"))
+    write_inputs(inputs, folder)
+    return outputs
+
+
+def tflite(model: Any, inputs: Mapping[str, Array], folder: Path) -> bytes:
+    """The network as TensorFlow's converter writes it, by way of a SavedModel that names inputs and outputs."""
+
+    @tf.function(autograph=False)
+    def serve(**given: Any) -> Any:
+        outputs = model([given[name] for name in inputs] if len(inputs) > 1 else given[next(iter(inputs))])
+        return outputs if isinstance(outputs, dict) else {"output": outputs}
+
+    signature = serve.get_concrete_function(**{name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()})
     with redirect_stdout(sys.stderr):
-        (folder / "model.tflite").write_bytes(tf.lite.TFLiteConverter.from_keras_model(keras.Model(fixed, model(fixed))).convert())
-    x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
-    (folder / "last.bin").write_bytes(x.tobytes())
-    (folder / "first.bin").write_bytes(np.ascontiguousarray(x.transpose(0, 3, 1, 2)).tobytes())
-    return graph, np.asarray(model.predict(x, verbose=0))
+        tf.saved_model.save(model, folder, signature)
+        return bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert())
 
 
-def measure(graph: Graph, folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int) -> dict[str, Any]:
-    (name,) = graph.inputs
-    last = list(graph.type(name).shape)
-    given = {**options, "input": name, "last": last, "first": [last[axis] for axis in (0, 3, 1, 2)]}
+def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:
+    """The values one after another, with channels last and first, and where each is."""
+    first = {name: np.ascontiguousarray(np.moveaxis(value, -1, 1) if value.ndim == 4 else value) for name, value in inputs.items()}
+    places = {name: {"last": value.shape, "first": first[name].shape, "size": value.size} for name, value in inputs.items()}
+    (folder / "inputs.json").write_text(json.dumps(places))
+    (folder / "last.bin").write_bytes(b"".join(value.tobytes() for value in inputs.values()))
+    (folder / "first.bin").write_bytes(b"".join(value.tobytes() for value in first.values()))
+
+
+def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int) -> dict[str, Any]:
     page = {"/": (200, "text/html", PAGE.encode()), "/bench.mjs": (200, "text/javascript", (HERE / "bench_networks.mjs").read_bytes())}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
@@ -93,7 +116,7 @@ def measure(graph: Graph, folder: Path, options: Mapping[str, Any], rivals: Sequ
         session.get(f"{server.url}/")
         script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
         engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
-        result: dict[str, Any] = session.execute_async_script(script, engines, given, rounds)
+        result: dict[str, Any] = session.execute_async_script(script, engines, options, rounds)
     if "error" in result:
         raise RuntimeError(result["error"])
     return result
@@ -103,16 +126,27 @@ def error(got: Array, reference: Array) -> float:
     return float(np.max(np.abs(got - reference)) / max(float(np.max(np.abs(reference))), 1e-6))
 
 
-def report(name: str, result: Mapping[str, Any], reference: Array) -> None:
-    ours = np.array(result["times"]["webkiln"])
+def errors(name: str, result: Mapping[str, Any], reference: Mapping[str, Array]) -> dict[str, float]:
+    """Of each engine the largest difference of an output from Keras's. RuntimeError where it is too large."""
+    found = {}
+    for engine, outputs in result["outputs"].items():
+        named = outputs if len(reference) > 1 else dict(zip(reference, outputs.values(), strict=True))
+        found[engine] = max(error(channels_last(np.array(named[key]), engine, value), value) for key, value in reference.items())
+        if found[engine] > TOLERANCE:
+            raise RuntimeError(f"{name}: the output of {engine} is {found[engine]:.1e} from Keras's, at most {TOLERANCE:.0e} is allowed")
+    return found
+
+
+def channels_last(values: Array, engine: str, reference: Array) -> Array:
+    if engine == "onnxruntime" and reference.ndim == 4:
+        return np.moveaxis(values.reshape(np.moveaxis(reference, -1, 1).shape), 1, -1)
+    return values.reshape(reference.shape)
+
+
+def report(name: str, result: Mapping[str, Any], reference: Mapping[str, Array]) -> None:
+    ours, wrong = np.array(result["times"]["webkiln"]), errors(name, result, reference)
     for engine, times in result["times"].items():
-        output = np.array(result["outputs"][engine])
-        if output.size == reference.size and engine == "onnxruntime" and reference.ndim == 4:
-            output = output.reshape(reference.transpose(0, 3, 1, 2).shape).transpose(0, 2, 3, 1)
-        wrong = error(output.reshape(reference.shape), reference)
-        if wrong > TOLERANCE:
-            raise RuntimeError(f"{name}: the output of {engine} is {wrong:.1e} from Keras's, at most {TOLERANCE:.0e} is allowed")
-        line = f"{name:12} {engine:14} {np.median(times):8.2f} ms   error {wrong:.1e}"
+        line = f"{name:12} {engine:14} {np.median(times):8.2f} ms   error {wrong[engine]:.1e}"
         if engine != "webkiln":
             ratio = ours / np.array(times)
             line += f"   webkiln/{engine} {np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
@@ -127,20 +161,14 @@ def main() -> None:
     parser.add_argument("--variant", choices=("relaxed", "simd"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rivals", default=",".join(RIVALS))
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rivals = [name for name in options.rivals.split(",") if name]
-    results = {}
     for name in options.networks or ("resnet50", "mobilenetv2"):
         with TemporaryDirectory() as folder:
-            graph, reference = prepare(name, options.backend, rivals, Path(folder))
+            reference = prepare(name, (options.backend,), rivals, Path(folder))
             variant = {"variant": options.variant} if options.variant else {}
             given = {"backend": options.backend, "threads": options.threads, **variant}
-            result = measure(graph, Path(folder), given, rivals, options.rounds)
-        report(name, result, reference)
-        results[name] = result["times"]
-    if options.json:
-        options.json.write_text(json.dumps(results))
+            report(name, measure(Path(folder), given, rivals, options.rounds), reference)
 
 
 if __name__ == "__main__":

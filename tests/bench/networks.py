@@ -1,4 +1,4 @@
-"""The networks that are timed: Keras applications with random weights that keep activations of order one."""
+"""The networks that are timed, with random weights that keep activations of order one."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import layers
 
+from tests.bench.sequences import SEQUENCES
 from webkiln.ir.types import Array
 
 
@@ -35,14 +36,16 @@ NETWORKS: dict[str, Callable[[], Any]] = {
     "inceptionv3": lambda: keras.applications.InceptionV3(weights=None),
     "efficientnetb0": lambda: keras.applications.EfficientNetB0(weights=None),
     "pix2pix": pix2pix,
+    **{name: build for name, (build, _) in SEQUENCES.items()},
 }
 
 
 def make(name: str, folder: Path) -> Any:
     """The network, also saved as `<name>.keras` in `folder`."""
+    keras.utils.set_random_seed(0)
     model = NETWORKS[name]()
     rng = np.random.default_rng(0)
-    for layer in model.layers:
+    for layer in model.layers if name not in SEQUENCES else ():
         layer.set_weights([_values(rng, layer, weight) for weight in layer.get_weights()])
     model.save(folder / f"{name}.keras")
     return model

@@ -1,6 +1,6 @@
 """A channels-last network of webkiln's IR as an ONNX model in the layout that onnxruntime likes, channels first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,10 @@ class _Writer:
         if value is None or value.ndim != 1 or rank != 4:
             return self.read(name)
         return self.constant(f"{name}/{len(self.initializers)}", value.reshape(-1, 1, 1))
+
+    def transposed(self, name: str, to: str, order: Sequence[int]) -> str:
+        self.nodes.append(helper.make_node("Transpose", [name], [to], perm=[int(axis) for axis in order]))
+        return to
 
     def add(self, op: str, node: Node, inputs: list[str], **attrs: Any) -> None:
         self.nodes.append(helper.make_node(op, inputs, [node.name], **attrs))
@@ -118,6 +122,25 @@ def _plain(writer: _Writer, node: Node, attrs: Attributes) -> None:
     writer.add(node.op, node, list(map(writer.read, node.inputs)))
 
 
+def _reshape(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    """The order of elements is that of channels last."""
+    name = writer.read(node.inputs[0])
+    if (rank := writer.graph.type(node.inputs[0]).rank) in FIRST:
+        name = writer.transposed(name, f"{node.name}/last", np.argsort(FIRST[rank]))
+    shape = writer.constant(f"{node.name}/shape", np.array(attrs["shape"], np.int64))
+    if (rank := len(attrs["shape"])) not in FIRST:
+        writer.add("Reshape", node, [name, shape])
+        return
+    writer.nodes.append(helper.make_node("Reshape", [name, shape], [f"{node.name}/shaped"]))
+    writer.add("Transpose", node, [f"{node.name}/shaped"], perm=FIRST[rank])
+
+
+def _silu(writer: _Writer, node: Node, attrs: Attributes) -> None:
+    x = writer.read(node.inputs[0])
+    writer.nodes.append(helper.make_node("Sigmoid", [x], [f"{node.name}/sigmoid"]))
+    writer.add("Mul", node, [x, f"{node.name}/sigmoid"])
+
+
 def _concat(writer: _Writer, node: Node, attrs: Attributes) -> None:
     writer.add("Concat", node, list(map(writer.read, node.inputs)), axis=_axis(attrs["axis"], writer.graph.type(node.name).rank))
 
@@ -128,7 +151,7 @@ def _softmax(writer: _Writer, node: Node, attrs: Attributes) -> None:
 
 WRITERS: dict[str, Callable[[_Writer, Node, Attributes], None]] = {
     "Conv": _conv, "MaxPool": _pool("MaxPool"), "AvgPool": _pool("AveragePool"), "Pad": _pad, "ReduceMean": _mean, "Clip": _clip, "LeakyRelu": _leaky_relu,
-    "Add": _broadcast, "Mul": _broadcast, "MatMul": _plain, "Relu": _plain, "Tanh": _plain, "Concat": _concat, "Softmax": _softmax,
+    "Add": _broadcast, "Sub": _broadcast, "Mul": _broadcast, "Div": _broadcast, "Reshape": _reshape, "Silu": _silu, "Sigmoid": _plain, "MatMul": _plain, "Relu": _plain, "Tanh": _plain, "Concat": _concat, "Softmax": _softmax,
 }  # fmt: skip
 
 

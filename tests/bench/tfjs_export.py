@@ -1,7 +1,8 @@
 """A channels-last network of webkiln's IR as the calls of TensorFlow.js that compute it, with what it can fuse fused, as its converter does."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,60 +14,69 @@ from webkiln.ops.table import complete
 
 FUSED = {"Relu": "relu", "Clip": "relu6"}
 PLAIN = {
-    "Add": (), "Mul": (), "MatMul": (), "Relu": (), "Tanh": (), "Softmax": ("axis",), "Concat": ("axis",), "LeakyRelu": ("alpha",), "Clip": ("min", "max"),
-    "ReduceMean": ("axes", "keepdims"), "MaxPool": ("window", "strides", "pad_low", "pad_high"), "AvgPool": ("window", "strides", "pad_low", "pad_high"), "Pad": ("low", "high", "value"),
+    "Add": (), "Sub": (), "Mul": (), "Div": (), "MatMul": (), "Square": (), "Rsqrt": (), "Relu": (), "Tanh": (), "Sigmoid": (), "Silu": (), "Gelu": (),
+    "Softmax": ("axis",), "Concat": ("axis",), "LeakyRelu": ("alpha",), "Clip": ("min", "max"), "Reshape": ("shape",), "Transpose": ("perm",),
+    "Einsum": ("equation",), "Slice": ("starts", "sizes", "steps"), "ReduceMean": ("axes", "keepdims"), "Pad": ("low", "high", "value"),
+    "MaxPool": ("window", "strides", "pad_low", "pad_high"), "AvgPool": ("window", "strides", "pad_low", "pad_high"),
 }  # fmt: skip
-"""Operator -> the attributes that bench_networks.mjs reads. Of convolutions it is written out below."""
+"""Operator -> the attributes that bench_networks.mjs reads. Convolutions and recurrences are written out below."""
 
 
 def export(graph: Graph, fixed: Mapping[str, Array], folder: Path) -> None:
     """Write `calls.json` and `calls.bin` (float32). NotImplementedError names an operator that it does not know."""
-    nodes = [node for node in graph.nodes if node.name not in fixed]
-    readers: dict[str, list[Node]] = {}
-    for node in nodes:
-        for name in node.inputs:
-            readers.setdefault(name, []).append(node)
     constants: dict[str, Array] = {}
-    calls: list[dict[str, Any]] = []
-    renamed: dict[str, str] = {}
-    for node in nodes:
-        call = _conv(node, fixed, constants) if node.op == "Conv" else _plain(node, fixed, constants)
-        producer = calls[-1] if calls else None
-        alone = len(readers[node.inputs[0]]) == 1
-        if (
-            node.op in FUSED
-            and producer is not None
-            and producer["op"].endswith("Conv")
-            and producer["name"] == node.inputs[0]
-            and alone
-            and _rectifies(node)
-        ):
-            producer["activation"] = FUSED[node.op]
-            renamed[node.name] = producer["name"]
-            continue
-        call["inputs"] = [renamed.get(name, name) for name in call["inputs"]]
-        calls.append(call)
+    calls, renamed = _calls([node for node in graph.nodes if node.name not in fixed], fixed, constants)
     places, offset = {}, 0
     with (folder / "calls.bin").open("wb") as file:
         for name, value in constants.items():
             file.write(np.ascontiguousarray(value, np.float32).tobytes())
             places[name] = {"offset": offset, "shape": value.shape}
             offset += value.size
-    (output,) = graph.outputs.values()
-    (folder / "calls.json").write_text(json.dumps({"constants": places, "calls": calls, "output": renamed.get(output, output)}))
+    outputs = {key: renamed.get(name, name) for key, name in graph.outputs.items()}
+    (folder / "calls.json").write_text(json.dumps({"constants": places, "calls": calls, "outputs": outputs}))
+
+
+def _calls(nodes: Sequence[Node], fixed: Mapping[str, Array], constants: dict[str, Array]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """The calls of nodes in order, and of a rectifier that is part of the convolution before it, whose name its output has."""
+    readers = Counter(name for node in nodes for name in node.inputs)
+    calls: list[dict[str, Any]] = []
+    renamed: dict[str, str] = {}
+    for node in nodes:
+        constants |= {name: fixed[name] for name in node.inputs if name in fixed and node.op != "Conv"}
+        producer = calls[-1] if calls else {"op": "", "name": ""}
+        if _rectifies(node) and producer["op"].endswith("Conv") and producer["name"] == node.inputs[0] and readers[node.inputs[0]] == 1:
+            producer["activation"] = FUSED[node.op]
+            renamed[node.name] = producer["name"]
+            continue
+        call = _WRITTEN.get(node.op, _plain)(node, fixed, constants)
+        call["inputs"] = [renamed.get(name, name) for name in call["inputs"]]
+        calls.append(call)
+    return calls, renamed
 
 
 def _rectifies(node: Node) -> bool:
     attrs = complete(node)
-    return node.op == "Relu" or (attrs["min"], attrs["max"]) == (0, 6)
+    return node.op == "Relu" or (node.op == "Clip" and (attrs["min"], attrs["max"]) == (0, 6))
 
 
 def _plain(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
     if node.op not in PLAIN:
         raise NotImplementedError(f"{node.name}: {node.op}")
-    constants |= {name: fixed[name] for name in node.inputs if name in fixed}
     attrs = complete(node)
-    return {"op": node.op, "name": node.name, "inputs": list(node.inputs)} | {name: attrs[name] for name in PLAIN[node.op]}
+    return {"op": node.op, "names": node.outputs, "name": node.name, "inputs": list(node.inputs)} | {
+        name: attrs[name] for name in PLAIN[node.op]
+    }
+
+
+def _scan(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
+    """A loop in JavaScript over calls, as a layer of TensorFlow.js has it."""
+    attrs = complete(node)
+    body = attrs["body"]
+    if attrs["out_axes"] or attrs["reverse"]:
+        raise NotImplementedError(f"{node.name}: a recurrence with outputs of each step, or from the last one")
+    calls, renamed = _calls(body.nodes, fixed, constants)
+    step = {"inputs": list(body.inputs), "calls": calls, "outputs": [renamed.get(name, name) for name in body.outputs.values()]}
+    return {"op": "Scan", "names": node.outputs, "name": node.name, "inputs": list(node.inputs), "axes": attrs["axes"], "body": step}
 
 
 def _conv(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -> dict[str, Any]:
@@ -79,4 +89,7 @@ def _conv(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -
     constants[kernel] = weights.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0))
     constants |= {name: fixed[name] for name in bias}
     more = {name: attrs[name] for name in ("strides", "dilation", "pad_low", "pad_high")}
-    return {"op": "DepthwiseConv" if depthwise else "Conv", "name": node.name, "inputs": [x, kernel, *bias], **more}
+    return {"op": "DepthwiseConv" if depthwise else "Conv", "names": node.outputs, "name": node.name, "inputs": [x, kernel, *bias], **more}
+
+
+_WRITTEN = {"Conv": _conv, "Scan": _scan}
