@@ -4,6 +4,12 @@
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
+#ifdef RELAXED
+#define WK_TRUNC(a) wasm_i32x4_relaxed_trunc_f32x4(a)
+#else
+#define WK_TRUNC(a) wasm_i32x4_trunc_sat_f32x4(a)
+#endif
+
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
 static inline float wk_min(float a, float b) { return a < b || a != a ? a : b; }

@@ -30,7 +30,7 @@ COMBINED = [
 ]
 SHADERS = ("webgpu", "webgl")
 """They know 32-bit types only and may take denormal numbers for zero."""
-INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "turn"}
+INEXACT = {"exp", "log", "log1p", "expm1", "sin", "cos", "tanh", "erf", "pow", "turn", "madd"}
 TOLERANCE = {np.dtype(np.float32): 2e-6, np.dtype(np.float64): 2e-13}
 
 
@@ -45,7 +45,7 @@ def operations(type_, width, types=ANY):
     for op, (arity, known) in VOCABULARY.items():
         if type_ in known and not (width > 1 and (op in SCALAR_ONLY or op in ("shl", "shr"))):
             result = BOOL if op in COMPARISONS else type_
-            rows.append((op, result, (lambda a, b, op=op: apply(op, a)) if arity == 1 else (lambda a, b, op=op: apply(op, a, b))))
+            rows.append((op, result, lambda a, b, op=op, arity=arity: apply(op, *(a, b, a)[:arity])))
     if type_ in NUMBER:
         rows.append(("select", type_, lambda a, b: select(apply("lt", a, b), a, b)))
     for other in types:

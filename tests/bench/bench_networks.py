@@ -10,7 +10,7 @@ The table has medians, and of our time divided by a rival's in the same round th
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from tests.bench import networks, onnx_export, sequences, tfjs_export
 from webkiln import canonical
@@ -85,16 +86,25 @@ def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: P
 
 
 def tflite(model: Any, inputs: Mapping[str, Array], folder: Path) -> bytes:
-    """The network as TensorFlow's converter writes it, by way of a SavedModel that names inputs and outputs."""
+    """The network as TensorFlow's converter writes it, by way of a SavedModel of constants that names inputs and outputs."""
+    specs = {name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()}
 
-    @tf.function(autograph=False)
-    def serve(**given: Any) -> Any:
+    def traced(function: Callable[..., Any]) -> Any:
+        return tf.function(function, autograph=False).get_concrete_function(**specs)
+
+    def compute(**given: Any) -> Any:
         outputs = model([given[name] for name in inputs] if len(inputs) > 1 else given[next(iter(inputs))])
         return outputs if isinstance(outputs, dict) else {"output": outputs}
 
-    signature = serve.get_concrete_function(**{name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()})
+    computed = traced(compute)
+    frozen = convert_variables_to_constants_v2(computed)
+
+    def serve(**given: Any) -> Any:
+        values = frozen(*(given[tensor.name.partition(":")[0]] for tensor in frozen.inputs))
+        return dict(zip(sorted(computed.structured_outputs), values, strict=True))
+
     with redirect_stdout(sys.stderr):
-        tf.saved_model.save(model, folder, signature)
+        tf.saved_model.save(tf.Module(), folder, traced(serve))
         return bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert())
 
 

@@ -48,6 +48,14 @@ def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: M
     assert tree.build() == {f"optimize:{tree.model}:{model.quiet}": 1}
 
 
+def test_an_edited_target_lowers_for_that_backend_again(tree: Tree) -> None:
+    tree.build("encoding=float32")
+    tree.edit(tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py", "shared=True", "shared=False")
+    counts = tree.build("encoding=float32")
+    assert {task for task in counts if task.startswith("lower:")} == {f"lower:{tree.model}:wasm"}
+    assert {task.split(":")[0] for task in counts} >= {"generate", "compile", "link", "bundle"}
+
+
 def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
     report = ("report", f"model={tree.model}", "backend=js", "browser=node", "encoding=float32")
     tree.doit(*report)

@@ -10,6 +10,7 @@ TARGET = Target(
     dot=(8, 4),
     each=(16, 2),
     map_lanes=16,
+    alone=32,
     packs=True,
     pixels=True,
     zeros=room.WALKED,

@@ -124,7 +124,8 @@ class ModelGraph:
     def lower(self, backend: str, choice: Selection) -> Action:
         params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers, "winograd": self.recipe.winograd}
         inputs = {"graph.json": self.optimize(), **self._operators.inputs}
-        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=self.recipe.operators)
+        code = (self._share.package / "backends" / f"{backend}.py", *self.recipe.operators)
+        return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code)
 
     def generate(self, backend: str, choice: Selection) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}

@@ -9,7 +9,7 @@ COMPARED = {"lt": "lessThan", "le": "lessThanEqual", "gt": "greaterThan", "ge": 
 SAME = frozenset(
     {(op, type_) for op in ("add", "sub", "mul") for type_ in (FLOAT, INT, UINT)}
     | {(op, type_) for op in ("band", "bor", "bxor") for type_ in (INT, UINT)}
-    | {(op, FLOAT) for op in ("div", "neg", "abs", "sign", "min", "max", "isnan", "sqrt", "floor", "ceil", "trunc", "rint")}
+    | {(op, FLOAT) for op in ("div", "neg", "abs", "sign", "min", "max", "isnan", "sqrt", "floor", "ceil", "trunc", "rint", "madd")}
     | {("neg", INT)}
 )
 """Operations and types of operands that are spelled as on scalars; helpers have a form for vectors."""

@@ -4,7 +4,7 @@ from webkiln.nest.expr import FLOAT, INT, UINT
 
 LANES = "xyzw"
 SCALAR = {
-    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "madd": "{0} * {1} + {2}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
     "and": "{0} && {1}", "or": "{0} || {1}", "not": "!{0}", "isnan": "wk_isnan({0})", "select": "{0} ? {1} : {2}",
     "sqrt": "sqrt({0})", "floor": "floor({0})", "ceil": "ceil({0})", "trunc": "trunc({0})", "rint": "roundEven({0})", "pow": "wk_pow({0}, {1})", "turn": "wk_turn({0})",

@@ -23,7 +23,7 @@ HEAPS = {
     "int8": "I8", "uint8": "U8", "bool": "U8", "float64": "F64", "int64": "I64", "uint64": "U64",
 }  # fmt: skip
 SCALAR = {
-    "div": "{0} / {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} === {1}", "ne": "{0} !== {1}",
+    "madd": "{0} * {1} + {2}", "div": "{0} / {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} === {1}", "ne": "{0} !== {1}",
     "and": "{0} && {1}", "or": "{0} || {1}", "not": "!{0}", "isnan": "{0} !== {0}", "select": "{0} ? {1} : {2}",
     "sqrt": "Math.sqrt({0})", "floor": "Math.floor({0})", "ceil": "Math.ceil({0})", "trunc": "Math.trunc({0})", "rint": "wk_rint({0})",
     "exp": "Math.exp({0})", "log": "Math.log({0})", "log1p": "Math.log1p({0})", "expm1": "Math.expm1({0})",
@@ -56,7 +56,7 @@ ARRAYS = (
 
 
 class JavaScript(Braces):
-    composed: frozenset[str] = frozenset()
+    composed = frozenset({"erf"})
     simd = None
     threads = None
 

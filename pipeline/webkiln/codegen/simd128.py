@@ -4,7 +4,7 @@ from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
 from webkiln.nest.nest import Accumulator
 
 VECTOR = {
-    ("div", FLOAT): "wasm_f32x4_div({0}, {1})", ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})", ("floor", FLOAT): "wasm_f32x4_floor({0})",
+    ("madd", FLOAT): "WK_MADD({0}, {1}, {2})", ("div", FLOAT): "wasm_f32x4_div({0}, {1})", ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})", ("floor", FLOAT): "wasm_f32x4_floor({0})",
     ("ceil", FLOAT): "wasm_f32x4_ceil({0})", ("trunc", FLOAT): "wasm_f32x4_trunc({0})", ("rint", FLOAT): "wasm_f32x4_nearest({0})",
     ("max", FLOAT): "wk_max4({0}, {1})", ("min", FLOAT): "wk_min4({0}, {1})", ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wasm_f32x4_ne({0}, {0})",
     ("select", FLOAT): "wasm_v128_bitselect({1}, {2}, {0})", ("select", INT): "wasm_v128_bitselect({1}, {2}, {0})",
@@ -17,6 +17,17 @@ VECTOR = {
 }  # fmt: skip
 LANES = {FLOAT: "f32x4", INT: "i32x4"}
 CASTS = {(FLOAT, INT): "wasm_i32x4_trunc_sat_f32x4({0})", (INT, FLOAT): "wasm_f32x4_convert_i32x4({0})"}
+NEAR = "WK_TRUNC({0})"
+"""Of what is within the range: one instruction, where the saturating cast takes eight."""
+
+
+def _extreme(expr: Expr) -> str | None:
+    """The one instruction for a select of the less or the greater of two floats, by its own rule for what is not a number."""
+    condition, yes, no = expr.args
+    if condition.op not in ("lt", "gt") or expr.type != FLOAT or {yes, no} != set(condition.args):
+        return None
+    less = (condition.op == "lt") == (yes is condition.args[0])
+    return "wasm_f32x4_pmin({2}, {1})" if less else "wasm_f32x4_pmax({2}, {1})"
 
 
 def _tracks_nan(item: Accumulator) -> bool:
@@ -36,7 +47,9 @@ class Simd128:
     def operation(self, expr: Expr, args: list[str]) -> str:
         source = expr.args[-1].type
         if expr.op == "cast":
-            return CASTS[source, expr.type].format(*args)
+            return (NEAR if expr.value else CASTS[source, expr.type]).format(*args)
+        if expr.op == "select" and (extreme := _extreme(expr)):
+            return extreme.format(*args)
         if expr.op == "bitcast":
             return args[0]
         if (expr.op, source) in VECTOR:

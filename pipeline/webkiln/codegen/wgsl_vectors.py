@@ -8,7 +8,7 @@ VECTOR = {
     ("ne", FLOAT): "!({0} == {1})", ("not", BOOL): "!{0}", ("neg", UINT): "vec4<u32>() - {0}",
     ("shl", INT): "{0} << vec4<u32>({1})", ("shr", INT): "{0} >> vec4<u32>({1})",
     ("shl", UINT): "{0} << vec4<u32>({1})", ("shr", UINT): "{0} >> vec4<u32>({1})",
-    ("rint", FLOAT): "round({0})", ("neg", FLOAT): "-{0}", ("neg", INT): "-{0}",
+    ("rint", FLOAT): "round({0})", ("madd", FLOAT): "{0} * {1} + {2}", ("neg", FLOAT): "-{0}", ("neg", INT): "-{0}",
 }  # fmt: skip
 SYMBOLS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",

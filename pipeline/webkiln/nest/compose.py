@@ -1,12 +1,13 @@
-"""Transcendental functions as compositions of simpler operations: bit-identical on every backend that composes them, and vectorised like any expression.
+"""Transcendental functions as compositions of simpler operations: the same on every backend that composes them, up to fused multiplications and additions, and
+vectorised like any expression.
 
-Range reductions and polynomials after Cephes (S. Moshier) and Abramowitz & Stegun 7.1.26; errors are those of float32 arithmetic, a few units
-in the last place. Nothing here relies on (x + c) - c, which some shader compilers fold.
+Range reductions and polynomials after Cephes (S. Moshier); the rational functions are minimax fits of the relative error (Lawson's weights). Errors are
+those of float32 arithmetic, a few units in the last place: docs/speed.md has them. Nothing here relies on (x + c) - c, which some shader compilers fold.
 """
 
 from collections.abc import Callable, Collection
 
-from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, select
+from webkiln.nest.expr import FLOAT, INT, Expr, apply, bitcast, cast, const, near, select, wrap
 from webkiln.nest.nest import Nest
 
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
@@ -16,8 +17,18 @@ def polynomial(x: Expr, *coefficients: float) -> Expr:
     """Horner's rule, highest power first."""
     value = const(coefficients[0])
     for coefficient in coefficients[1:]:
-        value = value * x + coefficient
+        value = madd(value, x, coefficient)
     return value
+
+
+def madd(a: Expr, b: Expr | float, c: Expr | float) -> Expr:
+    return apply("madd", a, wrap(b, FLOAT), wrap(c, FLOAT))
+
+
+def bounded(x: Expr, low: float, high: float) -> Expr:
+    """Between two numbers, or not a number."""
+    raised = select(apply("lt", x, const(low)), const(low), x)
+    return select(apply("gt", raised, const(high)), const(high), raised)
 
 
 def power_of_two(exponent: Expr) -> Expr:
@@ -26,13 +37,12 @@ def power_of_two(exponent: Expr) -> Expr:
 
 
 def exp(x: Expr) -> Expr:
-    low = select(apply("lt", x, const(-104.0)), const(-104.0), x)
-    bounded = select(apply("gt", low, const(89.0)), const(89.0), low)
-    count = apply("rint", bounded * 1.4426950408889634)
-    rest = bounded - count * LN2_HIGH - count * LN2_LOW
+    x = bounded(x, -104.0, 89.0)
+    count = apply("rint", x * 1.4426950408889634)
+    rest = madd(count, -LN2_LOW, madd(count, -LN2_HIGH, x))
     series = polynomial(rest, 1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
-    value = series * rest * rest + rest + 1.0
-    whole = cast(count, INT)
+    value = madd(series * rest, rest, rest) + 1.0
+    whole = near(count)
     half = apply("shr", whole, const(1, INT))
     return value * power_of_two(half) * power_of_two(whole - half)
 
@@ -73,24 +83,21 @@ def expm1(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    size = apply("abs", x)
+    """An odd rational function of degree 9 by 8 up to 9, where tanh is 1 in float32 and the fit a little above."""
+    x = bounded(x, -9.0, 9.0)
     square = x * x
-    near = polynomial(square, -5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1) * square * x + x
-    far = 1.0 - 2.0 / (exp(2.0 * size) + 1.0)
-    signed = select(apply("lt", x, const(0.0)), -far, far)
-    return select(apply("lt", size, const(0.625)), near, signed)
+    above = polynomial(square, 1.335024898e-08, 2.061711227e-05, 3.496471490e-03, 1.338187173e-01, 9.999999811e-01)
+    below = polynomial(square, 7.778176260e-07, 3.286822048e-04, 2.588067371e-02, 4.671518860e-01, 1.0)
+    return bounded(x * above / below, -1.0, 1.0)
 
 
 def erf(x: Expr) -> Expr:
-    size = apply("abs", x)
-    t = 1.0 / (1.0 + 0.3275911 * size)
-    series = polynomial(t, 1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592) * t
-    far = 1.0 - series * exp(-(size * size))
+    """An odd rational function of degree 11 by 10 up to 3.92, where erf is 1 in float32 and the fit a little above."""
+    x = bounded(x, -3.9192059, 3.9192059)
     square = x * x
-    near = x * polynomial(
-        square, 1.1283791670955126 / 216, -1.1283791670955126 / 42, 0.11283791670955126, -0.37612638903183754, 1.1283791670955126
-    )
-    return select(apply("lt", size, const(0.5)), near, select(apply("lt", x, const(0.0)), -far, far))
+    above = polynomial(square, 2.054815998e-06, 2.850243445e-04, 3.758738654e-03, 5.272727992e-02, 1.901983391e-01, 1.128379146)
+    below = polynomial(square, 3.815043966e-05, 1.161470619e-03, 1.495474374e-02, 1.140286311e-01, 5.018916271e-01, 1.0)
+    return bounded(x * above / below, -1.0, 1.0)
 
 
 def _quarter(x: Expr) -> tuple[Expr, Expr, Expr]:

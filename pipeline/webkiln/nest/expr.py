@@ -4,6 +4,8 @@ Total means: no trap, no undefined behaviour, no load outside a buffer, for any 
 computed earlier than it is needed. The meaning of every operation is defined once, by its numpy function in `SEMANTICS`
 (`nest/semantics.py`); every printer must agree with it.
 
+One is defined up to the last bit only: `madd` may round its product, or not (a fused multiplication and addition).
+
 Types: f32, f64, i32, u32, i64, u64, bool. Arithmetic on integers wraps. Interning makes equal expressions identical, so common
 subexpressions are found by identity.
 """
@@ -29,7 +31,7 @@ ANY = (*NUMBER, BOOL)
 
 VOCABULARY: dict[str, tuple[int, tuple[str, ...]]] = {
     "add": (2, NUMBER), "sub": (2, NUMBER), "mul": (2, NUMBER), "neg": (1, NUMBER), "abs": (1, NUMBER), "sign": (1, NUMBER),
-    "min": (2, NUMBER), "max": (2, NUMBER),
+    "min": (2, NUMBER), "max": (2, NUMBER), "madd": (3, (FLOAT,)),
     "div": (2, REAL), "sqrt": (1, REAL), "floor": (1, REAL), "ceil": (1, REAL), "trunc": (1, REAL), "rint": (1, REAL),
     "exp": (1, REAL), "log": (1, REAL), "log1p": (1, REAL), "expm1": (1, REAL), "sin": (1, REAL), "cos": (1, REAL), "tanh": (1, REAL),
     "erf": (1, REAL), "pow": (2, REAL), "turn": (1, (FLOAT,)),
@@ -55,7 +57,8 @@ class Expr:
     """One node. `op` is a key of VOCABULARY, or one of const, axis, arg, acc, accindex, load, select, cast, bitcast; in procedures also local.
 
     `value` is the number of a const, the name of an axis, arg or local, the position of an acc, or (input position, guarded) of a load.
-    The arguments of a load are its logical indices, then, if guarded, its guard and the value it has where the guard is false.
+    The arguments of a load are its logical indices, then, if guarded, its guard and the value it has where the guard is false. The value of a
+    cast is whether its operand is known to be within the range of its type, or not a number, of which anything may be made.
     """
 
     op: str
@@ -205,6 +208,11 @@ def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
 def cast(value: Expr, type_: str) -> Expr:
     """Convert: float to integer saturates and NaN gives 0; integers wrap; bool is 0 or 1; to bool is `!= 0`."""
     return value if value.type == type_ else make("cast", type_, (value,))
+
+
+def near(value: Expr) -> Expr:
+    """The i32 that a float truncates to which is within its range; where it is not a number, any."""
+    return make("cast", INT, (value,), value=True)
 
 
 def bitcast(value: Expr, type_: str) -> Expr:

@@ -67,7 +67,7 @@ def _sign(x: Array) -> Array:
 
 SEMANTICS: dict[str, Callable[..., Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": lambda a: -a if a.dtype.kind == "f" else (a - a) - a,
-    "abs": np.abs, "sign": _sign, "min": np.minimum, "max": np.maximum,
+    "abs": np.abs, "sign": _sign, "min": np.minimum, "max": np.maximum, "madd": lambda a, b, c: a * b + c,
     "div": np.divide, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint,
     "exp": _double(np.exp), "log": _double(np.log), "log1p": _double(np.log1p), "expm1": _double(np.expm1),
     "sin": _double(np.sin), "cos": _double(np.cos), "tanh": _double(np.tanh), "erf": _double(erf), "pow": _double(np.power), "turn": _turn,

@@ -200,7 +200,8 @@ def _tile(call: NestCall, name: str) -> Loop | None:
 def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
-    for lanes, count in (target.each, *target.shapes) if _each(call, name) else target.shapes:
+    first = ((target.each,) if _each(call, name) else ()) if _tile(call, name) else ((target.alone, 1),) if target.alone else ()
+    for lanes, count in (*first, *target.shapes):
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
     return target.shapes[-1]

@@ -963,7 +963,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v38 = wasm_v128_load(x1 + a1);
       const v128_t v39 = wasm_f32x4_add(v37, v38);
       const v128_t v41 = wasm_f32x4_lt(v39, v40);
-      const v128_t v42 = wasm_v128_bitselect(v40, v39, v41);
+      const v128_t v42 = wasm_f32x4_pmax(v39, v40);
       const int v64 = v63 + a1;
       const int v66 = v65 + v2;
       const v128_t v67 = wasm_v128_load(x0 + v66);
@@ -977,7 +977,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v77 = wasm_f32x4_add(v75, v76);
       const v128_t v78 = wasm_f32x4_add(v77, v38);
       const v128_t v79 = wasm_f32x4_lt(v78, v40);
-      const v128_t v80 = wasm_v128_bitselect(v40, v78, v79);
+      const v128_t v80 = wasm_f32x4_pmax(v78, v40);
       const int v83 = v82 + a1;
       const int v85 = v84 + v2;
       const v128_t v86 = wasm_v128_load(x0 + v85);
@@ -995,7 +995,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v100 = wasm_f32x4_add(v94, v99);
       const v128_t v101 = wasm_f32x4_add(v100, v38);
       const v128_t v102 = wasm_f32x4_lt(v101, v40);
-      const v128_t v103 = wasm_v128_bitselect(v40, v101, v102);
+      const v128_t v103 = wasm_f32x4_pmax(v101, v40);
       const int v106 = v105 + a1;
       const v128_t v107 = wasm_v128_load(x0 + v2);
       const v128_t v108 = wasm_f32x4_add(v67, v70);
@@ -1004,7 +1004,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v111 = wasm_f32x4_add(v109, v110);
       const v128_t v112 = wasm_f32x4_add(v111, v38);
       const v128_t v113 = wasm_f32x4_lt(v112, v40);
-      const v128_t v114 = wasm_v128_bitselect(v40, v112, v113);
+      const v128_t v114 = wasm_f32x4_pmax(v112, v40);
       const int v116 = v115 + a1;
       wasm_v128_store(y0 + v64, v42);
       wasm_v128_store(y0 + v83, v80);
@@ -1042,7 +1042,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v144 = wasm_v128_load(x1 + a1);
       const v128_t v145 = wasm_f32x4_add(v143, v144);
       const v128_t v146 = wasm_f32x4_lt(v145, v40);
-      const v128_t v147 = wasm_v128_bitselect(v40, v145, v146);
+      const v128_t v147 = wasm_f32x4_pmax(v145, v40);
       const int v148 = v63 + a1;
       const int v149 = v65 + v117;
       const v128_t v150 = wasm_v128_load(x0 + v149);
@@ -1056,7 +1056,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v158 = wasm_f32x4_add(v156, v157);
       const v128_t v159 = wasm_f32x4_add(v158, v144);
       const v128_t v160 = wasm_f32x4_lt(v159, v40);
-      const v128_t v161 = wasm_v128_bitselect(v40, v159, v160);
+      const v128_t v161 = wasm_f32x4_pmax(v159, v40);
       const int v162 = v82 + a1;
       const int v163 = v84 + v117;
       const v128_t v164 = wasm_v128_load(x0 + v163);
@@ -1074,7 +1074,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v176 = wasm_f32x4_add(v171, v175);
       const v128_t v177 = wasm_f32x4_add(v176, v144);
       const v128_t v178 = wasm_f32x4_lt(v177, v40);
-      const v128_t v179 = wasm_v128_bitselect(v40, v177, v178);
+      const v128_t v179 = wasm_f32x4_pmax(v177, v40);
       const int v180 = v105 + a1;
       const v128_t v181 = wasm_v128_load(x0 + v117);
       const v128_t v182 = wasm_f32x4_add(v150, v152);
@@ -1083,7 +1083,7 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       const v128_t v185 = wasm_f32x4_add(v183, v184);
       const v128_t v186 = wasm_f32x4_add(v185, v144);
       const v128_t v187 = wasm_f32x4_lt(v186, v40);
-      const v128_t v188 = wasm_v128_bitselect(v40, v186, v187);
+      const v128_t v188 = wasm_f32x4_pmax(v186, v40);
       const int v189 = v115 + a1;
       wasm_v128_store(y0 + v148, v147);
       wasm_v128_store(y0 + v162, v161);
