@@ -50,10 +50,8 @@ def test_an_edited_pass_stops_at_the_first_identical_output(tree: Tree, model: M
 
 def test_an_edited_target_lowers_for_that_backend_again(tree: Tree) -> None:
     tree.build("encoding=float32")
-    tree.edit(tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py", "shared=True", "shared=False")
-    counts = tree.build("encoding=float32")
-    assert {task for task in counts if task.startswith("lower:")} == {f"lower:{tree.model}:wasm"}
-    assert {task.split(":")[0] for task in counts} >= {"generate", "compile", "link", "bundle"}
+    tree.edit(tree.root / "pipeline" / "webkiln" / "backends" / "wasm.py", "shared=True", "shared=True, alignment=128")
+    assert {task for task in tree.build("encoding=float32") if task.startswith("lower:")} == {f"lower:{tree.model}:wasm"}
 
 
 def test_retraining_recompiles_nothing(tree: Tree, model: Model) -> None:
