@@ -156,7 +156,19 @@ const CALLS = {
   Pad: (tf, [x], { low, high, value }) => tf.pad(x, low.map((size, axis) => [size, high[axis]]), value),
 };
 
-/** Runs every engine once a round, in turn; gives milliseconds by engine and round, and the first outputs. */
+const PEAK_STEPS = 500000;
+
+/** GFLOP/s of ten independent relaxed multiplications and additions. */
+async function peak() {
+  const { instance } = await WebAssembly.instantiate(await bytes("/data/peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
+  return () => {
+    const start = performance.now();
+    instance.exports.peak(PEAK_STEPS);
+    return (PEAK_STEPS * 80) / (performance.now() - start) / 1e6;
+  };
+}
+
+/** Runs every engine once a round, in turn; gives milliseconds by engine and round, the first outputs, and the peak by round. */
 export async function run(names, options, rounds) {
   const engines = {};
   const outputs = {};
@@ -166,12 +178,15 @@ export async function run(names, options, rounds) {
   }
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();
   const times = Object.fromEntries(names.map((name) => [name, []]));
+  const peaks = [];
+  const measured = await peak();
   for (let round = 0; round < rounds; round++) {
+    peaks.push(measured());
     for (const name of names) {
       const start = performance.now();
       await engines[name]();
       times[name].push(performance.now() - start);
     }
   }
-  return { times, outputs };
+  return { times, outputs, peaks };
 }

@@ -22,14 +22,17 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 from tests.bench import networks, onnx_export, sequences, tfjs_export
 from webkiln import canonical
-from webkiln.backends import browsers
+from webkiln.backends import browsers, toolchain
+from webkiln.backends.js import TARGET
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.codegen.steps import flops
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.evaluate import fixed_values
+from webkiln.program import program
 from webkiln.recipe import PathSource, Recipe
 
 HERE = Path(__file__).parent
@@ -66,11 +69,12 @@ def flattened(outputs: Any) -> dict[str, Array]:
 
 
 def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
-    """Write the bundle, the rivals' models and the inputs into `folder`; give Keras's outputs by name."""
+    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`; give Keras's outputs by name."""
     model = networks.make(name, folder)
     recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends))
     rng = np.random.default_rng(5)
-    inputs = {tensor.name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32) for tensor in model.inputs}
+    shapes = {name: (1, *tensor.shape[1:]) for name, tensor in ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)}
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     outputs = flattened(model.predict([*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0))
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
@@ -80,6 +84,7 @@ def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: P
     (folder / "model.onnx").write_bytes(onnx)
     if "tfjs" in rivals:
         tfjs_export.export(graph, values, folder)
+    (folder / "operations.json").write_text(json.dumps(flops(program(graph, TARGET, "float32")["main"])))
     (folder / "model.tflite").write_bytes(tflite(model, inputs, folder / "saved_model"))
     write_inputs(inputs, folder)
     return outputs
@@ -104,7 +109,7 @@ def tflite(model: Any, inputs: Mapping[str, Array], folder: Path) -> bytes:
         return dict(zip(sorted(computed.structured_outputs), values, strict=True))
 
     with redirect_stdout(sys.stderr):
-        tf.saved_model.save(tf.Module(), folder, traced(serve))
+        tf.saved_model.save(tf.Module(), folder, traced(serve), tf.saved_model.SaveOptions(experimental_custom_gradients=False))
         return bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert())
 
 
@@ -118,6 +123,9 @@ def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:
 
 
 def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int) -> dict[str, Any]:
+    """The times of each engine by round in milliseconds, its outputs, and the peak of relaxed SIMD by round in GFLOP/s."""
+    toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
+    toolchain.link([folder / "peak.o"], folder / "peak.wasm")
     page = {"/": (200, "text/html", PAGE.encode()), "/bench.mjs": (200, "text/javascript", (HERE / "bench_networks.mjs").read_bytes())}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:

@@ -4,6 +4,7 @@ PASSES = (
     "fold_constants",
     "sink_transposes",
     "remove_identities",
+    "absorb_transposes",
     "absorb_padding",
     "fold_batchnorm",
     "merge_common",

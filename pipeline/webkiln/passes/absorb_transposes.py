@@ -1,0 +1,66 @@
+"""Let products read what is transposed for them as it was: where the axis that is summed over, or that of the columns, stays innermost, nothing
+need be moved.
+
+before:
+    graph g
+    input q: float32[2,5,4]
+    input k: float32[7,2,4]
+    t: float32[2,4,7] = Transpose(k) {"perm":[1,2,0]} @keys
+    y: float32[2,5,7] = MatMul(q, t) @scores
+    output out = y
+
+after:
+    graph g
+    input q: float32[2,5,4]
+    input k: float32[7,2,4]
+    y: float32[2,5,7] = Einsum(q, k) {"equation":"abd,cad->abc"} @scores
+    output out = y
+"""
+
+from string import ascii_lowercase
+
+from webkiln.ir import rewrite
+from webkiln.ir.graph import Graph, Node
+from webkiln.ir.rewrite import Edit, GraphView
+from webkiln.ops.table import complete
+
+
+def run(graph: Graph) -> Graph:
+    return rewrite.apply(graph, absorb)
+
+
+def absorb(view: GraphView, node: Node) -> Edit | None:
+    letters = _letters(view, node)
+    if letters is None or node.name in view.fixed:
+        return None
+    terms, result = letters
+    summed = set("".join(terms)) - set(result)
+    columns = set(result) - set(terms[0])
+    inputs, absorbed = list(node.inputs), False
+    for position, innermost in ((0, summed), (1, summed | columns)):
+        source = view.producer(inputs[position], "Transpose")
+        if source is None or source.name in view.fixed:
+            continue
+        perm = source.attrs["perm"]
+        term = "".join(terms[position][perm.index(dim)] for dim in range(len(perm)))
+        if term[-1] in innermost:
+            inputs[position], terms[position], absorbed = source.inputs[0], term, True
+    if not absorbed:
+        return None
+    return Edit(nodes=[Node("Einsum", tuple(inputs), node.outputs, {"equation": f"{','.join(terms)}->{result}"}, node.layer)])
+
+
+def _letters(view: GraphView, node: Node) -> tuple[list[str], str] | None:
+    """The axes of both operands and of the result of a product of two, none of which is broadcast."""
+    if len(node.inputs) != 2:
+        return None
+    if node.op == "Einsum":
+        left, _, result = node.attrs["equation"].partition("->")
+        return left.split(","), result
+    shapes = [view.type(name).shape for name in (*node.inputs, node.outputs[0])]
+    if node.op != "MatMul" or len({len(shape) for shape in shapes}) != 1 or len({shape[:-2] for shape in shapes}) != 1:
+        return None
+    attrs = complete(node)
+    *batch, row, column, inner = list(ascii_lowercase[: len(shapes[0]) + 1])
+    terms = [[*batch, *pair[:: -1 if attrs[f"transpose_{side}"] else 1]] for side, pair in (("a", (row, inner)), ("b", (inner, column)))]
+    return ["".join(term) for term in terms], "".join([*batch, row, column])

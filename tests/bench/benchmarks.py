@@ -1,0 +1,175 @@
+"""Networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, written to docs/benchmarks.md: `make bench`.
+
+    (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
+    .venv/bin/python -m tests.bench.benchmarks [resnet50 ...] [--rounds 15] [--threads 1,2]
+
+The page has what this run measured and nothing else: medians of rounds in which the engines took turns in one page of headless Chromium.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from tests.bench.bench_networks import ALONE, RIVALS, errors, measure, prepare
+from tests.bench.bench_sizes import BUNDLE, PACKAGES, sizes
+from tests.bench.bench_sizes import RIVALS as CODE
+from webkiln.backends import browsers
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "benchmarks.md"
+PICTURE = ROOT / "docs" / "images" / "benchmarks.svg"
+ORDER = ("mobilenetv2", "efficientnetb0", "resnet50", "inceptionv3", "vgg16", "pix2pix", "lstm", "gru", "transformer", "decoder")
+TITLES = {
+    "mobilenetv2": "MobileNetV2", "efficientnetb0": "EfficientNetB0", "resnet50": "ResNet50", "inceptionv3": "Inception-v3", "vgg16": "VGG16",
+    "pix2pix": "U-Net of pix2pix, 256x256", "lstm": "LSTM, 128 units, 100 steps", "gru": "GRU, 128 units, 100 steps",
+    "transformer": "transformer encoder, 6 x 384, 128 tokens", "decoder": "one step of a decoder, 6 x 384, 128 tokens kept",
+}  # fmt: skip
+ENGINES = {"onnxruntime": "onnxruntime-web", "litert": "LiteRT.js", "tfjs": "TensorFlow.js"}
+PACKAGED = {"onnxruntime": "onnxruntime-web", "litert": "@litertjs/core", "tfjs": "@tensorflow/tfjs-core"}
+WEIGHTS = {"onnxruntime": "model.onnx", "litert": "model.tflite", "tfjs": "calls.bin"}
+
+Result = dict[str, Any]
+
+
+def measured(name: str, threads: Sequence[int], rounds: int) -> Result:
+    """Everything about one network."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        reference = prepare(name, ("wasm",), RIVALS, folder)
+        runs = {}
+        for count in threads:
+            run = measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds)
+            runs[count] = {"times": run["times"], "peak": float(np.median(run["peaks"])), "errors": errors(name, run, reference)}
+        shards = json.loads((folder / "bundle" / "manifest.json").read_text())["shards"]
+        data = {"webkiln": sum(shard["bytes"] for shard in shards)} | {
+            engine: (folder / file).stat().st_size for engine, file in WEIGHTS.items()
+        }
+        _, code = sizes([folder / "bundle" / file for file in BUNDLE])
+        return {"runs": runs, "operations": json.loads((folder / "operations.json").read_text()), "data": data, "code": code}
+
+
+def median(times: Mapping[str, Sequence[float]], engine: str) -> float:
+    return float(np.median(times[engine]))
+
+
+def lead(times: Mapping[str, Sequence[float]], engines: Sequence[str] = RIVALS) -> float:
+    """The time of the fastest of other engines divided by ours, each round by itself."""
+    fastest = min(engines, key=lambda engine: median(times, engine))
+    return float(np.median(np.array(times[fastest]) / np.array(times["webkiln"])))
+
+
+def mean(values: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def timed(results: Mapping[str, Result], threads: int) -> list[str]:
+    """The table of times with so many threads."""
+    head = ["network", "webkiln, ms", *(f"{title}, ms" for title in ENGINES.values()), "fastest of them / webkiln"]
+    several = threads > 1
+    rows, leads = [], []
+    for name, result in results.items():
+        run = result["runs"][threads]
+        times = run["times"]
+        leads.append(lead(times))
+        row = [TITLES[name], *(f"{median(times, engine):.3g}" for engine in ("webkiln", *RIVALS)), f"**{leads[-1]:.2f}**"]
+        if several:
+            rows.append([*row, f"{lead(times, (ALONE,)):.2f}"])
+        else:
+            share = result["operations"] / median(times, "webkiln") / 1e6 / run["peak"]
+            rows.append([*row, f"{result['operations'] / 1e9:.2g}", f"{100 * share:.0f} %", f"{run['errors']['webkiln']:.1e}"])
+    more = ["one thread / these"] if several else ["GFLOP", "of the peak", "largest error"]
+    return [*table([*head, *more], rows), "", f"Geometric mean of the leads: **{mean(leads):.2f}**."]
+
+
+def downloads(results: Mapping[str, Result]) -> list[str]:
+    rows = [
+        [TITLES[name], f"{result['code'] / 1e3:.0f}", *(f"{result['data'][engine] / 1e6:.1f}" for engine in ("webkiln", *RIVALS))]
+        for name, result in results.items()
+    ]
+    code = {title: sizes([PACKAGES / file for file in CODE[title]])[1] for title in ENGINES.values()}
+    others = ", ".join(f"{title} {size / 1e3:,.0f} KB" for title, size in code.items())
+    head = ["network", "code of webkiln, KB with brotli", *(f"data of {title}, MB" for title in ("webkiln", *ENGINES.values()))]
+    return [*table(head, rows), "", f"Code of the others, whatever the network: {others}."]
+
+
+def processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, command: str) -> str:
+    versions = ", ".join(
+        f"{title} {json.loads((PACKAGES / PACKAGED[engine] / 'package.json').read_text())['version']}" for engine, title in ENGINES.items()
+    )
+    peak = float(np.median([result["runs"][threads[0]]["peak"] for result in results.values()]))
+    lines = [
+        "# Benchmarks", "",
+        (f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()}, {os.cpu_count()} processors, {browsers.version('chromium')} without a window; {versions}, all on their wasm backends. "
+        f"Batch 1, float32, random weights, inputs and outputs included. In each of {rounds} rounds every engine runs once, in turn; times are medians, and a lead is the median over rounds of the ratio in the same round. "
+        f"The peak of relaxed SIMD was {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an output, against Keras."), "",
+        f"![Time of the fastest other engine divided by webkiln's](images/{PICTURE.name})", "",
+    ]  # fmt: skip
+    for count in threads:
+        lines += [f"## {count} thread{'s' if count > 1 else ''}", "", *timed(results, count), ""]
+    lines += [
+        "Operations are those of the network as it is written; convolutions that multiply less (docs/speed.md) can be above the peak.", "",
+        "## What a page downloads", "", *downloads(results), "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def draw(results: Mapping[str, Result], threads: Sequence[int]) -> None:
+    """A bar for each network and number of threads."""
+    figure = Figure(figsize=(8, 0.45 * len(results) + 1), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = figure.add_subplot()
+    thick = 0.8 / len(threads)
+    for position, count in enumerate(threads):
+        places = np.arange(len(results)) + position * thick
+        bars = axes.barh(
+            places,
+            [lead(result["runs"][count]["times"]) for result in results.values()],
+            thick,
+            label=f"{count} thread{'s' if count > 1 else ''}",
+        )
+        axes.bar_label(bars, fmt="%.2f", padding=2, fontsize=8)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks(np.arange(len(results)) + thick * (len(threads) - 1) / 2, [TITLES[name] for name in results])
+    axes.invert_yaxis()
+    axes.set_xlabel("time of the fastest other engine / webkiln's")
+    axes.legend()
+    figure.savefig(PICTURE, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(ORDER))
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", default="1,2")
+    options = parser.parse_args()
+    threads = [int(count) for count in options.threads.split(",")]
+    results = {}
+    for name in options.networks or ORDER:
+        results[name] = measured(name, threads, options.rounds)
+        print(name, {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()}, flush=True)
+    draw(results, threads)
+    PAGE.write_text(page(results, threads, options.rounds, "make bench"))
+
+
+if __name__ == "__main__":
+    main()
