@@ -31,7 +31,7 @@ async function prepare(folder) {
 }
 
 export async function run(jobs, rounds) {
-  const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"));
+  const { instance } = await WebAssembly.instantiate(await bytes("./peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
   const steps = 200000;
   const engines = [];
   for (let number = 0; number < jobs.length; number++) engines.push(await prepare(number));
