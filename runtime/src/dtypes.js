@@ -96,13 +96,14 @@ function writePlain({ name, dtype }, value, into) {
 }
 
 /**
- * Copies one input into a fresh typed array, as memory holds its dtype.
+ * One input as memory holds its dtype: in a fresh typed array, or, where it is `lent` and like that already, as it is.
  * @param {Tensor} tensor
  * @param {any} value a typed array of the dtype, or an array of numbers
  * @param {Record<string, number>} placeholders
+ * @param {boolean} lent
  * @returns {TypedArray}
  */
-function copyInput(tensor, value, placeholders) {
+function takeInput(tensor, value, placeholders, lent) {
   const { name, dtype } = tensor;
   const type = arrayOf(dtype);
   const taken = [type.name, ...ALSO[dtype] ?? []];
@@ -116,6 +117,7 @@ function copyInput(tensor, value, placeholders) {
   if (value.length !== size) {
     throw new WebkilnError('WrongLength', `input '${name}': expected ${size} elements for shape [${shape}], got ${value.length}`);
   }
+  if (lent && kind === type.name && dtype !== 'bool') return value;
   const copy = /** @type {any} */ (new (plain || kind === 'Float16Array' ? shownAs(dtype) : type)(size));
   if (plain) writePlain(tensor, value, copy);
   else copy.set(dtype === 'bool' ? value.map(Boolean) : value);
@@ -139,13 +141,14 @@ export function named(tensors, inputs) {
 }
 
 /**
- * Checks names, dtypes and element counts, and copies the values, so that the caller may reuse its arrays at once.
+ * Checks names, dtypes and element counts, and copies the values, so that the caller may reuse its arrays at once, unless they are `lent`: read before anything else happens.
  * @param {Tensor[]} tensors
  * @param {any} inputs
  * @param {Record<string, number>} placeholders
+ * @param {boolean} lent
  * @returns {Record<string, TypedArray>}
  */
-export function copyInputs(tensors, inputs, placeholders) {
+export function takeInputs(tensors, inputs, placeholders, lent) {
   const names = tensors.map(tensor => tensor.name);
   const given = Object.keys(inputs);
   const unknown = given.filter(name => !names.includes(name));
@@ -156,5 +159,5 @@ export function copyInputs(tensors, inputs, placeholders) {
   if (missing.length > 0) {
     throw new WebkilnError('MissingInput', `input ${listOf(missing)} is missing; ${advice(tensors)}`);
   }
-  return Object.fromEntries(tensors.map(tensor => [tensor.name, copyInput(tensor, inputs[tensor.name], placeholders)]));
+  return Object.fromEntries(tensors.map(tensor => [tensor.name, takeInput(tensor, inputs[tensor.name], placeholders, lent)]));
 }

@@ -1,6 +1,6 @@
 /** @import { Failure, Host, LayerValue, LoadReply, Manifest, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
-import { copyInputs, named, shown } from './dtypes.js';
+import { named, shown, takeInputs } from './dtypes.js';
 import { checkNames } from './options.js';
 import { checkPlaceholders, placeholdersOf } from './placeholders.js';
 
@@ -109,10 +109,11 @@ export class Model {
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
     const [given, sizes] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {});
     const values = placeholdersOf(this.manifest, given, sizes);
-    const copies = copyInputs(tensors, given, values);
+    // A model in this thread that is idle reads its inputs before this call returns.
+    const taken = takeInputs(tensors, given, values, !this.worker && !this.#current);
     return this.#enqueue(async () => {
       const begin = performance.now();
-      const { outputs, shapes } = await this.#host.run({ inputs: copies, placeholders: values });
+      const { outputs, shapes } = await this.#host.run({ inputs: taken, placeholders: values });
       this.stats.lastRunMs = performance.now() - begin;
       this.shapes = shapes;
       for (const { name, dtype } of this.manifest.outputs) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ARRAYS, copyInputs, named, said, sizeOf } from '../src/dtypes.js';
+import { ARRAYS, takeInputs, named, said, sizeOf } from '../src/dtypes.js';
 
 const tensor = (dtype, shape = [2, 2]) => ({ name: 'x', dtype, shape });
 
 test('each dtype takes its own typed array and copies it', () => {
   for (const [dtype, type] of Object.entries(ARRAYS)) {
     const given = new type(4);
-    const { x } = copyInputs([tensor(dtype)], { x: given });
+    const { x } = takeInputs([tensor(dtype)], { x: given });
     assert.equal(x.constructor, type, dtype);
     assert.notEqual(x.buffer, given.buffer);
   }
@@ -17,7 +17,7 @@ test('no dtype takes the array of another', () => {
   for (const [dtype, type] of Object.entries(ARRAYS)) {
     for (const other of new Set(Object.values(ARRAYS))) {
       if (other === type) continue;
-      assert.throws(() => copyInputs([tensor(dtype)], { x: new other(4) }), { code: 'WrongDtype', message: new RegExp(`${type.name}.*${other.name}`) });
+      assert.throws(() => takeInputs([tensor(dtype)], { x: new other(4) }), { code: 'WrongDtype', message: new RegExp(`${type.name}.*${other.name}`) });
     }
   }
 });
@@ -29,22 +29,22 @@ test('plain arrays hold what the dtype holds', () => {
     int64: [-(2n ** 63n), 2n ** 63n - 1n, 0n, 1n], uint64: [0n, 2n ** 64n - 1n, 1n, 2n],
   };
   for (const [dtype, values] of Object.entries(taken)) {
-    assert.deepEqual(copyInputs([tensor(dtype)], { x: values }).x, ARRAYS[dtype].from(dtype === 'bool' ? values.map(Number) : values), dtype);
+    assert.deepEqual(takeInputs([tensor(dtype)], { x: values }).x, ARRAYS[dtype].from(dtype === 'bool' ? values.map(Number) : values), dtype);
   }
   const refused = { bool: 2, int8: 128, uint8: -1, int16: 40000, uint16: 65536, int32: 0.5, uint32: -1, int64: 2n ** 63n, uint64: -1n };
   for (const [dtype, value] of Object.entries(refused)) {
-    assert.throws(() => copyInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongValue', message: new RegExp(`element 0 is ${value}, not of ${dtype}`) });
+    assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongValue', message: new RegExp(`element 0 is ${value}, not of ${dtype}`) });
   }
   for (const [dtype, value] of [['int64', 1], ['int32', 1n], ['float32', '1'], ['uint8', true], ['bool', null]]) {
-    assert.throws(() => copyInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
+    assert.throws(() => takeInputs([tensor(dtype, [1])], { x: [value] }), { code: 'WrongDtype' });
   }
 });
 
 test('bytes of pictures and of files are uint8, and bytes other than 0 are true', () => {
   const bytes = Uint8Array.of(0, 1, 2, 255);
-  assert.deepEqual(copyInputs([tensor('uint8')], { x: Uint8ClampedArray.from(bytes) }).x, bytes);
-  assert.deepEqual(copyInputs([tensor('uint8')], { x: Buffer.from(bytes) }).x, bytes);
-  assert.deepEqual(copyInputs([tensor('bool')], { x: bytes }).x, Uint8Array.of(0, 1, 1, 1));
+  assert.deepEqual(takeInputs([tensor('uint8')], { x: Uint8ClampedArray.from(bytes) }).x, bytes);
+  assert.deepEqual(takeInputs([tensor('uint8')], { x: Buffer.from(bytes) }).x, bytes);
+  assert.deepEqual(takeInputs([tensor('bool')], { x: bytes }).x, Uint8Array.of(0, 1, 1, 1));
 });
 
 test('the only input needs no name', () => {
@@ -62,18 +62,25 @@ test('no message prints data', () => {
   const many = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`k${index}`, 0]));
   for (const given of [new Float32Array(1e5), Array.from({ length: 1e5 }, () => 0), 'x'.repeat(1e5), () => 0, new Map()]) {
     assert.throws(() => named(tensors, given), ({ message }) => message.length < 200);
-    assert.throws(() => copyInputs([tensor('float64')], { x: given }), ({ message }) => message.length < 200);
+    assert.throws(() => takeInputs([tensor('float64')], { x: given }), ({ message }) => message.length < 200);
   }
-  assert.throws(() => copyInputs(tensors, many), ({ code, message }) => code === 'UnknownInput' && message.length < 300);
+  assert.throws(() => takeInputs(tensors, many), ({ code, message }) => code === 'UnknownInput' && message.length < 300);
 });
 
 test('messages name the input, what was expected and what came', () => {
   const message = /input 'x': expected 4 elements for shape \[2,2\], got 3/;
-  assert.throws(() => copyInputs([tensor('float32')], { x: new Float32Array(3) }), { code: 'WrongLength', message });
-  assert.throws(() => copyInputs([tensor('float32')], { y: [1] }), { code: 'UnknownInput', message: /there is no input 'y'; the inputs are 'x'/ });
+  assert.throws(() => takeInputs([tensor('float32')], { x: new Float32Array(3) }), { code: 'WrongLength', message });
+  assert.throws(() => takeInputs([tensor('float32')], { y: [1] }), { code: 'UnknownInput', message: /there is no input 'y'; the inputs are 'x'/ });
 });
 
 test('a scalar has one element', () => {
   assert.equal(sizeOf([]), 1);
-  assert.deepEqual(copyInputs([tensor('float32', [])], { x: [7] }).x, Float32Array.of(7));
+  assert.deepEqual(takeInputs([tensor('float32', [])], { x: [7] }).x, Float32Array.of(7));
+});
+
+test('an input that is lent and as memory holds it is not copied', () => {
+  const given = Float32Array.of(1, 2, 3, 4);
+  assert.equal(takeInputs([tensor('float32')], { x: given }, {}, true).x, given);
+  assert.notEqual(takeInputs([tensor('float32')], { x: given }, {}, false).x, given);
+  assert.deepEqual(takeInputs([tensor('bool')], { x: Uint8Array.of(0, 2, 1, 0) }, {}, true).x, Uint8Array.of(0, 1, 1, 0));
 });

@@ -21,7 +21,7 @@ const ENGINES = {
     const model = await load({ backends: [backend], worker: threads > 1, threads, ...(variant ? { variant } : {}) });
     if (model.threads !== threads) throw new Error(`${model.threads} of ${threads} threads run webkiln`);
     const given = await inputs("last");
-    return () => model.run(mapped(given, (_, data) => data.slice()));
+    return () => model.run(mapped(given, (_, data) => data));
   },
 
   async onnxruntime({ threads }) {
