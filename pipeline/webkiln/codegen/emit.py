@@ -61,14 +61,15 @@ class _Loops(Points):
             self.parallel(loops)
             self.blocked = ()
 
-    def chunked(self, loop: Loop, rest: list[Loop]) -> None:
-        """A loop over chunks of neighbours that are computed together, and one over those that are left."""
+    def chunked(self, loop: Loop, inner: list[Loop]) -> None:
+        """A loop over chunks of neighbours that are computed together, and one over those that are left, if any can be."""
         name, schedule = loop.axis, self.kernel.schedule
         extent = self.scalar(loop.extent, 0, 0)
         first, end = self.blocked if self.blocked and name == self.tile else PART if name == schedule.split else (None, extent)
         self.here.statements.append(self.dialect.counter(name, first))
         before = self.copies, self.partial
-        for chunk, partial in ((schedule.span(name), False), (self.width if name == self.vector else 1, True)):
+        rest = () if schedule.full and name == self.vector else ((self.width if name == self.vector else 1, True),)
+        for chunk, partial in ((schedule.span(name), False), *rest):
             vectors, tiles = before[0]
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
             self.partial = before[1] or (partial and name == self.vector and self.width > 1 and not schedule.whole)
@@ -79,7 +80,7 @@ class _Loops(Points):
                     self.clamped = self.clamp(name, extent, chunk)
                 if self.simd and name == self.vector and self.partial:
                     self.declare(len(self.blocks) - 1, INT, f"{extent} - {name}", "left")
-                self.parallel(rest)
+                self.parallel(inner)
                 if clamped:
                     self.clamped = ()
         self.copies, self.partial = before

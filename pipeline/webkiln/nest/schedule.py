@@ -31,7 +31,8 @@ class Schedule:
     `split`: the parallel loop whose turns several processors share, in multiples of `grain`.
     `block`: so many neighbours on the tile axis are computed for all of the vector axis before the next ones.
     `zeros`: loads whose guard is false walk over zeros as far as others do over their operand.
-    `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `aligned`: besides, all vectors in memory begin
+    `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `full`: it is one of `lanes`, so that no fewer are
+    computed together. `aligned`: besides, all vectors in memory begin
     at a multiple of four elements of their operand. `group`: the invocations that share one point, where a reduction is spread over them. `depth`: the steps of the innermost reduction
     loop for which a workgroup keeps the factors of a contraction in its memory. `unroll`: the reduction loop of which four turns are done at
     once, for which the factor that does not move along the vector axis is read as a vector.
@@ -58,6 +59,7 @@ class Schedule:
     zeros: bool = False
     block: int = 0
     split: str | None = None
+    full: bool = False
 
     @property
     def grain(self) -> int:
@@ -93,6 +95,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"zeros": True} if schedule.zeros else {}),
         **({"block": schedule.block} if schedule.block else {}),
         **({"split": schedule.split} if schedule.split else {}),
+        **({"full": True} if schedule.full else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
@@ -116,4 +119,5 @@ def from_json(data: dict[str, Any]) -> Schedule:
         zeros=data.get("zeros", False),
         block=data.get("block", 0),
         split=data.get("split"),
+        full=data.get("full", False),
     )

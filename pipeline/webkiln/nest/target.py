@@ -45,5 +45,10 @@ class Target:
     wide: bool = False
     shared: bool = False
 
+    @property
+    def loops(self) -> bool:
+        """Whether kernels loop over their points, instead of being run at each."""
+        return not self.threads and not self.targets
+
     def stored(self, dtype: str) -> str:
         return self.storage.get(dtype, dtype)

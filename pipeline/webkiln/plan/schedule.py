@@ -40,6 +40,7 @@ def plain(call: NestCall, why: str) -> Choice:
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     choice = _ordered(call, target, constants)
+    choice = replace(choice, schedule=replace(choice.schedule, full=_is_full(call, choice.schedule, target)))
     return replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule))) if target.shared else choice
 
 
@@ -239,6 +240,12 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
 def _is_whole(call: NestCall, name: str, target: Target) -> bool:
     (extent,) = (call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == name)
     return target.width > 1 and not is_symbolic(extent) and extent % target.width == 0
+
+
+def _is_full(call: NestCall, schedule: Schedule, target: Target) -> bool:
+    """Whether loops are printed, and that over the vector axis has no rest."""
+    sizes = [call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == schedule.vector]
+    return target.loops and all(not is_symbolic(size) and size % schedule.lanes == 0 for size in sizes) and sizes != []
 
 
 def _along(call: NestCall, name: str, target: Target) -> Schedule:

@@ -21,7 +21,7 @@ export function create(module, bytes = program.loaded) {
       F32[y0 + a0] = v1;
     }
   }
-  function k_435aa6e57ede1234(x0, x1, x2, y0, p0, p1, p2, p3, p4, p5, p6, p7, s0_0, s0_1, s1_0, s1_1, s1_2, s3_0, s3_1) {
+  function k_ddea2d20aa370e94(x0, x1, x2, y0, p0, p1, p2, p3, p4, p5, p6, p7, s0_0, s0_1, s1_0, s1_1, s1_2, s3_0, s3_1) {
     const v4 = p6 >>> 0;
     const v9 = p7 >>> 0;
     let a2 = 0;
@@ -245,131 +245,6 @@ export function create(module, bytes = program.loaded) {
             F32[y0 + v132 + 1] = v135;
             F32[y0 + v132 + 2] = v138;
             F32[y0 + v132 + 3] = v141;
-          }
-        }
-      }
-    }
-    for (; a2 < p2; a2 += 1) {
-      const v187 = F32[x2 + a2];
-      for (let a0 = 0; a0 < p0; a0++) {
-        const v191 = a2 + a0 * s3_0;
-        let a1 = 0;
-        for (; a1 + 3 < p1; a1 += 4) {
-          const v192 = v191 + a1 * s3_1;
-          const v196 = v191 + (a1 + 1) * s3_1;
-          const v200 = v191 + (a1 + 2) * s3_1;
-          const v204 = v191 + (a1 + 3) * s3_1;
-          let acc0_0_0 = 0;
-          let acc0_1_0 = 0;
-          let acc0_2_0 = 0;
-          let acc0_3_0 = 0;
-          for (let r0 = 0; r0 < p3; r0++) {
-            const v142 = a0 + r0 | 0;
-            const v143 = v142 - 1 | 0;
-            const v144 = v143 >>> 0;
-            const v145 = v144 < v4;
-            const v151 = v143 * s0_0;
-            const v156 = a2 + r0 * s1_0;
-            for (let r1 = 0; r1 < p4; r1++) {
-              const v146 = a1 + r1 | 0;
-              const v147 = v146 - 1 | 0;
-              const v148 = v147 >>> 0;
-              const v149 = v148 < v9;
-              const v150 = v145 && v149;
-              const v152 = v151 + v147 * s0_1;
-              const v153 = v150 ? x0 + v152 : outside_float32_0;
-              const v154 = v150 ? 1 : 0;
-              const v157 = v156 + r1 * s1_1;
-              const v160 = (a1 + 1) + r1 | 0;
-              const v161 = v160 - 1 | 0;
-              const v162 = v161 >>> 0;
-              const v163 = v162 < v9;
-              const v164 = v145 && v163;
-              const v165 = v151 + v161 * s0_1;
-              const v166 = v164 ? x0 + v165 : outside_float32_0;
-              const v167 = v164 ? 1 : 0;
-              const v169 = (a1 + 2) + r1 | 0;
-              const v170 = v169 - 1 | 0;
-              const v171 = v170 >>> 0;
-              const v172 = v171 < v9;
-              const v173 = v145 && v172;
-              const v174 = v151 + v170 * s0_1;
-              const v175 = v173 ? x0 + v174 : outside_float32_0;
-              const v176 = v173 ? 1 : 0;
-              const v178 = (a1 + 3) + r1 | 0;
-              const v179 = v178 - 1 | 0;
-              const v180 = v179 >>> 0;
-              const v181 = v180 < v9;
-              const v182 = v145 && v181;
-              const v183 = v151 + v179 * s0_1;
-              const v184 = v182 ? x0 + v183 : outside_float32_0;
-              const v185 = v182 ? 1 : 0;
-              for (let r2 = 0; r2 < p5; r2++) {
-                const v155 = F32[v153 + r2 * v154];
-                const v158 = v157 + r2 * s1_2;
-                const v159 = F32[x1 + v158];
-                const v168 = F32[v166 + r2 * v167];
-                const v177 = F32[v175 + r2 * v176];
-                const v186 = F32[v184 + r2 * v185];
-                acc0_0_0 += v155 * v159;
-                acc0_1_0 += v168 * v159;
-                acc0_2_0 += v177 * v159;
-                acc0_3_0 += v186 * v159;
-              }
-            }
-          }
-          {
-            const v188 = acc0_0_0 + v187;
-            const v189 = v188 < 0;
-            const v190 = v189 ? 0 : v188;
-            const v193 = acc0_1_0 + v187;
-            const v194 = v193 < 0;
-            const v195 = v194 ? 0 : v193;
-            const v197 = acc0_2_0 + v187;
-            const v198 = v197 < 0;
-            const v199 = v198 ? 0 : v197;
-            const v201 = acc0_3_0 + v187;
-            const v202 = v201 < 0;
-            const v203 = v202 ? 0 : v201;
-            F32[y0 + v192] = v190;
-            F32[y0 + v196] = v195;
-            F32[y0 + v200] = v199;
-            F32[y0 + v204] = v203;
-          }
-        }
-        for (; a1 < p1; a1 += 1) {
-          const v226 = v191 + a1 * s3_1;
-          let acc0_0_0 = 0;
-          for (let r0 = 0; r0 < p3; r0++) {
-            const v205 = a0 + r0 | 0;
-            const v206 = v205 - 1 | 0;
-            const v207 = v206 >>> 0;
-            const v208 = v207 < v4;
-            const v214 = v206 * s0_0;
-            const v219 = a2 + r0 * s1_0;
-            for (let r1 = 0; r1 < p4; r1++) {
-              const v209 = a1 + r1 | 0;
-              const v210 = v209 - 1 | 0;
-              const v211 = v210 >>> 0;
-              const v212 = v211 < v9;
-              const v213 = v208 && v212;
-              const v215 = v214 + v210 * s0_1;
-              const v216 = v213 ? x0 + v215 : outside_float32_0;
-              const v217 = v213 ? 1 : 0;
-              const v220 = v219 + r1 * s1_1;
-              for (let r2 = 0; r2 < p5; r2++) {
-                const v218 = F32[v216 + r2 * v217];
-                const v221 = v220 + r2 * s1_2;
-                const v222 = F32[x1 + v221];
-                acc0_0_0 += v218 * v222;
-              }
-            }
-          }
-          {
-            const v223 = acc0_0_0 + v187;
-            const v224 = v223 < 0;
-            const v225 = v224 ? 0 : v223;
-            F32[y0 + v226] = v225;
           }
         }
       }

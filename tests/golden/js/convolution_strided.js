@@ -21,7 +21,7 @@ export function create(module, bytes = program.loaded) {
       F32[y0 + a0] = v1;
     }
   }
-  function k_f9f62308ae072526(x0, x1, y0, p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, s0_0, s0_1, s1_0, s1_1, s1_2, s2_0, s2_1) {
+  function k_9aa6c994c58226e8(x0, x1, y0, p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, s0_0, s0_1, s1_0, s1_1, s1_2, s2_0, s2_1) {
     const v5 = p8 >>> 0;
     const v11 = p9 >>> 0;
     let a2 = 0;
@@ -184,117 +184,6 @@ export function create(module, bytes = program.loaded) {
           F32[y0 + v83 + 1] = acc0_0_1;
           F32[y0 + v83 + 2] = acc0_0_2;
           F32[y0 + v83 + 3] = acc0_0_3;
-        }
-      }
-    }
-    for (; a2 < p2; a2 += 1) {
-      for (let a0 = 0; a0 < p0; a0++) {
-        const v84 = Math.imul(a0, p6) | 0;
-        const v134 = a2 + a0 * s2_0;
-        let a1 = 0;
-        for (; a1 + 3 < p1; a1 += 4) {
-          const v89 = Math.imul(a1, p7) | 0;
-          const v104 = Math.imul((a1 + 1), p7) | 0;
-          const v114 = Math.imul((a1 + 2), p7) | 0;
-          const v124 = Math.imul((a1 + 3), p7) | 0;
-          const v135 = v134 + a1 * s2_1;
-          const v136 = v134 + (a1 + 1) * s2_1;
-          const v137 = v134 + (a1 + 2) * s2_1;
-          const v138 = v134 + (a1 + 3) * s2_1;
-          let acc0_0_0 = 0;
-          let acc0_1_0 = 0;
-          let acc0_2_0 = 0;
-          let acc0_3_0 = 0;
-          for (let r0 = 0; r0 < p3; r0++) {
-            const v85 = v84 + r0 | 0;
-            const v86 = v85 - 1 | 0;
-            const v87 = v86 >>> 0;
-            const v88 = v87 < v5;
-            const v95 = v86 * s0_0;
-            const v100 = a2 + r0 * s1_0;
-            for (let r1 = 0; r1 < p4; r1++) {
-              const v90 = v89 + r1 | 0;
-              const v91 = v90 - 1 | 0;
-              const v92 = v91 >>> 0;
-              const v93 = v92 < v11;
-              const v94 = v88 && v93;
-              const v96 = v95 + v91 * s0_1;
-              const v97 = v94 ? x0 + v96 : outside_float32_0;
-              const v98 = v94 ? 1 : 0;
-              const v101 = v100 + r1 * s1_1;
-              const v105 = v104 + r1 | 0;
-              const v106 = v105 - 1 | 0;
-              const v107 = v106 >>> 0;
-              const v108 = v107 < v11;
-              const v109 = v88 && v108;
-              const v110 = v95 + v106 * s0_1;
-              const v111 = v109 ? x0 + v110 : outside_float32_0;
-              const v112 = v109 ? 1 : 0;
-              const v115 = v114 + r1 | 0;
-              const v116 = v115 - 1 | 0;
-              const v117 = v116 >>> 0;
-              const v118 = v117 < v11;
-              const v119 = v88 && v118;
-              const v120 = v95 + v116 * s0_1;
-              const v121 = v119 ? x0 + v120 : outside_float32_0;
-              const v122 = v119 ? 1 : 0;
-              const v125 = v124 + r1 | 0;
-              const v126 = v125 - 1 | 0;
-              const v127 = v126 >>> 0;
-              const v128 = v127 < v11;
-              const v129 = v88 && v128;
-              const v130 = v95 + v126 * s0_1;
-              const v131 = v129 ? x0 + v130 : outside_float32_0;
-              const v132 = v129 ? 1 : 0;
-              for (let r2 = 0; r2 < p5; r2++) {
-                const v99 = F32[v97 + r2 * v98];
-                const v102 = v101 + r2 * s1_2;
-                const v103 = F32[x1 + v102];
-                const v113 = F32[v111 + r2 * v112];
-                const v123 = F32[v121 + r2 * v122];
-                const v133 = F32[v131 + r2 * v132];
-                acc0_0_0 += v99 * v103;
-                acc0_1_0 += v113 * v103;
-                acc0_2_0 += v123 * v103;
-                acc0_3_0 += v133 * v103;
-              }
-            }
-          }
-          F32[y0 + v135] = acc0_0_0;
-          F32[y0 + v136] = acc0_1_0;
-          F32[y0 + v137] = acc0_2_0;
-          F32[y0 + v138] = acc0_3_0;
-        }
-        for (; a1 < p1; a1 += 1) {
-          const v143 = Math.imul(a1, p7) | 0;
-          const v158 = v134 + a1 * s2_1;
-          let acc0_0_0 = 0;
-          for (let r0 = 0; r0 < p3; r0++) {
-            const v139 = v84 + r0 | 0;
-            const v140 = v139 - 1 | 0;
-            const v141 = v140 >>> 0;
-            const v142 = v141 < v5;
-            const v149 = v140 * s0_0;
-            const v154 = a2 + r0 * s1_0;
-            for (let r1 = 0; r1 < p4; r1++) {
-              const v144 = v143 + r1 | 0;
-              const v145 = v144 - 1 | 0;
-              const v146 = v145 >>> 0;
-              const v147 = v146 < v11;
-              const v148 = v142 && v147;
-              const v150 = v149 + v145 * s0_1;
-              const v151 = v148 ? x0 + v150 : outside_float32_0;
-              const v152 = v148 ? 1 : 0;
-              const v155 = v154 + r1 * s1_1;
-              for (let r2 = 0; r2 < p5; r2++) {
-                const v153 = F32[v151 + r2 * v152];
-                const v156 = v155 + r2 * s1_2;
-                const v157 = F32[x1 + v156];
-                acc0_0_0 += v153 * v157;
-              }
-            }
-          }
-          F32[y0 + v158] = acc0_0_0;
         }
       }
     }

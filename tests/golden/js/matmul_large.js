@@ -13,7 +13,7 @@ export function create(module, bytes = program.loaded) {
   const F64 = new Float64Array(buffer);
   const I64 = new BigInt64Array(buffer);
   const U64 = new BigUint64Array(buffer);
-  function k_a3ffbf6c527d80c4(x0, x1, y0, p0, p1, p2, s0_0, s1_0, s2_0) {
+  function k_2edc08c9850405c4(x0, x1, y0, p0, p1, p2, s0_0, s1_0, s2_0) {
     let a1 = 0;
     for (; a1 + 3 < p1; a1 += 4) {
       let a0 = 0;
@@ -114,56 +114,6 @@ export function create(module, bytes = program.loaded) {
         F32[y0 + v30 + 1] = acc0_0_1;
         F32[y0 + v30 + 2] = acc0_0_2;
         F32[y0 + v30 + 3] = acc0_0_3;
-      }
-    }
-    for (; a1 < p1; a1 += 1) {
-      let a0 = 0;
-      for (; a0 + 3 < p0; a0 += 4) {
-        const v31 = a0 * s0_0;
-        const v36 = (a0 + 1) * s0_0;
-        const v39 = (a0 + 2) * s0_0;
-        const v42 = (a0 + 3) * s0_0;
-        const v45 = a1 + a0 * s2_0;
-        const v46 = a1 + (a0 + 1) * s2_0;
-        const v47 = a1 + (a0 + 2) * s2_0;
-        const v48 = a1 + (a0 + 3) * s2_0;
-        let acc0_0_0 = 0;
-        let acc0_1_0 = 0;
-        let acc0_2_0 = 0;
-        let acc0_3_0 = 0;
-        for (let r0 = 0; r0 < p2; r0++) {
-          const v32 = v31 + r0;
-          const v33 = F32[x0 + v32];
-          const v34 = a1 + r0 * s1_0;
-          const v35 = F32[x1 + v34];
-          const v37 = v36 + r0;
-          const v38 = F32[x0 + v37];
-          const v40 = v39 + r0;
-          const v41 = F32[x0 + v40];
-          const v43 = v42 + r0;
-          const v44 = F32[x0 + v43];
-          acc0_0_0 += v33 * v35;
-          acc0_1_0 += v38 * v35;
-          acc0_2_0 += v41 * v35;
-          acc0_3_0 += v44 * v35;
-        }
-        F32[y0 + v45] = acc0_0_0;
-        F32[y0 + v46] = acc0_1_0;
-        F32[y0 + v47] = acc0_2_0;
-        F32[y0 + v48] = acc0_3_0;
-      }
-      for (; a0 < p0; a0 += 1) {
-        const v49 = a0 * s0_0;
-        const v54 = a1 + a0 * s2_0;
-        let acc0_0_0 = 0;
-        for (let r0 = 0; r0 < p2; r0++) {
-          const v50 = v49 + r0;
-          const v51 = F32[x0 + v50];
-          const v52 = a1 + r0 * s1_0;
-          const v53 = F32[x1 + v52];
-          acc0_0_0 += v51 * v53;
-        }
-        F32[y0 + v54] = acc0_0_0;
       }
     }
   }

@@ -176,7 +176,7 @@ static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long
 
 __attribute__((weak)) float wk_zeros[WK_ZEROS];
 
-void k_5b0f99c0e42d5afe(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0, const int part_from, const int part_to) {
+void k_4f0e67aadfb9cfec(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s0_1, const int s0_2, const int s0_3, const int s1_0, const int part_from, const int part_to) {
   const int v2 = p3 - 1;
   const unsigned long long v5 = (unsigned long long)(p4);
   const unsigned long long v6 = wk_idiv_u64(1099511627776ull, v5);
@@ -372,88 +372,6 @@ void k_5b0f99c0e42d5afe(const float *restrict x0, float *restrict y0, const int 
       wasm_v128_store(y0 + v166, v164);
       wasm_v128_store(y0 + v174, v172);
     }
-    for (; a1 < p1; a1 += 4) {
-      const v128_t v175 = wasm_v128_load(v27 + a1);
-      const v128_t v176 = wasm_v128_load(v34 + a1);
-      const v128_t v177 = wasm_f32x4_sub(v175, v176);
-      const v128_t v178 = wasm_v128_load(v42 + a1);
-      const v128_t v179 = wasm_v128_load(v46 + a1);
-      const v128_t v180 = wasm_f32x4_sub(v178, v179);
-      const v128_t v181 = wasm_f32x4_sub(v177, v180);
-      const int v182 = v50 + a1;
-      const v128_t v183 = wasm_v128_load(v58 + a1);
-      const v128_t v184 = wasm_v128_load(v62 + a1);
-      const v128_t v185 = wasm_f32x4_sub(v183, v184);
-      const v128_t v186 = wasm_f32x4_add(v177, v185);
-      const int v187 = v66 + v182;
-      const v128_t v188 = wasm_f32x4_sub(v177, v185);
-      const int v189 = v69 + v182;
-      const v128_t v190 = wasm_v128_load(v77 + a1);
-      const v128_t v191 = wasm_v128_load(v81 + a1);
-      const v128_t v192 = wasm_f32x4_sub(v190, v191);
-      const v128_t v193 = wasm_f32x4_sub(v192, v185);
-      const int v194 = v85 + v182;
-      const v128_t v195 = wasm_v128_load(v93 + a1);
-      const v128_t v196 = wasm_f32x4_add(v175, v195);
-      const v128_t v197 = wasm_v128_load(v98 + a1);
-      const v128_t v198 = wasm_f32x4_add(v178, v197);
-      const v128_t v199 = wasm_f32x4_sub(v196, v198);
-      const int v200 = v102 + v182;
-      const v128_t v201 = wasm_v128_load(v106 + a1);
-      const v128_t v202 = wasm_f32x4_add(v183, v201);
-      const v128_t v203 = wasm_f32x4_add(v196, v202);
-      const int v204 = v110 + v182;
-      const v128_t v205 = wasm_f32x4_sub(v196, v202);
-      const int v206 = v113 + v182;
-      const v128_t v207 = wasm_v128_load(v117 + a1);
-      const v128_t v208 = wasm_f32x4_add(v190, v207);
-      const v128_t v209 = wasm_f32x4_sub(v208, v202);
-      const int v210 = v121 + v182;
-      const v128_t v211 = wasm_f32x4_sub(v175, v195);
-      const v128_t v212 = wasm_f32x4_sub(v178, v197);
-      const v128_t v213 = wasm_f32x4_sub(v211, v212);
-      const int v214 = v126 + v182;
-      const v128_t v215 = wasm_f32x4_sub(v183, v201);
-      const v128_t v216 = wasm_f32x4_add(v211, v215);
-      const int v217 = v130 + v182;
-      const v128_t v218 = wasm_f32x4_sub(v211, v215);
-      const int v219 = v133 + v182;
-      const v128_t v220 = wasm_f32x4_sub(v190, v207);
-      const v128_t v221 = wasm_f32x4_sub(v220, v215);
-      const int v222 = v137 + v182;
-      const v128_t v223 = wasm_v128_load(v145 + a1);
-      const v128_t v224 = wasm_f32x4_sub(v223, v195);
-      const v128_t v225 = wasm_v128_load(v150 + a1);
-      const v128_t v226 = wasm_f32x4_sub(v225, v197);
-      const v128_t v227 = wasm_f32x4_sub(v224, v226);
-      const int v228 = v154 + v182;
-      const v128_t v229 = wasm_v128_load(v158 + a1);
-      const v128_t v230 = wasm_f32x4_sub(v229, v201);
-      const v128_t v231 = wasm_f32x4_add(v224, v230);
-      const int v232 = v162 + v182;
-      const v128_t v233 = wasm_f32x4_sub(v224, v230);
-      const int v234 = v165 + v182;
-      const v128_t v235 = wasm_v128_load(v169 + a1);
-      const v128_t v236 = wasm_f32x4_sub(v235, v207);
-      const v128_t v237 = wasm_f32x4_sub(v236, v230);
-      const int v238 = v173 + v182;
-      wasm_v128_store(y0 + v182, v181);
-      wasm_v128_store(y0 + v187, v186);
-      wasm_v128_store(y0 + v189, v188);
-      wasm_v128_store(y0 + v194, v193);
-      wasm_v128_store(y0 + v200, v199);
-      wasm_v128_store(y0 + v204, v203);
-      wasm_v128_store(y0 + v206, v205);
-      wasm_v128_store(y0 + v210, v209);
-      wasm_v128_store(y0 + v214, v213);
-      wasm_v128_store(y0 + v217, v216);
-      wasm_v128_store(y0 + v219, v218);
-      wasm_v128_store(y0 + v222, v221);
-      wasm_v128_store(y0 + v228, v227);
-      wasm_v128_store(y0 + v232, v231);
-      wasm_v128_store(y0 + v234, v233);
-      wasm_v128_store(y0 + v238, v237);
-    }
   }
 }
 
@@ -465,7 +383,7 @@ void k_5b0f99c0e42d5afe(const float *restrict x0, float *restrict y0, const int 
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-void k_1bae3859e5fc1bd0(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int s0_0, const int s1_2, const int s1_0, const int s2_0, const int part_from, const int part_to) {
+void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int s0_0, const int s1_2, const int s1_0, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
   int a2 = 0;
   for (; a2 + 7 < p2; a2 += 8) {
@@ -595,110 +513,6 @@ void k_1bae3859e5fc1bd0(const float *restrict x0, const float *restrict x1, floa
       }
     }
   }
-  for (; a2 < p2; a2 += 4) {
-    const int v73 = (a2 >> 3) * s1_2 + (a2 & 7);
-    int a0 = part_from;
-    for (; a0 < part_to; a0 += 1) {
-      const int v69 = a0 * s0_0;
-      const int v74 = v73 + a0 * s1_0;
-      const int v104 = a0 * s2_0;
-      int a1 = 0;
-      for (; 5 < p1 && a1 + 1 < p1; a1 += 6) {
-        const int a1_1 = a1 + 1 < p1 - 1 ? a1 + 1 : p1 - 1;
-        const int a1_2 = a1 + 2 < p1 - 1 ? a1 + 2 : p1 - 1;
-        const int a1_3 = a1 + 3 < p1 - 1 ? a1 + 3 : p1 - 1;
-        const int a1_4 = a1 + 4 < p1 - 1 ? a1 + 4 : p1 - 1;
-        const int a1_5 = a1 + 5 < p1 - 1 ? a1 + 5 : p1 - 1;
-        const int v67 = a1 * p4;
-        const int v77 = a1_1 * p4;
-        const int v82 = a1_2 * p4;
-        const int v87 = a1_3 * p4;
-        const int v92 = a1_4 * p4;
-        const int v97 = a1_5 * p4;
-        const int v102 = a1 * p5;
-        const int v103 = v102 + a2;
-        const int v105 = v104 + v103;
-        const int v106 = a1_1 * p5;
-        const int v107 = v106 + a2;
-        const int v108 = v104 + v107;
-        const int v109 = a1_2 * p5;
-        const int v110 = v109 + a2;
-        const int v111 = v104 + v110;
-        const int v112 = a1_3 * p5;
-        const int v113 = v112 + a2;
-        const int v114 = v104 + v113;
-        const int v115 = a1_4 * p5;
-        const int v116 = v115 + a2;
-        const int v117 = v104 + v116;
-        const int v118 = a1_5 * p5;
-        const int v119 = v118 + a2;
-        const int v120 = v104 + v119;
-        v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_4_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_5_0 = wasm_f32x4_splat(0x0.0p+0f);
-        for (int r0 = 0; r0 < p3; r0++) {
-          const int v68 = v67 + r0;
-          const int v70 = v69 + v68;
-          const float v71 = x0[v70];
-          const v128_t v72 = wasm_f32x4_splat(v71);
-          const int v75 = v74 + r0 * 8;
-          const v128_t v76 = wasm_v128_load(x1 + v75);
-          const int v78 = v77 + r0;
-          const int v79 = v69 + v78;
-          const float v80 = x0[v79];
-          const v128_t v81 = wasm_f32x4_splat(v80);
-          const int v83 = v82 + r0;
-          const int v84 = v69 + v83;
-          const float v85 = x0[v84];
-          const v128_t v86 = wasm_f32x4_splat(v85);
-          const int v88 = v87 + r0;
-          const int v89 = v69 + v88;
-          const float v90 = x0[v89];
-          const v128_t v91 = wasm_f32x4_splat(v90);
-          const int v93 = v92 + r0;
-          const int v94 = v69 + v93;
-          const float v95 = x0[v94];
-          const v128_t v96 = wasm_f32x4_splat(v95);
-          const int v98 = v97 + r0;
-          const int v99 = v69 + v98;
-          const float v100 = x0[v99];
-          const v128_t v101 = wasm_f32x4_splat(v100);
-          acc0_0_0 = WK_MADD(v72, v76, acc0_0_0);
-          acc0_1_0 = WK_MADD(v81, v76, acc0_1_0);
-          acc0_2_0 = WK_MADD(v86, v76, acc0_2_0);
-          acc0_3_0 = WK_MADD(v91, v76, acc0_3_0);
-          acc0_4_0 = WK_MADD(v96, v76, acc0_4_0);
-          acc0_5_0 = WK_MADD(v101, v76, acc0_5_0);
-        }
-        wasm_v128_store(y0 + v105, acc0_0_0);
-        wasm_v128_store(y0 + v108, acc0_1_0);
-        wasm_v128_store(y0 + v111, acc0_2_0);
-        wasm_v128_store(y0 + v114, acc0_3_0);
-        wasm_v128_store(y0 + v117, acc0_4_0);
-        wasm_v128_store(y0 + v120, acc0_5_0);
-      }
-      for (; a1 < p1; a1 += 1) {
-        const int v121 = a1 * p4;
-        const int v128 = a1 * p5;
-        const int v129 = v128 + a2;
-        const int v130 = v104 + v129;
-        v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-        for (int r0 = 0; r0 < p3; r0++) {
-          const int v122 = v121 + r0;
-          const int v123 = v69 + v122;
-          const float v124 = x0[v123];
-          const v128_t v125 = wasm_f32x4_splat(v124);
-          const int v126 = v74 + r0 * 8;
-          const v128_t v127 = wasm_v128_load(x1 + v126);
-          acc0_0_0 = WK_MADD(v125, v127, acc0_0_0);
-        }
-        wasm_v128_store(y0 + v130, acc0_0_0);
-      }
-    }
-  }
   #else
   int a2 = 0;
   for (; a2 + 7 < p2; a2 += 8) {
@@ -798,86 +612,6 @@ void k_1bae3859e5fc1bd0(const float *restrict x0, const float *restrict x1, floa
       }
     }
   }
-  for (; a2 < p2; a2 += 4) {
-    const int v57 = (a2 >> 3) * s1_2 + (a2 & 7);
-    int a0 = part_from;
-    for (; a0 < part_to; a0 += 1) {
-      const int v53 = a0 * s0_0;
-      const int v58 = v57 + a0 * s1_0;
-      const int v78 = a0 * s2_0;
-      int a1 = 0;
-      for (; 3 < p1 && a1 + 1 < p1; a1 += 4) {
-        const int a1_1 = a1 + 1 < p1 - 1 ? a1 + 1 : p1 - 1;
-        const int a1_2 = a1 + 2 < p1 - 1 ? a1 + 2 : p1 - 1;
-        const int a1_3 = a1 + 3 < p1 - 1 ? a1 + 3 : p1 - 1;
-        const int v51 = a1 * p4;
-        const int v61 = a1_1 * p4;
-        const int v66 = a1_2 * p4;
-        const int v71 = a1_3 * p4;
-        const int v76 = a1 * p5;
-        const int v77 = v76 + a2;
-        const int v79 = v78 + v77;
-        const int v80 = a1_1 * p5;
-        const int v81 = v80 + a2;
-        const int v82 = v78 + v81;
-        const int v83 = a1_2 * p5;
-        const int v84 = v83 + a2;
-        const int v85 = v78 + v84;
-        const int v86 = a1_3 * p5;
-        const int v87 = v86 + a2;
-        const int v88 = v78 + v87;
-        v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
-        v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
-        for (int r0 = 0; r0 < p3; r0++) {
-          const int v52 = v51 + r0;
-          const int v54 = v53 + v52;
-          const float v55 = x0[v54];
-          const v128_t v56 = wasm_f32x4_splat(v55);
-          const int v59 = v58 + r0 * 8;
-          const v128_t v60 = wasm_v128_load(x1 + v59);
-          const int v62 = v61 + r0;
-          const int v63 = v53 + v62;
-          const float v64 = x0[v63];
-          const v128_t v65 = wasm_f32x4_splat(v64);
-          const int v67 = v66 + r0;
-          const int v68 = v53 + v67;
-          const float v69 = x0[v68];
-          const v128_t v70 = wasm_f32x4_splat(v69);
-          const int v72 = v71 + r0;
-          const int v73 = v53 + v72;
-          const float v74 = x0[v73];
-          const v128_t v75 = wasm_f32x4_splat(v74);
-          acc0_0_0 = WK_MADD(v56, v60, acc0_0_0);
-          acc0_1_0 = WK_MADD(v65, v60, acc0_1_0);
-          acc0_2_0 = WK_MADD(v70, v60, acc0_2_0);
-          acc0_3_0 = WK_MADD(v75, v60, acc0_3_0);
-        }
-        wasm_v128_store(y0 + v79, acc0_0_0);
-        wasm_v128_store(y0 + v82, acc0_1_0);
-        wasm_v128_store(y0 + v85, acc0_2_0);
-        wasm_v128_store(y0 + v88, acc0_3_0);
-      }
-      for (; a1 < p1; a1 += 1) {
-        const int v89 = a1 * p4;
-        const int v96 = a1 * p5;
-        const int v97 = v96 + a2;
-        const int v98 = v78 + v97;
-        v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-        for (int r0 = 0; r0 < p3; r0++) {
-          const int v90 = v89 + r0;
-          const int v91 = v53 + v90;
-          const float v92 = x0[v91];
-          const v128_t v93 = wasm_f32x4_splat(v92);
-          const int v94 = v58 + r0 * 8;
-          const v128_t v95 = wasm_v128_load(x1 + v94);
-          acc0_0_0 = WK_MADD(v93, v95, acc0_0_0);
-        }
-        wasm_v128_store(y0 + v98, acc0_0_0);
-      }
-    }
-  }
   #endif
 }
 
@@ -885,7 +619,7 @@ void k_1bae3859e5fc1bd0(const float *restrict x0, const float *restrict x1, floa
 
 static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
 
-void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s1_0, const int s2_0, const int s2_1, const int s2_2, const int part_from, const int part_to) {
+void k_5b8f0ee51f4f485f(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int p6, const int p7, const int s0_0, const int s1_0, const int s2_0, const int s2_1, const int s2_2, const int part_from, const int part_to) {
   const int v3 = 5 * s0_0;
   const int v6 = 9 * s0_0;
   const int v10 = 13 * s0_0;
@@ -1010,85 +744,6 @@ void k_4591c6c8a68ae3b1(const float *restrict x0, const float *restrict x1, floa
       wasm_v128_store(y0 + v83, v80);
       wasm_v128_store(y0 + v106, v103);
       wasm_v128_store(y0 + v116, v114);
-    }
-    for (; a1 < p1; a1 += 4) {
-      const int v117 = v1 + a1;
-      const int v118 = v3 + v117;
-      const v128_t v119 = wasm_v128_load(x0 + v118);
-      const int v120 = v6 + v117;
-      const v128_t v121 = wasm_v128_load(x0 + v120);
-      const v128_t v122 = wasm_f32x4_sub(v119, v121);
-      const int v123 = v10 + v117;
-      const v128_t v124 = wasm_v128_load(x0 + v123);
-      const v128_t v125 = wasm_f32x4_add(v122, v124);
-      const int v126 = v14 + v117;
-      const v128_t v127 = wasm_v128_load(x0 + v126);
-      const int v128 = v17 + v117;
-      const v128_t v129 = wasm_v128_load(x0 + v128);
-      const v128_t v130 = wasm_f32x4_sub(v127, v129);
-      const int v131 = v21 + v117;
-      const v128_t v132 = wasm_v128_load(x0 + v131);
-      const v128_t v133 = wasm_f32x4_add(v130, v132);
-      const v128_t v134 = wasm_f32x4_sub(v125, v133);
-      const int v135 = v26 + v117;
-      const v128_t v136 = wasm_v128_load(x0 + v135);
-      const int v137 = v29 + v117;
-      const v128_t v138 = wasm_v128_load(x0 + v137);
-      const v128_t v139 = wasm_f32x4_sub(v136, v138);
-      const int v140 = v33 + v117;
-      const v128_t v141 = wasm_v128_load(x0 + v140);
-      const v128_t v142 = wasm_f32x4_add(v139, v141);
-      const v128_t v143 = wasm_f32x4_add(v134, v142);
-      const v128_t v144 = wasm_v128_load(x1 + a1);
-      const v128_t v145 = wasm_f32x4_add(v143, v144);
-      const v128_t v146 = wasm_f32x4_lt(v145, v40);
-      const v128_t v147 = wasm_f32x4_pmax(v145, v40);
-      const int v148 = v63 + a1;
-      const int v149 = v65 + v117;
-      const v128_t v150 = wasm_v128_load(x0 + v149);
-      const int v151 = v68 + v117;
-      const v128_t v152 = wasm_v128_load(x0 + v151);
-      const v128_t v153 = wasm_f32x4_sub(v150, v152);
-      const int v154 = v72 + v117;
-      const v128_t v155 = wasm_v128_load(x0 + v154);
-      const v128_t v156 = wasm_f32x4_add(v153, v155);
-      const v128_t v157 = wasm_f32x4_add(v125, v133);
-      const v128_t v158 = wasm_f32x4_add(v156, v157);
-      const v128_t v159 = wasm_f32x4_add(v158, v144);
-      const v128_t v160 = wasm_f32x4_lt(v159, v40);
-      const v128_t v161 = wasm_f32x4_pmax(v159, v40);
-      const int v162 = v82 + a1;
-      const int v163 = v84 + v117;
-      const v128_t v164 = wasm_v128_load(x0 + v163);
-      const v128_t v165 = wasm_f32x4_add(v119, v121);
-      const v128_t v166 = wasm_f32x4_add(v164, v165);
-      const int v167 = v89 + v117;
-      const v128_t v168 = wasm_v128_load(x0 + v167);
-      const v128_t v169 = wasm_f32x4_add(v127, v129);
-      const v128_t v170 = wasm_f32x4_add(v168, v169);
-      const v128_t v171 = wasm_f32x4_sub(v166, v170);
-      const int v172 = v95 + v117;
-      const v128_t v173 = wasm_v128_load(x0 + v172);
-      const v128_t v174 = wasm_f32x4_add(v136, v138);
-      const v128_t v175 = wasm_f32x4_add(v173, v174);
-      const v128_t v176 = wasm_f32x4_add(v171, v175);
-      const v128_t v177 = wasm_f32x4_add(v176, v144);
-      const v128_t v178 = wasm_f32x4_lt(v177, v40);
-      const v128_t v179 = wasm_f32x4_pmax(v177, v40);
-      const int v180 = v105 + a1;
-      const v128_t v181 = wasm_v128_load(x0 + v117);
-      const v128_t v182 = wasm_f32x4_add(v150, v152);
-      const v128_t v183 = wasm_f32x4_add(v181, v182);
-      const v128_t v184 = wasm_f32x4_add(v166, v170);
-      const v128_t v185 = wasm_f32x4_add(v183, v184);
-      const v128_t v186 = wasm_f32x4_add(v185, v144);
-      const v128_t v187 = wasm_f32x4_lt(v186, v40);
-      const v128_t v188 = wasm_f32x4_pmax(v186, v40);
-      const int v189 = v115 + a1;
-      wasm_v128_store(y0 + v148, v147);
-      wasm_v128_store(y0 + v162, v161);
-      wasm_v128_store(y0 + v180, v179);
-      wasm_v128_store(y0 + v189, v188);
     }
   }
 }

@@ -6,7 +6,7 @@
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
-void k_f055375d81129d10(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0, const int part_from, const int part_to) {
+void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
   int a1 = part_from;
   for (; a1 + 7 < part_to; a1 += 8) {
@@ -108,82 +108,6 @@ void k_f055375d81129d10(const float *restrict x0, const float *restrict x1, floa
       wasm_v128_store(y0 + v41 + 4, acc0_0_4);
     }
   }
-  for (; a1 < part_to; a1 += 4) {
-    int a0 = 0;
-    for (; 5 < p0 && a0 + 1 < p0; a0 += 6) {
-      const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
-      const int a0_2 = a0 + 2 < p0 - 1 ? a0 + 2 : p0 - 1;
-      const int a0_3 = a0 + 3 < p0 - 1 ? a0 + 3 : p0 - 1;
-      const int a0_4 = a0 + 4 < p0 - 1 ? a0 + 4 : p0 - 1;
-      const int a0_5 = a0 + 5 < p0 - 1 ? a0 + 5 : p0 - 1;
-      const int v42 = a0 * s0_0;
-      const int v48 = a0_1 * s0_0;
-      const int v52 = a0_2 * s0_0;
-      const int v56 = a0_3 * s0_0;
-      const int v60 = a0_4 * s0_0;
-      const int v64 = a0_5 * s0_0;
-      const int v68 = a1 + a0 * s2_0;
-      const int v69 = a1 + a0_1 * s2_0;
-      const int v70 = a1 + a0_2 * s2_0;
-      const int v71 = a1 + a0_3 * s2_0;
-      const int v72 = a1 + a0_4 * s2_0;
-      const int v73 = a1 + a0_5 * s2_0;
-      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_4_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_5_0 = wasm_f32x4_splat(0x0.0p+0f);
-      for (int r0 = 0; r0 < p2; r0++) {
-        const int v43 = v42 + r0;
-        const float v44 = x0[v43];
-        const v128_t v45 = wasm_f32x4_splat(v44);
-        const int v46 = a1 + r0 * s1_0;
-        const v128_t v47 = wasm_v128_load(x1 + v46);
-        const int v49 = v48 + r0;
-        const float v50 = x0[v49];
-        const v128_t v51 = wasm_f32x4_splat(v50);
-        const int v53 = v52 + r0;
-        const float v54 = x0[v53];
-        const v128_t v55 = wasm_f32x4_splat(v54);
-        const int v57 = v56 + r0;
-        const float v58 = x0[v57];
-        const v128_t v59 = wasm_f32x4_splat(v58);
-        const int v61 = v60 + r0;
-        const float v62 = x0[v61];
-        const v128_t v63 = wasm_f32x4_splat(v62);
-        const int v65 = v64 + r0;
-        const float v66 = x0[v65];
-        const v128_t v67 = wasm_f32x4_splat(v66);
-        acc0_0_0 = WK_MADD(v45, v47, acc0_0_0);
-        acc0_1_0 = WK_MADD(v51, v47, acc0_1_0);
-        acc0_2_0 = WK_MADD(v55, v47, acc0_2_0);
-        acc0_3_0 = WK_MADD(v59, v47, acc0_3_0);
-        acc0_4_0 = WK_MADD(v63, v47, acc0_4_0);
-        acc0_5_0 = WK_MADD(v67, v47, acc0_5_0);
-      }
-      wasm_v128_store(y0 + v68, acc0_0_0);
-      wasm_v128_store(y0 + v69, acc0_1_0);
-      wasm_v128_store(y0 + v70, acc0_2_0);
-      wasm_v128_store(y0 + v71, acc0_3_0);
-      wasm_v128_store(y0 + v72, acc0_4_0);
-      wasm_v128_store(y0 + v73, acc0_5_0);
-    }
-    for (; a0 < p0; a0 += 1) {
-      const int v74 = a0 * s0_0;
-      const int v80 = a1 + a0 * s2_0;
-      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-      for (int r0 = 0; r0 < p2; r0++) {
-        const int v75 = v74 + r0;
-        const float v76 = x0[v75];
-        const v128_t v77 = wasm_f32x4_splat(v76);
-        const int v78 = a1 + r0 * s1_0;
-        const v128_t v79 = wasm_v128_load(x1 + v78);
-        acc0_0_0 = WK_MADD(v77, v79, acc0_0_0);
-      }
-      wasm_v128_store(y0 + v80, acc0_0_0);
-    }
-  }
   #else
   int a1 = part_from;
   for (; a1 + 7 < part_to; a1 += 8) {
@@ -259,64 +183,6 @@ void k_f055375d81129d10(const float *restrict x0, const float *restrict x1, floa
       }
       wasm_v128_store(y0 + v31, acc0_0_0);
       wasm_v128_store(y0 + v31 + 4, acc0_0_4);
-    }
-  }
-  for (; a1 < part_to; a1 += 4) {
-    int a0 = 0;
-    for (; 3 < p0 && a0 + 1 < p0; a0 += 4) {
-      const int a0_1 = a0 + 1 < p0 - 1 ? a0 + 1 : p0 - 1;
-      const int a0_2 = a0 + 2 < p0 - 1 ? a0 + 2 : p0 - 1;
-      const int a0_3 = a0 + 3 < p0 - 1 ? a0 + 3 : p0 - 1;
-      const int v32 = a0 * s0_0;
-      const int v38 = a0_1 * s0_0;
-      const int v42 = a0_2 * s0_0;
-      const int v46 = a0_3 * s0_0;
-      const int v50 = a1 + a0 * s2_0;
-      const int v51 = a1 + a0_1 * s2_0;
-      const int v52 = a1 + a0_2 * s2_0;
-      const int v53 = a1 + a0_3 * s2_0;
-      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_2_0 = wasm_f32x4_splat(0x0.0p+0f);
-      v128_t acc0_3_0 = wasm_f32x4_splat(0x0.0p+0f);
-      for (int r0 = 0; r0 < p2; r0++) {
-        const int v33 = v32 + r0;
-        const float v34 = x0[v33];
-        const v128_t v35 = wasm_f32x4_splat(v34);
-        const int v36 = a1 + r0 * s1_0;
-        const v128_t v37 = wasm_v128_load(x1 + v36);
-        const int v39 = v38 + r0;
-        const float v40 = x0[v39];
-        const v128_t v41 = wasm_f32x4_splat(v40);
-        const int v43 = v42 + r0;
-        const float v44 = x0[v43];
-        const v128_t v45 = wasm_f32x4_splat(v44);
-        const int v47 = v46 + r0;
-        const float v48 = x0[v47];
-        const v128_t v49 = wasm_f32x4_splat(v48);
-        acc0_0_0 = WK_MADD(v35, v37, acc0_0_0);
-        acc0_1_0 = WK_MADD(v41, v37, acc0_1_0);
-        acc0_2_0 = WK_MADD(v45, v37, acc0_2_0);
-        acc0_3_0 = WK_MADD(v49, v37, acc0_3_0);
-      }
-      wasm_v128_store(y0 + v50, acc0_0_0);
-      wasm_v128_store(y0 + v51, acc0_1_0);
-      wasm_v128_store(y0 + v52, acc0_2_0);
-      wasm_v128_store(y0 + v53, acc0_3_0);
-    }
-    for (; a0 < p0; a0 += 1) {
-      const int v54 = a0 * s0_0;
-      const int v60 = a1 + a0 * s2_0;
-      v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
-      for (int r0 = 0; r0 < p2; r0++) {
-        const int v55 = v54 + r0;
-        const float v56 = x0[v55];
-        const v128_t v57 = wasm_f32x4_splat(v56);
-        const int v58 = a1 + r0 * s1_0;
-        const v128_t v59 = wasm_v128_load(x1 + v58);
-        acc0_0_0 = WK_MADD(v57, v59, acc0_0_0);
-      }
-      wasm_v128_store(y0 + v60, acc0_0_0);
     }
   }
   #endif
