@@ -1,4 +1,4 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make formats · make fuzz-files [n=1000] · make web · make conformance [backend=webgl] [browser=firefox] · make conformance-keras [backend=js,wasm]
+# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench [networks="resnet50 lstm"] · make bench-others · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make formats · make fuzz-files [n=1000] · make web · make conformance [backend=webgl] [browser=firefox] · make conformance-keras [backend=js,wasm]
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +7,7 @@ VARIABLES := $(foreach name,model backend encoding browser layers weights force,
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
 	firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 
-.PHONY: setup tools build verify report models test check conformance conformance-keras bench families formats fuzz fuzz-files soak web
+.PHONY: setup tools build verify report models test check conformance conformance-keras bench bench-others families formats fuzz fuzz-files soak web
 
 setup: tools .venv/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
 
@@ -83,7 +83,12 @@ check: setup
 	$(BIN)/mypy
 	if [ -x runtime/node_modules/.bin/tsc ]; then cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin; fi
 
-bench: setup
+# Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js; writes docs/benchmarks.md. It takes half an hour, and wants a quiet machine.
+bench: setup tests/bench/rivals/node_modules/.package-lock.json
+	$(BIN)/python -m tests.bench.benchmarks $(networks)
+
+# What else is timed: building, single kernels, long models, BERT-base.
+bench-others: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
 	$(BIN)/python -m tests.bench.bench_long_models

@@ -13,6 +13,7 @@ import os
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tests.bench import networks
 from tests.bench.watched import family, kilobytes, watched
@@ -56,11 +57,15 @@ def renderer(bundle: Path, script: tuple[object, ...] | None) -> int:
         failure = session.execute_async_script(PAGE, *script) if script else None
         if failure:
             raise RuntimeError(failure)
-        service = session.service.process.pid
-        pids = [pid for pid in family(service) if is_renderer(pid)]
-        peak = max(kilobytes(pid, "status", "VmHWM") for pid in pids)
+        peak = renderer_peak(session)
         session.quit()
-    return peak * 1024
+    return peak
+
+
+def renderer_peak(session: Any) -> int:
+    """The peak in bytes of the largest renderer of a browser so far."""
+    pids = [pid for pid in family(session.service.process.pid) if is_renderer(pid)]
+    return max(kilobytes(pid, "status", "VmHWM") for pid in pids) * 1024
 
 
 def main() -> int:

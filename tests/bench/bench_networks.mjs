@@ -18,8 +18,14 @@ const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...re
 const ENGINES = {
   async webkiln({ backend, variant, threads }) {
     const { load } = await import("/bundle/index.js");
-    const model = await load({ backends: [backend], worker: threads > 1, threads, ...(variant ? { variant } : {}) });
-    if (model.threads !== threads) throw new Error(`${model.threads} of ${threads} threads run webkiln`);
+    const options = { backends: [backend], threads, ...(variant ? { variant } : {}) };
+    let model = await load({ ...options, worker: threads > 1 });
+    if (threads > 1 && model.threads === 1) {
+      // A model that is too short for threads needs no Worker either.
+      model.dispose();
+      model = await load({ ...options, worker: false });
+    }
+    if (!crossOriginIsolated) throw new Error("the page is not isolated: no engine has threads here");
     const given = await inputs("last");
     return () => model.run(mapped(given, (_, data) => data));
   },

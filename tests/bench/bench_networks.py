@@ -10,8 +10,8 @@ The table has medians, and of our time divided by a rival's in the same round th
 import argparse
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,18 +126,30 @@ def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rou
     """The times of each engine by round in milliseconds, its outputs, and the peak of relaxed SIMD by round in GFLOP/s."""
     toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
     toolchain.link([folder / "peak.o"], folder / "peak.wasm")
+    with measuring(folder) as session:
+        engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
+        return ran(session, engines, options, rounds)
+
+
+def ran(session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds: int) -> dict[str, Any]:
+    """What the page's `run` gives."""
+    script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
+    result: dict[str, Any] = session.execute_async_script(script, engines, options, rounds)
+    if "error" in result:
+        raise RuntimeError(result["error"])
+    return result
+
+
+@contextmanager
+def measuring(folder: Path) -> Iterator[Any]:
+    """A session of Chromium at a page that can run every engine on what `prepare` wrote into `folder`."""
     page = {"/": (200, "text/html", PAGE.encode()), "/bench.mjs": (200, "text/javascript", (HERE / "bench_networks.mjs").read_bytes())}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
         session = browsers.session("chromium")
         session.set_script_timeout(1800)
         session.get(f"{server.url}/")
-        script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
-        engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
-        result: dict[str, Any] = session.execute_async_script(script, engines, options, rounds)
-    if "error" in result:
-        raise RuntimeError(result["error"])
-    return result
+        yield session
 
 
 def error(got: Array, reference: Array) -> float:

@@ -19,7 +19,8 @@ import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from tests.bench.bench_networks import ALONE, RIVALS, errors, measure, prepare
+from tests.bench.bench_memory import renderer_peak
+from tests.bench.bench_networks import ALONE, RIVALS, errors, measure, measuring, prepare, ran
 from tests.bench.bench_sizes import BUNDLE, PACKAGES, sizes
 from tests.bench.bench_sizes import RIVALS as CODE
 from webkiln.backends import browsers
@@ -49,12 +50,30 @@ def measured(name: str, threads: Sequence[int], rounds: int) -> Result:
         for count in threads:
             run = measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds)
             runs[count] = {"times": run["times"], "peak": float(np.median(run["peaks"])), "errors": errors(name, run, reference)}
+        memory = {engine: peak_memory(folder, engine) for engine in ("webkiln", *RIVALS)}
         shards = json.loads((folder / "bundle" / "manifest.json").read_text())["shards"]
         data = {"webkiln": sum(shard["bytes"] for shard in shards)} | {
             engine: (folder / file).stat().st_size for engine, file in WEIGHTS.items()
         }
         _, code = sizes([folder / "bundle" / file for file in BUNDLE])
-        return {"runs": runs, "operations": json.loads((folder / "operations.json").read_text()), "data": data, "code": code}
+        return {
+            "runs": runs,
+            "operations": json.loads((folder / "operations.json").read_text()),
+            "data": data,
+            "code": code,
+            "memory": memory,
+        }
+
+
+def peak_memory(folder: Path, engine: str) -> int:
+    """The peak in bytes of a new browser's renderer in which one engine has loaded the network and run it, with one thread."""
+    browsers.session.cache_clear()
+    with measuring(folder) as session:
+        ran(session, [engine], {"backend": "wasm", "threads": 1}, 1)
+        peak = renderer_peak(session)
+        session.quit()
+    browsers.session.cache_clear()
+    return peak
 
 
 def median(times: Mapping[str, Sequence[float]], engine: str) -> float:
@@ -105,6 +124,16 @@ def downloads(results: Mapping[str, Result]) -> list[str]:
     return [*table(head, rows), "", f"Code of the others, whatever the network: {others}."]
 
 
+def memories(results: Mapping[str, Result]) -> list[str]:
+    head = ["network", *(f"{title}, MB" for title in ("webkiln", *ENGINES.values())), "webkiln / least of them"]
+    rows = []
+    for name, result in results.items():
+        memory = result["memory"]
+        least = min(memory[engine] for engine in RIVALS)
+        rows.append([TITLES[name], *(f"{memory[engine] / 1e6:.0f}" for engine in ("webkiln", *RIVALS)), f"{memory['webkiln'] / least:.2f}"])
+    return table(head, rows)
+
+
 def processor() -> str:
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -129,6 +158,7 @@ def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, com
     lines += [
         "Operations are those of the network as it is written; convolutions that multiply less (docs/speed.md) can be above the peak.", "",
         "## What a page downloads", "", *downloads(results), "",
+        "## Memory", "", "The peak of the page's process while it loads the network and runs it, with one thread.", "", *memories(results), "",
     ]  # fmt: skip
     return "\n".join(lines)
 
