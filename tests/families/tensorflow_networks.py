@@ -101,6 +101,7 @@ CASES = {
     "Translator": Case(TRANSLATOR, {"ids_0": 2, "ids_1": 12}),
     "Translator, longer": Case(TRANSLATOR, {"ids_0": 1, "ids_1": 45}),
     "Deep Speech, frozen": Case(deep_speech, {"N": 3, "frames_1": 8}, {"frames_0": "N", "lengths_0": "N"}),
+    "Deep Speech, frozen, longer": Case(deep_speech, {"N": 1, "frames_1": 150}, {"frames_0": "N", "lengths_0": "N"}),
 }
 
 

@@ -17,7 +17,7 @@ from torch.export import Dim
 from tests.families.driver import Family, main
 from tests.families.settled import settled
 from tests.families.torch_images import UNet, Yolo
-from tests.families.torch_sequences import Bert, SoundDecoder, SoundEncoder, Translator, WaveNet
+from tests.families.torch_sequences import Bert, Listener, SoundDecoder, SoundEncoder, Translator, WaveNet
 from webkiln.inputs import make_inputs
 from webkiln.recipe import PathSource, Recipe
 
@@ -76,6 +76,7 @@ NETWORKS: dict[str, Network] = {
     "BERT small, 1 token": bert(1),
     "BERT small, 48 tokens": bert(48),
     "BERT small, 512 tokens": bert(512),
+    "LSTM both ways, and a GRU": Network(Listener, (torch.rand(1, 240, 40),), None, "240 steps", {}, {"sound": (1, 240, 40)}),
     "translation with attention": Network(Translator, (tokens(1, 20),), None, "1 x 20", {}, {"text": (1, 20)}),
     "U-Net": Network(
         lambda: settled(UNet(2, 3, (64, 128, 256, 512, 1024), 4), (2, 3, 64, 64)), (torch.rand(1, 3, 64, 48),), ({2: 16 * Dim("rows"), 3: 16 * Dim("columns")},), "48 x 32",

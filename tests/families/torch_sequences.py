@@ -159,6 +159,22 @@ class WaveNet(nn.Module):
         return scores
 
 
+class Listener(nn.Module):
+    """Recurrences one upon the other, in both directions and in one, and what is said at each step."""
+
+    def __init__(self, width: int = 40, hidden: int = 96, letters: int = 29) -> None:
+        super().__init__()
+        self.both = nn.LSTM(width, hidden, num_layers=2, bidirectional=True, batch_first=True)
+        self.forth = nn.GRU(2 * hidden, hidden, batch_first=True)
+        self.out = nn.Linear(hidden, letters)
+
+    def forward(self, sound: Tensor) -> tuple[Tensor, Tensor]:
+        """For each step scores, and the last state."""
+        heard, _ = self.both(sound)
+        known, state = self.forth(heard)
+        return torch.log_softmax(self.out(known), -1), state
+
+
 class Translator(nn.Module):
     """Of words into words (Bahdanau et al., 2014): a GRU reads them in both directions; another writes, each time attending to what was read, until it writes `end`."""
 

@@ -194,6 +194,21 @@ def test_open_sizes_of_a_part_are_called_after_its_inputs() -> None:
     assert [str(size) for size in TensorFlowConverter({"tanh_0": "N"}).convert(part, blobs).type("tanh").shape] == ["N", "6"]
 
 
+def test_nodes_of_tensorflow_that_give_what_they_read_have_their_names() -> None:
+    model = source("tensorflow", "stepping")
+    whole, _ = model.read(WHOLE)
+    reference, layers = model.reference(whole, sampled_inputs(whole, PARAMS, {}))
+    given = {item.name: reference[f"natural0/in/{item.name}"] for item in whole.graph.inputs}
+    between = computed(model, Cut((), ("middle",)), given)
+    same(between, {"middle": layers["natural0/relu"]})
+    same(computed(model, Cut(("middle",)), between), computed(model, WHOLE, given))
+    for cut in (Cut((), ("middle",)), Cut(("middle",))):
+        part, _ = model.read(cut)
+        arrays, _ = model.reference(part, sampled_inputs(whole, PARAMS, {}, part))
+        side = "in" if cut.starts else "out"
+        np.testing.assert_array_equal(arrays[f"natural0/{side}/middle"], layers["natural0/relu"])
+
+
 @pytest.mark.parametrize(
     ("name", "node", "message"),
     [

@@ -27,7 +27,7 @@ class Stepping(tf.Module):
 
     @tf.function
     def step(self, x: tf.Tensor) -> tf.Tensor:
-        y = tf.nn.relu(self.layer(x, "first"), name="relu")
+        y = tf.identity(tf.nn.relu(self.layer(x, "first"), name="relu"), name="middle")
         return tf.tanh(y + self.layer(y, "second"), name="tanh")
 
     @tf.function(input_signature=[X])

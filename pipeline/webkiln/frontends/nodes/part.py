@@ -17,17 +17,21 @@ TypeOf = Callable[[str, str], Declared | None]
 
 
 def part_of(
-    model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf, called: Mapping[str, str] | None = None
+    model: NodeModel, blobs: Blobs, cut: Cut, name: str, known: TypeOf, called: Mapping[str, str] | None = None,
+    also: Mapping[str, str] | None = None,
 ) -> tuple[NodeModel, Blobs]:  # fmt: skip
     """What computes the first outputs of the nodes `cut.ends` from those of `cut.starts`, which may be inputs or outputs of the model, too, with its
     weights. What is kept from run to run is kept by the part that reads it. `called` says which tensors
-    names stand for, where those are not the names of nodes. RecipeError where the cut leaves a tensor undefined."""
+    names stand for, where those are not the names of nodes, and `also` for which there are other names besides. RecipeError where the cut leaves a tensor undefined."""
     if not cut:
         return model, blobs
     graph = model.graph
     nodes = [node for node in graph.nodes if node.op != "SET_STATE"]
-    tensors = _named(graph, nodes, called)
-    check_names(name, cut, list(tensors), lambda item: _where(graph, item))
+    named = _named(graph, nodes, called)
+    here = {*(item.tensor for item in graph.inputs), *(tensor for node in nodes for tensor in node.outputs)}
+    others = {item: tensor for item, tensor in (also or {}).items() if item not in named and tensor in here}
+    tensors = {**others, **named}
+    check_names(name, cut, [*named, *others], lambda item: _where(graph, item))
     labels = {tensor: item for item, tensor in tensors.items()}
     starts = [tensors[item] for item in cut.starts]
     entering = {item: _entering(item, tensors[item], known, name) for item in cut.starts}

@@ -17,4 +17,5 @@ def read_model(path: Path, folder: Path | None = None, signature: str = "", cut:
     default its own."""
     walker = SpecWriter(read_program(path, folder, signature))
     whole = walker.model()
-    return part_of(whole, walker.weights.blobs, cut, path.name, partial(known_tensor, whole.graph, walker.origins))
+    known = partial(known_tensor, whole.graph, walker.origins)
+    return part_of(whole, walker.weights.blobs, cut, path.name, known, also=walker.passed)

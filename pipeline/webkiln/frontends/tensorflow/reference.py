@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,7 +29,8 @@ def compute_reference(
     the last one."""
     tf = import_tensorflow()
     with TemporaryDirectory() as place:
-        run = Computed(tf, path, folder, signature, inputs.fixed, Path(place))
+        names = {item.name for item in (*part.graph.inputs, *part.graph.outputs)}
+        run = Computed(tf, path, folder, signature, inputs.fixed, Path(place), names)
         sets = inputs.sets(path.name, of_part(part, path.name, run))
         reference, inside = reference_of(part, inputs, sets, path.name, [run])
     several = {node.name for node in part.graph.nodes if len([*filter(None, node.outputs)]) > 1}
@@ -47,15 +48,18 @@ def import_tensorflow() -> Any:
 
 
 class Computed:
-    """A model as a function of named inputs. Every run begins with the states that the file has. `place` is an empty folder. TensorFlow's optimiser is
-    off: it replaces nodes that are asked for."""
+    """A model as a function of named inputs, which tells of nodes what they give, and of `names` that are asked for. Every run begins with the states
+    that the file has. `place` is an empty folder. TensorFlow's optimiser is off: it replaces nodes that are asked for."""
 
-    def __init__(self, tf: Any, path: Path, folder: Path | None, signature: str, fixed: Mapping[str, Array], place: Path) -> None:
+    def __init__(
+        self, tf: Any, path: Path, folder: Path | None, signature: str, fixed: Mapping[str, Array], place: Path, names: Collection[str] = ()
+    ) -> None:
         self.tf, self.name, self.fixed = tf, path.name, fixed
         self.program = read_program(path, folder, signature)
         walk = SpecWriter(self.program)
         graph = walk.model().graph
-        self.layers = {label: f"{item.node}:{item.place}" for label, item in layers(graph, walk.origins).items()}
+        asked = {name: walk.origins[tensor] for name, tensor in walk.passed.items() if name in names and tensor in walk.origins}
+        self.layers = {label: f"{item.node}:{item.place}" for label, item in (asked | layers(graph, walk.origins)).items()}
         self.keeps = any(node.op == "STATE" for node in graph.nodes)
         self.inputs = {item.name: flat(item.tensor) for item in self.program.inputs}
         config = tf.compat.v1.ConfigProto(allow_soft_placement=True)

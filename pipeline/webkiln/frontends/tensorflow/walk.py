@@ -52,6 +52,8 @@ class SpecWriter:
         self.depth = 0
         self.origins: dict[str, Origin] = {}
         """Of tensors of the main graph."""
+        self.passed: dict[str, str] = {}
+        """Nodes that are not in the spec, since they give what they read, and what that is."""
 
     def model(self) -> NodeModel:
         program = self.program
@@ -169,7 +171,7 @@ class SpecWriter:
         if op in SWITCHES:
             return [inputs[0]] * max(2, int(node.attr["num_outs"].i))
         if op in PASSED:
-            return [self._read(item) for item in inputs[:1]] if op == "ReadVariableOp" else inputs
+            return self._pass(node, inputs)
         attrs = {key: attribute(item) for key, item in node.attr.items() if not key.startswith("_")}
         called = node.attr["f"].func.name if op in CALLS else op if op in self.program.functions else ""
         if called:
@@ -180,6 +182,13 @@ class SpecWriter:
         outputs = tuple(self.fresh() for _ in range(self._output_count(node, attrs)))
         self.nodes.append(NodeSpec(self.labels.distinct(node.name), op, domain_of(op, attrs), tensors, outputs, attrs))
         return outputs
+
+    def _pass(self, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
+        if node.op == "ReadVariableOp":
+            return [self._read(item) for item in inputs[:1]]
+        if isinstance(inputs[0], str):
+            self.passed.setdefault(node.name, inputs[0])
+        return inputs
 
     def _operands(self, node: Any, inputs: Sequence[TensorRef], attrs: dict[str, Any]) -> tuple[str, ...]:
         """The operands that are tensors; what a table holds becomes attributes."""
