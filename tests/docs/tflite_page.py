@@ -126,7 +126,7 @@ def page() -> str:
         "Everything that is not converted is named at once, with the nodes. Texts, complex inputs and outputs, sparse weights, scales by blocks, and states inside branches and loops are refused.",
         "In integers these are refused: LSTM layers that normalise their gates, or whose cell is not int16 with a scale of a power of 2 from 2**-15 to 2**-9, LSTM layers of two directions and RNN layers, for which the interpreter has",
         "no integers either (quantise their weights only), SVDF layers without RELU, LOG_SOFTMAX of int16, and RESIZE_BILINEAR of open sizes;",
-        "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too.",
+        "NON_MAX_SUPPRESSION_V5 with a sigma is refused, too. Of recurrent layers that stay loops (an LSTM or a GRU of Keras 3 without `unroll=True`) there are no files in integers to try: the converter of TensorFlow 2.21 crashes while it calibrates them.",
         "",
     ]
     return "\n".join(lines)
