@@ -195,7 +195,7 @@ export async function webdnnError(_, { directory, options }) {
   return codeOf(load(directory, options));
 }
 
-const helpers = () => globalThis[Symbol.for('webkiln.pool/1')]?.helpers.length ?? 0;
+const helpers = () => globalThis[Symbol.for('webkiln.pool/2')]?.helpers.length ?? 0;
 
 const noise = ({ manifest }) => Object.fromEntries(manifest.inputs.map(({ name, shape }) => [
   name, Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, index) => Math.sin(index * 1.7)),

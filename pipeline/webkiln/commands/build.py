@@ -169,13 +169,14 @@ def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:
 
 
 def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
-    """What lies in a folder: backends, encoding, sizes as they are and compressed, and how it is imported."""
+    """What lies in a folder: backends, encoding, sizes of what pages load as they are and compressed, and how it is imported."""
     import brotli
 
     manifest = canonical.read(folder / "manifest.json")
     files = [folder / name for name in (*manifest["files"], "manifest.json")]
     weights = [path for path in files if path.suffix == ".bin"]
-    rows = [("code", [path for path in files if path.suffix in (".js", ".wasm")]), ("weights", weights)]
+    aside = manifest.get("profile", {}).get("module")
+    rows = [("code", [path for path in files if path.suffix in (".js", ".wasm") and path.name != aside]), ("weights", weights)]
     lines = [f"{folder}: {'up to date' if up_to_date else 'written'}"]
     lines.append(f"  backends  {', '.join(present(folder))}{f' ({chr(44).join(gone)} is no longer in it)' if gone else ''}")
     lines.append(f"  encoding  {manifest['encoding']}")
