@@ -17,6 +17,7 @@ from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.loaded import loaded_files
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
 from webkiln.build.source_format import format_of
@@ -173,10 +174,9 @@ def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
     import brotli
 
     manifest = canonical.read(folder / "manifest.json")
-    files = [folder / name for name in (*manifest["files"], "manifest.json")]
+    files = [folder / name for name in (*loaded_files(manifest), "manifest.json")]
     weights = [path for path in files if path.suffix == ".bin"]
-    aside = manifest.get("profile", {}).get("module")
-    rows = [("code", [path for path in files if path.suffix in (".js", ".wasm") and path.name != aside]), ("weights", weights)]
+    rows = [("code", [path for path in files if path.suffix in (".js", ".wasm")]), ("weights", weights)]
     lines = [f"{folder}: {'up to date' if up_to_date else 'written'}"]
     lines.append(f"  backends  {', '.join(present(folder))}{f' ({chr(44).join(gone)} is no longer in it)' if gone else ''}")
     lines.append(f"  encoding  {manifest['encoding']}")
