@@ -4,7 +4,7 @@ const TICKS = 20;
 const CHUNK_MS = 2;
 const PEAK_MS = 120;
 const PER_VECTOR = 8;
-const ACCUMULATORS = 10;
+const ACCUMULATORS = 12;
 
 /** The least difference between two times of `performance.now()`. */
 export function tickMs() {

@@ -129,7 +129,7 @@ export function timeDraws(engine, profiler) {
       asked = [];
       settled();
       start();
-      const found = run(...placeholders);
+      const found = await run(...placeholders);
       if (queries) gl.endQuery(TIME_ELAPSED);
       gl.deleteQuery(query);
       await collect();
