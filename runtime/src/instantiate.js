@@ -182,24 +182,14 @@ class Attempt {
     }
   }
 
-  /**
-   * @param {Session} session
-   * @param {{ backend: string, variant: string | null }} about
-   */
-  async profiler(session, about) {
-    const { profile, manifest } = this.request;
-    if (!profile) return null;
-    /** @type {ProfileModule} */
-    const { watch } = await importModule(/** @type {ModuleEntry} */ (manifest.profile), /** @type {any} */ (this.modules.profile));
-    return watch(session, about);
-  }
-
   /** @returns {Promise<LoadReply & { session: Session }>} */
   async load() {
     /** @type {Failure[]} */
     const failures = [];
     /** @type {WebkilnError | null} */
     let last = null;
+    const { profile: wanted, manifest } = this.request, load = /** @type {() => Promise<ProfileModule>} */ (this.modules.profile);
+    const profile = wanted ? await importModule(/** @type {ModuleEntry} */ (manifest.profile), load) : null;
     for (const backend of this.request.backends) {
       /** @type {Engine | null} */
       let engine = null;
@@ -210,7 +200,7 @@ class Attempt {
         if (this.stop.signal.aborted) throw abortedError('the load');
         await this.reader.prune(Object.values(this.request.urls));
         const session = new Session(engine, program);
-        session.profiler = await this.profiler(session, { backend, variant: variant?.name ?? null });
+        session.profiler = profile?.watch(session, { backend, variant: variant?.name ?? null }) ?? null;
         const { threads } = engine;
         return {
           session, backend, variant: variant?.name ?? null, failures, shareable: Boolean(threads),

@@ -38,6 +38,26 @@ export async function loadError({ load }, options) {
   return { code: 'no error' };
 }
 
+export async function profile({ load }, options) {
+  const model = await load(options);
+  for (let run = 0; run < 3; run++) await model.run({ x: X });
+  const found = [await model.profile(), await model.profile(), model.threads];
+  model.dispose();
+  return found;
+}
+
+export async function profileError({ load }, options) {
+  const model = await load(options);
+  try {
+    await model.profile();
+  } catch ({ code, message }) {
+    return { code, message };
+  } finally {
+    model.dispose();
+  }
+  return { code: 'no error' };
+}
+
 export async function inputs({ load }, options) {
   const model = await load(options);
   const cases = {
