@@ -11,6 +11,7 @@ import pytest
 from tests.commands.conftest import Command
 from webkiln import canonical
 from webkiln.backends import browsers, host
+from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.samples import sample_inputs
@@ -188,3 +189,68 @@ def test_inputs_of_ones_own(webkiln: Command, built: dict[str, Path], tmp_path: 
     )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "t.json").read_text())["displayTimeUnit"] == "ms"
+
+
+NO_STAMPS = """const real = GPUAdapter.prototype.requestDevice;
+GPUAdapter.prototype.requestDevice = function (wanted) {
+  return real.call(this, { ...wanted, requiredFeatures: wanted.requiredFeatures.filter(name => name !== 'timestamp-query') });
+};"""
+"""A GPU without timestamps."""
+QUERIES = """const context = WebGL2RenderingContext.prototype, real = context.getExtension;
+let open = null;
+context.getExtension = function (name) { return name === 'EXT_disjoint_timer_query_webgl2' ? {} : real.call(this, name); };
+context.getParameter = (real => function (name) { return name === 0x8fbb ? DISJOINT : real.call(this, name); })(context.getParameter);
+context.createQuery = () => ({ asked: 0 });
+context.deleteQuery = () => {};
+context.beginQuery = (target, query) => {
+  if (open || target !== 0x88bf) throw new Error('a query is open');
+  open = query;
+};
+context.endQuery = () => {
+  if (!open) throw new Error('no query is open');
+  open = null;
+};
+context.getQueryParameter = (query, name) => name === 0x8867 ? query.asked++ > 0 : 2000000;"""
+"""A GPU with timer queries, each of which takes 2 ms and is told when it is asked for a second time."""
+
+
+def patched(bundle: Path, backend: str, patch: str) -> dict[str, Any]:
+    """The profile of three runs in a page whose engine is another one."""
+    script = f"""const done = arguments[0];
+{patch}
+import('/bundle/index.js').then(async ({{ load, manifest }}) => {{
+  const model = await load({{ backends: ['{backend}'], worker: false, profile: true }});
+  const [{{ shape }}] = manifest.inputs;
+  for (let run = 0; run < 3; run++) await model.run(new Float32Array(shape.reduce((a, b) => a * b)));
+  done(await model.profile());
+}}).catch(error => done({{ error: String(error) }}));"""
+    page = {"/": (200, "text/html", b"<!doctype html><title>profile</title>")}
+    with Server({"/bundle/": bundle}, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
+        session = browsers.session("chromium")
+        session.get(server.url)
+        profile: dict[str, Any] = session.execute_async_script(script)
+    return profile
+
+
+@pytest.mark.parametrize(
+    ("backend", "patch", "clock"),
+    [
+        ("webgpu", NO_STAMPS, "a wait for each dispatch, since WebGPU has no timestamps here"),
+        ("webgl", QUERIES.replace("DISJOINT", "false"), "timer queries of WebGL"),
+    ],
+)
+def test_other_clocks(built: dict[str, Path], backend: str, patch: str, clock: str) -> None:
+    profile = patched(built["recurrence"], backend, patch)
+    assert (profile.get("error"), profile["clock"], profile["runs"]) == (None, clock, 3)
+    assert sorted({launch["count"] for launch in profile["launches"]}) == [1, STEPS]
+    if backend == "webgl":
+        assert profile["resolutionMs"] == 2
+        assert {launch["ms"] for launch in profile["launches"]} == {2, 2 * STEPS}
+
+
+def test_runs_whose_queries_failed_are_left_out(built: dict[str, Path]) -> None:
+    assert patched(built["recurrence"], "webgl", QUERIES.replace("DISJOINT", "true"))["runs"] == 0
+
+
+def test_a_procedure_without_timestamps_is_refused(built: dict[str, Path]) -> None:
+    assert "profile another backend" in patched(built["procedure"], "webgpu", NO_STAMPS)["error"]
