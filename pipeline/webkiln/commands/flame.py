@@ -25,7 +25,7 @@ STYLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Flame:
     """A bar of the chart, in milliseconds, `depth` rows below the first."""
 
     depth: int
@@ -79,7 +79,7 @@ def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
-def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[Box]:
+def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[Flame]:
     timeline, peak = profile["timeline"], profile["peakGflops"]
     parts = [(launches[entry["launch"]].layer.split("/"), entry) for entry in timeline]
     yield from _nested(parts, 0)
@@ -89,10 +89,10 @@ def _boxes(profile: Mapping[str, Any], launches: Sequence[Figures]) -> Iterator[
         # The timeline has each time by itself; the figures are those of all together.
         speed = launch.gflops or 0.0
         told = [f"{launch.layer}, {launch.kernel}", f"{entry['ms']:.4g} ms", *_speeds(launch, peak)]
-        yield Box(deepest[index], entry["startMs"], entry["ms"], launch.kernel, "\n".join(told), min(speed / peak, 1.0) if peak else 0.0)
+        yield Flame(deepest[index], entry["startMs"], entry["ms"], launch.kernel, "\n".join(told), min(speed / peak, 1.0) if peak else 0.0)
 
 
-def _nested(parts: Sequence[tuple[list[str], Mapping[str, Any]]], depth: int) -> Iterator[Box]:
+def _nested(parts: Sequence[tuple[list[str], Mapping[str, Any]]], depth: int) -> Iterator[Flame]:
     """One bar for each run of launches whose layers have the same name up to this depth, and those inside it."""
     for name, group in groupby(parts, key=lambda part: part[0][depth] if depth < len(part[0]) else None):
         inside = list(group)
@@ -101,7 +101,7 @@ def _nested(parts: Sequence[tuple[list[str], Mapping[str, Any]]], depth: int) ->
         begin = inside[0][1]["startMs"]
         ms = max(entry["startMs"] + entry["ms"] for _, entry in inside) - begin
         count = f"{len(inside)} launch{'es' if len(inside) > 1 else ''}"
-        yield Box(depth, begin, ms, name, f"{'/'.join(inside[0][0][: depth + 1])}\n{ms:.4g} ms, {count}", 0.0)
+        yield Flame(depth, begin, ms, name, f"{'/'.join(inside[0][0][: depth + 1])}\n{ms:.4g} ms, {count}", 0.0)
         yield from _nested(inside, depth + 1)
 
 
@@ -115,14 +115,14 @@ def _chart(profile: Mapping[str, Any], launches: Sequence[Figures], tint: str) -
     return far if width <= WIDTH else f'{far}<div class="near">{_drawn(boxes, whole, width, tint)}</div>'
 
 
-def _drawn(boxes: Sequence[Box], whole: float, width: float, tint: str) -> str:
+def _drawn(boxes: Sequence[Flame], whole: float, width: float, tint: str) -> str:
     scale, rows = width / whole, max(box.depth for box in boxes) + 1
     drawn = "".join(_bar(box, scale, tint) for box in boxes if box.ms * scale >= NARROW)
     marks = "".join(_mark(at, scale, rows) for at in _ticks(whole, width))
     return svg(width, rows * ROW + 20, marks + drawn, "flame chart")
 
 
-def _bar(box: Box, scale: float, tint: str) -> str:
+def _bar(box: Flame, scale: float, tint: str) -> str:
     x, y, width = box.start * scale, box.depth * ROW + 18, max(box.ms * scale - 0.6, NARROW)
     fill = f"fill:{tint};fill-opacity:{0.18 + 0.72 * box.strength:.2f}" if box.strength else "fill:var(--track)"
     room = int((width - 8) / CHARACTER)
