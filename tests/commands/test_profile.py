@@ -1,6 +1,5 @@
 """`webkiln profile`: every launch with its layer and how often it was done, on every backend; the trace, the page, and what is refused."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -18,6 +17,7 @@ from webkiln.commands.samples import sample_inputs
 from webkiln.recipe import BACKENDS, Form, PathSource, Recipe
 
 STEPS = 5
+SHAPES = {"steps": (1, STEPS, 3)}
 PLACES = [("node", "wasm"), ("node", "js"), *(("chromium", backend) for backend in BACKENDS)]
 places = pytest.mark.parametrize(("browser", "backend"), PLACES)
 
@@ -30,7 +30,7 @@ def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
     from onnx import TensorProto, helper
 
     folder = tmp_path_factory.mktemp("built")
-    x = keras.Input((STEPS, 3), name="steps")
+    x = keras.Input((None, 3), name="steps")
     keras.Model(x, keras.layers.Dense(2, name="head")(keras.layers.LSTM(4, name="memory")(x))).save(folder / "recurrence.keras")
     y = keras.Input((64, 512), name="x")
     keras.Model(y, keras.layers.Dense(1024, name="wide")(y)).save(folder / "shared.keras")
@@ -48,7 +48,8 @@ def built(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), folder / "procedure.onnx")
     with Engine(folder / ".webkiln", cache=cache) as engine:
         for name, backends in (("recurrence.keras", BACKENDS), ("procedure.onnx", BACKENDS), ("shared.keras", ("wasm",))):
-            actions = ModelGraph(Recipe(Path(name).stem, PathSource(folder / name)), engine.share)
+            shapes = SHAPES if name == "recurrence.keras" else {}
+            actions = ModelGraph(Recipe(Path(name).stem, PathSource(folder / name), input_shapes=shapes), engine.share)
             engine.publish(actions.bundle(Selection(backends)), "bundle/", folder / Path(name).stem)
     return {name: folder / name for name in ("recurrence", "procedure", "shared")}
 
@@ -174,21 +175,27 @@ def test_bundles_without_profiles(webkiln: Command, built: dict[str, Path], cach
     done = webkiln("profile", bare)
     assert (done.returncode, "there is no profile.js" in done.stderr) == (2, True)
     with Engine(tmp_path / ".webkiln", cache=cache) as engine:
-        recipe = Recipe("recurrence", PathSource(built["recurrence"].parent / "recurrence.keras"), form=Form("single"))
+        recipe = Recipe("recurrence", PathSource(built["recurrence"].parent / "recurrence.keras"), input_shapes=SHAPES, form=Form("single"))
         engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("js",))), "bundle/", tmp_path / "single")
     done = webkiln("profile", tmp_path / "single")
     assert (done.returncode, "build the model as a folder" in done.stderr) == (2, True)
 
 
-def test_inputs_of_ones_own(webkiln: Command, built: dict[str, Path], tmp_path: Path) -> None:
+def test_inputs_set_open_sizes(webkiln: Command, built: dict[str, Path], cache: Path, tmp_path: Path) -> None:
     import numpy as np
 
-    np.savez(tmp_path / "in.npz", steps=np.ones((1, STEPS, 3), np.float32))
-    done = webkiln(
-        "profile", built["recurrence"], "--backend", "js", "--runs", "1", "--inputs", tmp_path / "in.npz", "--trace", tmp_path / "t.json"
-    )
+    source = PathSource(built["recurrence"].parent / "recurrence.keras")
+    with Engine(tmp_path / ".webkiln", cache=cache) as engine:
+        recipe = Recipe("open", source, input_shapes={"steps": (1, "T", 3)}, form=Form(hashed=True))
+        engine.publish(ModelGraph(recipe, engine.share).bundle(Selection(("js",))), "bundle/", tmp_path / "open")
+    np.savez(tmp_path / "in.npz", steps=np.ones((1, 7, 3), np.float32))
+    options = ("--backend", "js", "--runs", "1", "--inputs", tmp_path / "in.npz", "--trace", tmp_path / "trace.json")
+    done = webkiln("profile", tmp_path / "open", *options)
     assert done.returncode == 0, done.stderr
-    assert json.loads((tmp_path / "t.json").read_text())["displayTimeUnit"] == "ms"
+    events = [event for event in canonical.read(tmp_path / "trace.json")["traceEvents"] if event.get("cat") == "launch"]
+    repeated = [event["args"]["launch"] for event in events if event["args"]["layer"] == "memory"]
+    assert max(map(repeated.count, repeated)) == 7
+    assert all(isinstance(event["args"]["bytes"], int) for event in events)
 
 
 NO_STAMPS = """const real = GPUAdapter.prototype.requestDevice;
