@@ -3,6 +3,9 @@
  * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, subgroups: boolean, lost: any, failure: string | null }} Gpu
  */
 
+/** What shaders use, and what times them in a profile. */
+const FEATURES = ['subgroups', 'timestamp-query'];
+
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 
 /**
@@ -23,7 +26,7 @@ async function openGpu() {
   const subgroups = adapter.features.has('subgroups') && gpu.wgslLanguageFeatures.has('subgroup_id');
   const device = await adapter.requestDevice({
     requiredLimits: { maxStorageBufferBindingSize, maxBufferSize },
-    requiredFeatures: subgroups ? ['subgroups'] : [],
+    requiredFeatures: FEATURES.filter(name => adapter.features.has(name) && (subgroups || name !== 'subgroups')),
   });
   const layout = device.createBindGroupLayout({
     entries: [

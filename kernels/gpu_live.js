@@ -31,6 +31,9 @@ export class Live {
     this.recording.copy(target, source, bytes);
   }
 
+  /** A profile puts another in its place: what was launched or called last is the step `site`. */
+  mark() {}
+
   /** @returns {any} an encoder with all launches since the last look */
   encoded() {
     const { engine } = this;

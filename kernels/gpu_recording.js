@@ -64,6 +64,9 @@ export class Recording {
     this.launch('copy', bytes / 4, [source / 4, target / 4, bytes / 4]);
   }
 
+  /** A profile puts another in its place: what was launched last is the step `site`. */
+  mark() {}
+
   /** Hands the argument blocks to the device; each begins with the bits of infinity and NaN. */
   finish() {
     const { device } = this.gpu;

@@ -258,6 +258,12 @@ static inline int wk_share(int turns, int grain, int part, int parts) {
   return at < turns ? at : turns;
 }
 
+static void wk_mark(int site);
+__attribute__((import_module("env"), import_name("mark"))) void wk_tell(int site);
+static int wk_watched;
+__attribute__((export_name("watch"))) void wk_watch(int on) { wk_watched = on; }
+__attribute__((noinline)) static void wk_mark(int site) { if (wk_watched) wk_tell(site); }
+
 static void wk_launch(void (*task)(int, int, int), int entry);
 // A launch is one word: a number that tells it from others, its entry, its chunks, and how many of them were taken.
 enum { WK_TAKEN = 12, WK_ENTRY = 24, WK_SERIAL = 40, WK_FEW = (1 << WK_TAKEN) - 1, WK_OVER = 0xFFFF, WK_TURNS = 1 << 18, WK_SHORT = 1 << 13 };

@@ -21,10 +21,12 @@ from webkiln.codegen.bundles import (
     worker_module,
 )  # fmt: skip
 from webkiln.codegen.declarations import index_types, text_of
+from webkiln.codegen.profiles import MODULE, profile_module
 from webkiln.codegen.scripts import flatten
+from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
 
-DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts")
+DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/*.js", "kernels/*.jinja")
 
 SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes")
@@ -152,16 +154,22 @@ class Files:
         return chosen
 
 
-def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants: list[str]) -> dict[str, Any]:
-    text = (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8")
+def write_module(files: Files, name: str, text: str) -> dict[str, Any]:
     build = canonical.key(text)[:16]
-    module = files.write(f"{backend}.js", f"{text}export const build = {text_of(build)};\n", referred=True)
-    described: dict[str, Any] = {"module": module, "build": build}
+    return {"module": files.write(f"{name}.js", f"{text}export const build = {text_of(build)};\n", referred=True), "build": build}
+
+
+def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants: list[str]) -> dict[str, Any]:
+    described = write_module(files, backend, (inputs[f"code.{backend}/"] / f"{backend}.js").read_text("utf-8"))
     if backend == "wasm":
         ordered = sorted(variants, key=VARIANT_ORDER.index)
         written = {v: files.write(f"{v}.wasm", inputs[f"wasm.{v}"].read_bytes(), referred=True) for v in ordered}
         described["variants"] = [{"name": v, "file": file, **entry(files.bundle / file)} for v, file in written.items()]
     return described
+
+
+def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
+    return write_module(files, MODULE, profile_module(programs, Templates(SHARED / "kernels"), SHARED / "runtime" / "src"))
 
 
 def write_folder(files: Files, manifest: dict[str, Any]) -> None:
@@ -229,7 +237,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "states": [state["name"] for state in first["states"]],
         "shards": shards,
         "backends": backends,
-        **({"single": params["single"]} if form["kind"] == "single" else {}),
+        **({"single": params["single"]} if form["kind"] == "single" else {MODULE: profile(files, programs)}),
     }
     described = package(manifest, form["package"])
     if form["kind"] == "single":

@@ -38,7 +38,7 @@ class Pool {
   }
 }
 
-const KEY = Symbol.for('webkiln.pool/1');
+const KEY = Symbol.for('webkiln.pool/2');
 /** @returns {Pool} */
 const pool = () => /** @type {any} */ (globalThis)[KEY] ??= new Pool();
 
@@ -88,7 +88,7 @@ const ports = new Map();
  * @param {{ number: number, module: WebAssembly.Module, memory: WebAssembly.Memory, index: number, port: MessagePort }} given
  */
 export async function assist({ number, module, memory, index, port }) {
-  const { exports } = /** @type {any} */ (await WebAssembly.instantiate(module, { env: { memory } }));
+  const { exports } = /** @type {any} */ (await WebAssembly.instantiate(module, { env: { memory, mark() {} } }));
   exports.__stack_pointer.value = exports.stack(index);
   ports.set(number, port);
   port.onmessage = () => exports.help();

@@ -49,6 +49,13 @@ export class Local {
     return this.loaded.layers();
   }
 
+  /** @param {number} threads */
+  async profile(threads) {
+    const { profiler } = this.loaded;
+    if (!profiler) throw new WebkilnError('WrongOption', 'load the model with { profile: true } for that');
+    return profiler.report(threads);
+  }
+
   /** @param {MessagePort[]} ports of Workers that help with each run from now on */
   async enlist(ports) {
     this.loaded.engine.enlist?.(ports);
@@ -74,6 +81,7 @@ export function serve(modules) {
     run: request => local.run(request),
     reset: () => local.reset(),
     layers: () => local.layers(),
+    profile: threads => local.profile(threads),
     enlist: ports => local.enlist(ports),
     assist,
     dismiss,

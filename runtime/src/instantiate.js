@@ -1,4 +1,4 @@
-/** @import { BackendEntry, BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, Progress } from './types.ts' */
+/** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry, ProfileModule, Progress } from './types.ts' */
 /** @import { Feed } from './download.js' */
 import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
 import { Reader } from './cache.js';
@@ -65,10 +65,11 @@ const refused = (file, error) => new WebkilnError('CompileFailed',
   `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
 
 /**
- * Imports the code of a backend. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
- * @param {BackendEntry} entry
- * @param {() => Promise<BackendModule>} load
- * @returns {Promise<BackendModule>}
+ * Imports a module of the bundle. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
+ * @template {{ build: string }} T
+ * @param {ModuleEntry} entry
+ * @param {() => Promise<T>} load
+ * @returns {Promise<T>}
  */
 async function importModule({ module, build }, load) {
   const imported = await load().catch(error => {
@@ -187,6 +188,8 @@ class Attempt {
     const failures = [];
     /** @type {WebkilnError | null} */
     let last = null;
+    const { profile: wanted, manifest } = this.request, load = /** @type {() => Promise<ProfileModule>} */ (this.modules.profile);
+    const profile = wanted ? await importModule(/** @type {ModuleEntry} */ (manifest.profile), load) : null;
     for (const backend of this.request.backends) {
       /** @type {Engine | null} */
       let engine = null;
@@ -196,9 +199,11 @@ class Attempt {
         await this.fill(engine, program, meter);
         if (this.stop.signal.aborted) throw abortedError('the load');
         await this.reader.prune(Object.values(this.request.urls));
+        const session = new Session(engine, program);
+        session.profiler = profile?.watch(session, { backend, variant: variant?.name ?? null }) ?? null;
         const { threads } = engine;
         return {
-          session: new Session(engine, program), backend, variant: variant?.name ?? null, failures, shareable: Boolean(threads),
+          session, backend, variant: variant?.name ?? null, failures, shareable: Boolean(threads),
           ...(threads && this.request.threads > 1 ? { threads } : {}),
         };
       } catch (error) {

@@ -1,4 +1,4 @@
-/** @import { Failure, Host, LayerValue, LoadReply, Manifest, TakeInputs, TypedArray } from './types.ts' */
+/** @import { Failure, Host, LayerValue, LoadReply, Manifest, Profile, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { named, shown, takeInputs } from './dtypes.js';
 import { checkNames } from './options.js';
@@ -137,6 +137,15 @@ export class Model {
    */
   layers() {
     return this.#enqueue(async () => (await this.#host.layers()).map(layer => ({ ...layer, data: shown(layer.dtype, layer.data) })));
+  }
+
+  /**
+   * The times of launches since the load or the last profile, of a model that was loaded with `profile: true`.
+   * @returns {Promise<Profile>}
+   */
+  profile() {
+    const { backend, variant } = this;
+    return this.#enqueue(async () => ({ backend, variant, ...await this.#host.profile(this.threads) }));
   }
 
   /** Frees the memory and the Worker; runs that have not ended are rejected. */

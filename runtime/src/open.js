@@ -11,6 +11,7 @@ import { documentURL, isNode } from './platform.js';
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
   'backends', 'threads', 'variant', 'worker', 'baseURL', 'transformURL', 'cacheStrategy', 'saveCache', 'ignoreCache', 'onProgress', 'signal',
+  'profile',
 ];
 
 /**
@@ -107,12 +108,13 @@ async function helped({ worker }, host, reply, threads) {
 export async function open(bundle, options = {}) {
   const begin = performance.now();
   checkOptions(options);
-  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false } = options;
+  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false, profile = false } = options;
   const backends = orderOf(bundle, options);
   checkVariant(bundle, backends, options.variant);
+  if (profile && !bundle.manifest.profile) throw new WebkilnError('WrongOption', `profile: '${bundle.manifest.name}' has no data for it; build a folder`);
   /** @type {LoadRequest} */
   const request = {
-    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, threads: 1,
+    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, threads: 1, profile,
   };
   if (signal?.aborted) throw abortedError('the load');
   let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);

@@ -1,4 +1,4 @@
-/** @import { Host, LayerValue, LoadReply, LoadRequest, Progress, RunReply, RunRequest } from './types.ts' */
+/** @import { Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { documentURL, isNode, nodeModule } from './platform.js';
 
@@ -19,7 +19,7 @@ export function withSignal(promise, signal) {
 }
 
 /**
- * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call
+ * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call
  * @typedef {{ progress: Progress } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
  */
 
@@ -121,6 +121,14 @@ export class Remote {
   /** @returns {Promise<LayerValue[]>} */
   layers() {
     return this.call('layers');
+  }
+
+  /**
+   * @param {number} threads
+   * @returns {Promise<Omit<Profile, 'backend' | 'variant'>>}
+   */
+  profile(threads) {
+    return this.call('profile', threads);
   }
 
   /**

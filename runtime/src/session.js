@@ -1,4 +1,4 @@
-/** @import { Engine, LayerValue, Layout, Linear, Program, RunReply, RunRequest } from './types.ts' */
+/** @import { Engine, LayerValue, Layout, Linear, Profiling, Program, RunReply, RunRequest } from './types.ts' */
 import { WebkilnError, toldBy, messageOf } from './errors.js';
 import { Memory } from './memory.js';
 
@@ -33,6 +33,8 @@ export class Session {
     this.layout = null;
     /** @type {Layout | null} the layout with the sizes that the last run found */
     this.ran = null;
+    /** @type {Profiling | null} */
+    this.profiler = null;
     this.reset();
   }
 

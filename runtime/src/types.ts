@@ -72,10 +72,13 @@ export interface FileEntry {
   sha256: string;
 }
 
-export interface BackendEntry {
+export interface ModuleEntry {
   module: string;
   /** What the module exports as `build`. */
   build: string;
+}
+
+export interface BackendEntry extends ModuleEntry {
   variants?: (FileEntry & { name: string })[];
 }
 
@@ -92,6 +95,8 @@ export interface Manifest {
   states: string[];
   shards: FileEntry[];
   backends: Record<string, BackendEntry>;
+  /** The module that times launches, where there is one. */
+  profile?: ModuleEntry;
 }
 
 /** A tensor in a backend's memory, which holds its elements as `storage`. */
@@ -170,6 +175,8 @@ export interface Linear {
   readonly base: number;
   init(entry: number): void;
   run(...placeholders: number[]): Found;
+  /** Has each step of a run told by its number when it is over. */
+  watch(tell: (site: number) => void): void;
   /** The same program with at least that many bytes behind its base; this one must not be used any more. */
   grow(bytes: number): Linear;
   /** `short`: the operations of a run that is over before another thread has woken up. */
@@ -182,7 +189,50 @@ export interface BackendModule {
   create(module?: WebAssembly.Module): Linear | Engine | Promise<Linear | Engine>;
 }
 
-export type BackendImports = Record<string, () => Promise<BackendModule>>;
+/** What bundles fetch for `load({ profile: true })` alone. */
+export interface ProfileModule {
+  build: string;
+  watch(session: any, about: { backend: string; variant: string | null }): Profiling;
+}
+
+export interface Profiling {
+  report(threads: number): Promise<Omit<Profile, 'backend' | 'variant'>>;
+}
+
+/** One step of a program, as means of a run: how often it was done, and all of that together. */
+export interface LaunchProfile {
+  /** Empty where it is of none. */
+  layer: string;
+  kernel: string;
+  count: number;
+  ms: number;
+  /** Operations and bytes of each time; null where they are not known. */
+  flops: number | null;
+  bytes: number | null;
+}
+
+/** The times of what a model launched, over the faster half of the runs since the last profile. */
+export interface Profile {
+  backend: string;
+  variant: string | null;
+  threads: number;
+  /** Where the times of launches come from. */
+  clock: string;
+  /** The least difference between two of them. */
+  resolutionMs: number;
+  /** What all threads together compute at most here, in 10^9 operations a second, by a loop of multiplications and additions. */
+  peakGflops: number;
+  /** How many runs there were. */
+  runs: number;
+  /** A whole run, with its inputs and outputs. */
+  runMs: number;
+  /** In the order of the program. */
+  launches: LaunchProfile[];
+  /** What the fastest run did, by the numbers of launches, in milliseconds since it began. */
+  timeline: { launch: number; startMs: number; ms: number }[];
+}
+
+export type BackendImports = Record<string, () => Promise<any>>;
 
 export interface Bundle {
   manifest: Manifest;
@@ -208,6 +258,7 @@ export interface LoadOptions {
   threads?: 'auto' | number;
   variant?: string;
   worker?: boolean;
+  profile?: boolean;
   baseURL?: string | URL;
   transformURL?: (url: string, file: string) => string;
   cacheStrategy?: CacheStrategy;
@@ -226,6 +277,7 @@ export interface LoadRequest {
   saveCache: boolean;
   ignoreCache: boolean;
   threads: number;
+  profile: boolean;
 }
 
 export interface Failure {
@@ -267,6 +319,7 @@ export interface Host {
   run(request: RunRequest): Promise<RunReply>;
   reset(): Promise<void>;
   layers(): Promise<LayerValue[]>;
+  profile(threads: number): Promise<Omit<Profile, 'backend' | 'variant'>>;
   enlist(ports: MessagePort[]): Promise<void>;
   dispose(): void;
 }

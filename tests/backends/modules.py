@@ -12,8 +12,8 @@ from platformdirs import user_cache_path
 from webkiln.backends import toolchain
 from webkiln.errors import ToolError
 
-INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module, { env: { memory } });"
-RENAMED = """const { exports: all } = await WebAssembly.instantiate(module, { env: { memory } });
+INSTANTIATED = "const { exports } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) => tell(site) } });"
+RENAMED = """const { exports: all } = await WebAssembly.instantiate(module, { env: { memory, mark: (site) => tell(site) } });
   const exports = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.replace(/_NUMBER$/, ''), value]));"""
 """How the code of a program finds its own functions among those of a module."""
 TOGETHER = 100

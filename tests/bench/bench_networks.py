@@ -24,7 +24,7 @@ from tests.bench import networks, onnx_export, sequences, tfjs_export
 from webkiln import canonical
 from webkiln.backends import browsers, toolchain
 from webkiln.backends.js import TARGET
-from webkiln.backends.server import Server
+from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.steps import flops
@@ -42,8 +42,6 @@ ALONE = "webkiln alone"
 TOLERANCE = 1e-3
 PAGE = """<!doctype html><title>bench</title>
 <script type="importmap">{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
-ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
-"""Without these, the clock of a page ticks every 0.1 ms."""
 
 
 def optimised(engine: Engine, actions: ModelGraph) -> tuple[Graph, dict[str, Array]]:

@@ -13,7 +13,7 @@ import pytest
 from tests.backends.shaders import validate, validate_wgsl
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import c, glsl, js, wgsl
-from webkiln.codegen.steps import Sources
+from webkiln.codegen.sources import Sources
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
 from webkiln.plan import kernel as kernels

@@ -27,8 +27,10 @@ JS = f"""
 const buffer = new ArrayBuffer({MEMORY});
 const f = new Float32Array(buffer);
 const move = (to, bytes) => new Uint8Array(buffer).copyWithin(to, {STAGING}, {STAGING} + bytes);
+let tell = () => {{}};
 export const create = () => ({{
   buffer, base: 0,
+  watch(given) {{ tell = given; }},
   init(i) {{ move([{W}, {BULK}, {INITIAL}][i], [16, {BULK_BYTES}, 4][i]); }},
   run() {{
     if (f[{X // 4}] > 1e9) throw new RangeError('trap');
@@ -39,6 +41,7 @@ export const create = () => ({{
     }}
     for (let i = 0; i < 4; i++) total += f[{X // 4} + i];
     f[{NEXT // 4}] = total;
+    tell(0);
   }},
 }});
 """
@@ -47,7 +50,12 @@ WASM = """
 export async function create(module) {
   const { exports } = await WebAssembly.instantiate(module, {});
   const base = exports.base();
-  return { get buffer() { return exports.memory.buffer; }, base, init: exports.init, run: exports.run };
+  let tell = () => {};
+  const run = () => {
+    exports.run();
+    tell(0);
+  };
+  return { get buffer() { return exports.memory.buffer; }, base, init: exports.init, run, watch(given) { tell = given; } };
 }
 """
 
@@ -99,6 +107,7 @@ def program(backend: str, keep_layers: bool) -> dict[str, Any]:
         "backend": backend,
         "name": "fake",
         "placeholders": [],
+        "late": [],
         "residues": [],
         "guards": [],
         "loaded": MEMORY,

@@ -38,6 +38,26 @@ export async function loadError({ load }, options) {
   return { code: 'no error' };
 }
 
+export async function profile({ load }, options) {
+  const model = await load(options);
+  for (let run = 0; run < 3; run++) await model.run({ x: X });
+  const found = [await model.profile(), await model.profile(), model.threads];
+  model.dispose();
+  return found;
+}
+
+export async function profileError({ load }, options) {
+  const model = await load(options);
+  try {
+    await model.profile();
+  } catch ({ code, message }) {
+    return { code, message };
+  } finally {
+    model.dispose();
+  }
+  return { code: 'no error' };
+}
+
 export async function inputs({ load }, options) {
   const model = await load(options);
   const cases = {
@@ -195,7 +215,7 @@ export async function webdnnError(_, { directory, options }) {
   return codeOf(load(directory, options));
 }
 
-const helpers = () => globalThis[Symbol.for('webkiln.pool/1')]?.helpers.length ?? 0;
+const helpers = () => globalThis[Symbol.for('webkiln.pool/2')]?.helpers.length ?? 0;
 
 const noise = ({ manifest }) => Object.fromEntries(manifest.inputs.map(({ name, shape }) => [
   name, Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, index) => Math.sin(index * 1.7)),

@@ -65,9 +65,11 @@ def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[
 
 
 def break_off(path: Path) -> None:
-    """End a module in the middle of a word."""
+    """End a module in the middle of a table."""
     text = path.read_text("utf-8")
-    path.write_text(text[: text.index("program = {") + len("program = {")], "utf-8")
+    end = re.search(r"(program|launches) = \{", text)
+    assert end is not None
+    path.write_text(text[: end.end()], "utf-8")
 
 
 def rebuild(path: Path) -> None:
@@ -85,6 +87,17 @@ def test_damaged_modules(host: str, worker: bool, damage: Callable[[Path], None]
     got = perform(host, copied, "loadError", {"worker": worker, "backends": [backend]})
     assert (got["name"], got["code"]) == ("WebkilnError", code)
     assert f"{backend}.js" in got["message"]
+
+
+@every_host
+@places
+@pytest.mark.parametrize(("damage", "code"), [(break_off, "MissingFile"), (rebuild, "Altered"), (Path.unlink, "MissingFile")])
+def test_damaged_profiles(host: str, worker: bool, damage: Callable[[Path], None], code: str, copied: Path) -> None:
+    damage(copied / "profile.js")
+    got = perform(host, copied, "loadError", {"worker": worker, "profile": True})
+    assert (got["name"], got["code"]) == ("WebkilnError", code)
+    assert "profile.js" in got["message"]
+    assert perform(host, copied, "run", {"worker": worker})["y"] == Y
 
 
 @every_host
@@ -241,7 +254,7 @@ def test_only_the_chosen_variant_is_downloaded(browser: str, bundle: Path) -> No
     site = Site(bundle)
     in_page(site, "run", {"backends": ["wasm"]}, browser)
     assert "/bundle/relaxed.wasm" in site.asked
-    assert not {"/bundle/simd.wasm", "/bundle/js.js", "/bundle/webdnn.js"} & set(site.asked)
+    assert not {"/bundle/simd.wasm", "/bundle/js.js", "/bundle/webdnn.js", "/bundle/profile.js"} & set(site.asked)
 
 
 @every_page

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from tests.hosts import BEST, every_host
+from tests.runtime import fake_bundle
 from tests.runtime.tampering import perform
+from webkiln.recipe import Form
 
 Y = [11.5, 6.0, 10.75, 42.0]
 Z = [21.5, 16.0, 20.75, 52.0]
@@ -99,6 +101,37 @@ def test_progress_counts_all_bytes(host: str, worker: bool, backend: str, bundle
     assert got["monotone"]
     assert got["totals"] == [got["expected"]]
     assert got["last"] == got["expected"]
+
+
+@every_host
+@places
+@backends
+def test_profile(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    first, second, threads = perform(host, bundle, "profile", {"worker": worker, "backends": backend, "profile": True})
+    assert (first["backend"], first["variant"]) == (backend, BEST[host] if backend == "wasm" else None)
+    assert (first["runs"], first["threads"]) == (3, threads)
+    assert (first["peakGflops"] > 0, first["resolutionMs"] >= 0, first["runMs"] >= 0) == (True, True, True)
+    assert first["clock"] == "performance.now()"
+    (launch,), (entry,) = first["launches"], first["timeline"]
+    assert launch.pop("ms") >= 0
+    assert launch == {"layer": "scale", "kernel": "k_scale", "flops": 8, "bytes": 48, "count": 1}
+    assert (entry["launch"], entry["startMs"] >= 0, entry["ms"] >= 0) == (0, True, True)
+    assert (second["runs"], second["timeline"], second["launches"][0]["count"]) == (0, [], 0)
+
+
+@every_host
+@places
+def test_a_model_without_a_profile(host: str, worker: bool, bundle: Path) -> None:
+    got = perform(host, bundle, "profileError", {"worker": worker})
+    assert (got["code"], got["message"]) == ("WrongOption", "load the model with { profile: true } for that")
+
+
+@every_host
+def test_a_single_file_has_no_profile(host: str, tmp_path: Path) -> None:
+    single = fake_bundle.build(tmp_path, form=Form("single"))
+    got = perform(host, single, "loadError", {"profile": True})
+    assert got["code"] == "WrongOption"
+    assert "build a folder" in got["message"]
 
 
 @every_host

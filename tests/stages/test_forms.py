@@ -54,7 +54,7 @@ def test_publishing_knows_the_files_of_each_form(form: str, bundles: dict[str, P
 def test_hashed_names_follow_the_bytes(form: str, bundles: dict[str, Path]) -> None:
     folder = bundles[form]
     referred = [path for path in folder.iterdir() if BY_BYTES.fullmatch(path.name)]
-    assert len(referred) == 8, "two shards, two variants, two backends, the runtime and the Worker"
+    assert len(referred) == 9, "two shards, two variants, two backends, the runtime, the Worker and what profiles"
     for path in referred:
         assert path.stem.rpartition("-")[2] == canonical.file_digest(path)[:8]
     for module in folder.glob("*.js"):

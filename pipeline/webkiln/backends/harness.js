@@ -23,7 +23,7 @@ export function decode(buffer) {
 }
 
 /** What the placeholders of a bundle are for inputs of these shapes. */
-function placeholdersOf(manifest, shapes) {
+export function placeholdersOf(manifest, shapes) {
   const given = manifest.inputs.map(({ name, shape, text }) => text ? { name: text.input, shape: text.shape } : { name, shape });
   const pairs = given.flatMap(({ name, shape }) => shape.map((size, axis) => [size, shapes[name][axis]]));
   return Object.fromEntries(pairs.filter(([size]) => manifest.placeholders.includes(size)));

@@ -1,9 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { runSets } from './harness.js';
 
 const folder = process.argv[2];
 const request = JSON.parse(await readFile(join(folder, 'request.json'), 'utf8'));
+const { runSets } = await import(request.script);
 
 async function get(set) {
   const bytes = await readFile(join(folder, `in.${set}`));

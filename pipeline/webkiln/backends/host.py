@@ -1,5 +1,6 @@
 """Runs a bundle on input sets in a browser or in Node."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from webkiln import canonical
 from webkiln.backends import browsers, frame, node, pages, remote
 from webkiln.backends.frame import FrameResult
+from webkiln.backends.server import ISOLATED
 from webkiln.errors import RecipeError, SourceError
 from webkiln.recipe import BACKENDS, USUAL_BACKENDS
 
@@ -45,19 +47,48 @@ def run_bundle(
     timeout: float = 600.0,
 ) -> list[FrameResult]:
     """Run the bundle once on each input set, each from the initial states, in one session of the host."""
+    request = {"script": "./harness.js", "backend": backend, "variant": variant, "layers": layers, "worker": worker, "count": len(inputs)}
+    return [frame.decode(answer) for answer in _answers(bundle, request, inputs, host, timeout)]
+
+
+def profile_bundle(
+    bundle: Path,
+    backend: str,
+    inputs: Mapping[str, np.ndarray],
+    *,
+    host: str = "node",
+    variant: str | None = None,
+    threads: int | None = None,
+    runs: int = 20,
+    timeout: float = 600.0,
+) -> dict[str, Any]:
+    """Run the bundle on one input set, and give its profile as `Profile` in `runtime/src/types.ts` has it."""
+    request = {"script": "./harness_profile.js", "backend": backend, "variant": variant, "threads": threads, "runs": runs}
+    (answer,) = _answers(bundle, request, [inputs], host, timeout, ISOLATED)
+    profile: dict[str, Any] = json.loads(answer)
+    return profile
+
+
+def _answers(
+    bundle: Path,
+    request: dict[str, Any],
+    inputs: Sequence[Mapping[str, np.ndarray]],
+    host: str,
+    timeout: float,
+    headers: Mapping[str, str] | None = None,
+) -> list[bytes]:
+    """What the harness answers in a host, which can run what is asked for."""
+    backend = request["backend"]
     if host not in HOSTS:
         raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
     if host == "node" and backend not in USUAL_BACKENDS:
         raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser {next(iter(browsers.BROWSERS))}")
-    if (reason := why_not(host, backend, variant)) is not None:
+    if (reason := why_not(host, backend, request["variant"])) is not None:
         raise RecipeError(f"{bundle}: {reason}; run it with another --browser")
-    request = {"backend": backend, "variant": variant, "layers": layers, "worker": worker, "count": len(inputs)}
     frames = [frame.encode(values) for values in inputs]
     if host == "node":
-        answers = node.run_frames(bundle, request, frames, timeout)
-    else:
-        answers = pages.run_frames(host, bundle, request, frames, timeout)
-    return [frame.decode(answer) for answer in answers]
+        return node.run_frames(bundle, request, frames, timeout)
+    return pages.run_frames(host, bundle, request, frames, timeout, headers)
 
 
 def is_remote(host: str) -> bool:

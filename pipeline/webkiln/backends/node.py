@@ -34,15 +34,15 @@ def find() -> tuple[str, str]:
 
 
 def run_frames(bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
-    """Run the harness on one frame per input set; the answers are frames too."""
+    """Run `request["script"]` of the harness on one frame per input set; the answers are frames too."""
     node, version = find()
     early = int(version.split(".")[0]) < RELAXED_BY_DEFAULT
     flags = ["--experimental-wasm-relaxed-simd"] if early and request["variant"] == "relaxed" else []
     with tempfile.TemporaryDirectory(prefix="webkiln-node-") as name:
         folder = Path(name)
         (folder / "package.json").write_text('{"type":"module"}')
-        for part in ("harness.js", "harness_node.js"):
-            shutil.copyfile(HARNESS.with_name(part), folder / part)
+        for part in HARNESS.parent.glob("harness*.js"):
+            shutil.copyfile(part, folder / part.name)
         url = (bundle.resolve() / "index.js").as_uri()
         (folder / "request.json").write_text(json.dumps({**request, "bundle": url}))
         for index, frame in enumerate(frames):

@@ -20,14 +20,21 @@ BEGIN_SECONDS = 30
 PAGE = b'<!doctype html><title>webkiln</title><link rel="icon" href="data:,"><script type="module" src="/harness/harness_page.js"></script>'
 
 
-def run_frames(browser: str, bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float) -> list[bytes]:
-    """Run the harness page on one frame per input set; the answers are frames too."""
-    wanted = {**request, "script": "./harness.js", "bundle": "/bundle/index.js"}
-    return run_page(str(bundle), {"/bundle/": bundle}, wanted, frames, timeout, browser)
+def run_frames(
+    browser: str, bundle: Path, request: dict[str, Any], frames: Sequence[bytes], timeout: float, headers: Mapping[str, str] | None = None
+) -> list[bytes]:
+    """Run `request["script"]` of the harness in a page on one frame per input set; the answers are frames too."""
+    return run_page(str(bundle), {"/bundle/": bundle}, {**request, "bundle": "/bundle/index.js"}, frames, timeout, browser, headers)
 
 
 def run_page(
-    what: str, folders: Mapping[str, Path], request: dict[str, Any], frames: Sequence[bytes], timeout: float, browser: str = "chromium"
+    what: str,
+    folders: Mapping[str, Path],
+    request: dict[str, Any],
+    frames: Sequence[bytes],
+    timeout: float,
+    browser: str = "chromium",
+    headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
     """Serve `folders` to a page whose `request["script"]` has a `runSets` that makes one answer of each frame; `what` is named in errors."""
     from selenium.common.exceptions import WebDriverException
@@ -56,7 +63,7 @@ def run_page(
         return None
 
     session = browsers.session(browser)
-    with Server({"/harness/": HARNESS.parent, **folders}, route=route, address=serving_address()) as server:
+    with Server({"/harness/": HARNESS.parent, **folders}, headers=headers, route=route, address=serving_address()) as server:
         try:
             session.get(server.url)
             if not begun.wait(BEGIN_SECONDS):

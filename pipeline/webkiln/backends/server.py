@@ -20,6 +20,8 @@ TYPES = {
 }
 
 LOCAL = ("127.0.0.1", "localhost")
+ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
+"""What a page is served with whose threads share memory and whose clock is fine."""
 
 Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]

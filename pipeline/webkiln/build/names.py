@@ -8,14 +8,14 @@ from webkiln.recipe import BACKENDS, Form
 VARIANTS = ("relaxed", "simd")
 ENTRIES = ("index.js", "index.d.ts", "package.json", "manifest.json")
 WEBDNN = ("webdnn.js", "webdnn.d.ts")
-SHARED = ("worker.js", "runtime.js")
+SHARED = ("worker.js", "runtime.js", "profile.js")
 README = "README.md"
 REPORT = ("report.html", "verification.json")
 FOLDER = Form()
 LAST = ("index.js", "manifest.json")
 """What a bundle is loaded by: written when all the rest is there."""
 BY_BYTES = re.compile(
-    rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
+    rf"(weights-[0-9a-f]+\.bin|vocabulary-[0-9a-f]{{8}}\.bin|({'|'.join(VARIANTS)})-[0-9a-f]{{8}}\.wasm|(worker|runtime|profile|{'|'.join(BACKENDS)})-[0-9a-f]{{8}}\.js)"
 )
 """Names that follow the bytes."""
 

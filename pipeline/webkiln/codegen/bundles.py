@@ -8,6 +8,7 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.codegen.declarations import inputs_of, text_of
+from webkiln.codegen.profiles import MODULE
 from webkiln.codegen.scripts import enclosed
 
 MAX_INLINED = 256 << 20
@@ -49,8 +50,9 @@ def index_module(manifest: Mapping[str, Any], runtime: str, worker: str) -> str:
 
 
 def modules(manifest: Mapping[str, Any]) -> str:
-    """An expression of the functions that import the code of each backend."""
-    rows = (f"{text_of(name)}: () => import({text_of('./' + b['module'])})" for name, b in manifest["backends"].items())
+    """An expression of the functions that import the code of each backend, and what profiles it."""
+    found = {**manifest["backends"], **{name: manifest[name] for name in [MODULE] if name in manifest}}
+    rows = (f"{text_of(name)}: () => import({text_of('./' + entry['module'])})" for name, entry in found.items())
     return "{ " + ", ".join(rows) + " }"
 
 

@@ -64,6 +64,7 @@ export interface LoadOptions {{
   ignoreCache?: boolean;
   onProgress?: (progress: {{ loaded: number; total: number }}) => void;
   signal?: AbortSignal;
+  profile?: boolean;
 }}
 export interface Layer {{
   layer: string;
@@ -71,6 +72,20 @@ export interface Layer {{
   dtype: string;
   shape: number[];
   data: {arrays};
+}}
+export interface Profile {{
+  backend: Backend;
+  variant: Variant | null;
+  threads: number;
+  /** Where the times of launches come from, and the least difference between two of them. */
+  clock: string;
+  resolutionMs: number;
+  peakGflops: number;
+  runs: number;
+  runMs: number;
+  launches: {{ layer: string; kernel: string; count: number; ms: number; flops: number | null; bytes: number | null }}[];
+  /** What the fastest run did, by the numbers of launches. */
+  timeline: {{ launch: number; startMs: number; ms: number }}[];
 }}
 export interface Model {{
   readonly manifest: typeof manifest;
@@ -85,6 +100,8 @@ export interface Model {{
   run(inputs: Inputs{only}, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
   reset(): Promise<void>;
   layers(): Promise<Layer[]>;
+  /** The times of the launches since the load or the last profile, of a model loaded with `profile: true`. */
+  profile(): Promise<Profile>;
   dispose(): void;
 }}
 export declare class WebkilnError extends Error {{

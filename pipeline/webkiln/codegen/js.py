@@ -9,7 +9,8 @@ from webkiln.codegen import procedures
 from webkiln.codegen.braces import Braces
 from webkiln.codegen.dialect import outside
 from webkiln.codegen.emit import body
-from webkiln.codegen.steps import Sources, size
+from webkiln.codegen.sources import Sources
+from webkiln.codegen.steps import size
 from webkiln.codegen.templates import Templates
 from webkiln.ir.types import itemsize
 from webkiln.nest.compose import compose

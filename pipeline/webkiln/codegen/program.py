@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import write_js, write_wasm, write_webgl, write_webgpu
-from webkiln.codegen.steps import Sources
+from webkiln.codegen.sources import Sources
 from webkiln.codegen.templates import Templates
 from webkiln.nest import procedure as procedures
 from webkiln.nest import written

@@ -1,21 +1,19 @@
 """The steps of a program in C and JavaScript, and the part of it that the runtime reads."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from webkiln.ir import dim
-from webkiln.ir.notation import size_from_json, size_to_json
-from webkiln.ir.types import itemsize
-from webkiln.nest.nest import Operand
-from webkiln.nest.procedure import Procedure
-from webkiln.nest.written import WrittenKernel
-from webkiln.plan.kernel import Kernel
+from webkiln.ir.notation import size_from_json
 
 PREFIX = "d_"
 """Sets placeholders, counters and late sizes apart from all other names of generated code."""
+BLOCKS = ("steps", "then", "else")
+"""The keys of steps that hold others."""
 FUNCTIONS = {"floordiv": "wk_floordiv", "max": "wk_greatest", "min": "wk_least"}
 
 
@@ -25,44 +23,43 @@ def size(value: int | str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What the launches of a program name: kernels made of nests, procedures, and kernels written by plugins."""
-
-    kernels: dict[str, Kernel]
-    procedures: dict[str, Procedure]
-    written: dict[str, WrittenKernel]
-
-    def find(self, name: str) -> Kernel | Procedure | WrittenKernel:
-        return self.kernels.get(name) or self.procedures.get(name) or self.written[name]
-
-
-@dataclass(frozen=True, slots=True)
 class Language:
-    """How the steps of a program are spelled: what declares a counter, a launch, a copy of bytes, the call of a procedure, and a bool."""
+    """How the steps of a program are spelled: what declares a counter, a launch, a copy of bytes, the call of a procedure, a bool, and
+    what tells a profile which step is over."""
 
     counter: str
     launch: Callable[[dict[str, Any]], str]
     copy: str
     host: Callable[[dict[str, Any]], str]
     flag: str
+    mark: str
+
+
+def sites(items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The launches, copies and calls of procedures in the order in which they are written down, each once; marks tell their numbers."""
+    for step in items:
+        if _holds(step):
+            for block in BLOCKS:
+                yield from sites(step.get(block, ()))
+        else:
+            yield step
 
 
 def steps(items: Iterable[dict[str, Any]], language: Language) -> list[str]:
-    return [line for step in items for line in _step(step, language)]
+    return _steps(items, language, count())
 
 
-def _step(step: dict[str, Any], language: Language) -> list[str]:
-    if "kernel" in step:
-        return [f"{language.launch(step)};"]
-    if "copy" in step:
-        return [language.copy.format(target=size(step["to"]), source=size(step["from"]), bytes=size(step["copy"]))]
-    if "host" in step:
-        found = f"{PREFIX}{step['result']} = " if step["result"] else ""
-        return [f"{found}{language.host(step)};"]
+def _steps(items: Iterable[dict[str, Any]], language: Language, numbers: Iterator[int]) -> list[str]:
+    return [line for step in items for line in _step(step, language, numbers)]
+
+
+def _step(step: dict[str, Any], language: Language, numbers: Iterator[int]) -> list[str]:
+    if not _holds(step):
+        return [_site(step, language), language.mark.format(site=next(numbers))]
     if "if" in step:
-        yes, no = (_indented(steps(step[name], language)) for name in ("then", "else"))
+        yes, no = (_indented(_steps(step[name], language, numbers)) for name in ("then", "else"))
         return [f"if ({_flag(step['if'], language)}) {{", *yes, "} else {", *no, "}"]
-    inner = _indented(steps(step["steps"], language))
+    inner = _indented(_steps(step["steps"], language, numbers))
     if "repeat" in step:
         name = f"{PREFIX}{step['repeat']}"
         return [f"for ({language.counter}{name} = 0; {name} < {size(step['count'])}; {name}++) {{", *inner, "}"]
@@ -71,6 +68,19 @@ def _step(step: dict[str, Any], language: Language) -> list[str]:
     loop = [f"for (; {bound}{_flag(step['while'], language)}; {name}++) {{", *inner, "}"]
     kept = [f"{PREFIX}{step['result']} = {name};"] if step["result"] else []
     return ["{", *_indented([f"{language.counter}{name} = 0;", *loop, *kept]), "}"]
+
+
+def _holds(step: dict[str, Any]) -> bool:
+    return any(block in step for block in BLOCKS)
+
+
+def _site(step: dict[str, Any], language: Language) -> str:
+    if "kernel" in step:
+        return f"{language.launch(step)};"
+    if "copy" in step:
+        return language.copy.format(target=size(step["to"]), source=size(step["from"]), bytes=size(step["copy"]))
+    found = f"{PREFIX}{step['result']} = " if step["result"] else ""
+    return f"{found}{language.host(step)};"
 
 
 def _flag(place: int | str, language: Language) -> str:
@@ -86,17 +96,11 @@ def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
     return any(not {"kernel", "copy"} & set(step) and ("repeat" not in step or is_dynamic(step["steps"])) for step in items)
 
 
-def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:
-    """The offsets of the operands of a launch, each in its own elements."""
-    pairs = zip(operands, entry["operands"], strict=True)
-    return [size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype))) for operand, at in pairs]
-
-
 def flops(items: Iterable[dict[str, Any]]) -> int:
     """The operations of all launches; a loop of unknown length counts once."""
     total = 0
     for step in items:
-        inside = sum(flops(step.get(block, ())) for block in ("steps", "then", "else"))
+        inside = sum(flops(step.get(block, ())) for block in BLOCKS)
         total += inside * size_from_json(step["count"]) if "repeat" in step else inside
         total += size_from_json(step.get("flops", 0))
     return total
@@ -111,7 +115,7 @@ def counters(items: Iterable[dict[str, Any]]) -> list[str]:
     found: dict[str, None] = {}
     for step in items:
         found |= dict.fromkeys(f"{PREFIX}{step[kind]}" for kind in ("repeat", "loop") if kind in step)
-        for block in ("steps", "then", "else"):
+        for block in BLOCKS:
             found |= dict.fromkeys(counters(step.get(block, ())))
     return list(found)
 

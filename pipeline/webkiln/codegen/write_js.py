@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js
-from webkiln.codegen.steps import Language, Sources, described, elements, late, parameters, size, steps
+from webkiln.codegen.sources import Sources, elements
+from webkiln.codegen.steps import Language, described, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
 
 
@@ -18,6 +19,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         copy="U8.copyWithin({target}, {source}, {source} + {bytes});",
         host=lambda entry: call(entry["host"], entry),
         flag="U8[{place}]",
+        mark="mark({site});",
     )
     main = steps(program["main"], language)
     about = described(program)

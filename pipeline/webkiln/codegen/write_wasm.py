@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import c, room
-from webkiln.codegen.steps import Language, Sources, counters, described, flops, late, parameters, size, steps
+from webkiln.codegen.sources import Sources
+from webkiln.codegen.steps import Language, counters, described, flops, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.errors import ToolError
 from webkiln.ir.dim import is_symbolic
@@ -59,6 +60,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         copy="__builtin_memcpy(m + {target}, m + {source}, {bytes});",
         host=lambda entry: call(entry["host"], entry),
         flag="*(unsigned char *)(m + {place})",
+        mark="wk_mark({site});",
     )
     main = steps(program["main"], language)
     main_text = templates.render(

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import glsl, js
-from webkiln.codegen.steps import Language, Sources, described, is_dynamic, late, literal, parameters, size, steps
+from webkiln.codegen.sources import Sources
+from webkiln.codegen.steps import Language, described, is_dynamic, late, literal, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
@@ -24,6 +25,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         copy="engine.move({source}, {target});",
         host=lambda entry: js.host_call("engine", sources.procedures[entry["host"]], entry),
         flag="engine.flag({place})",
+        mark="engine.mark({site});",
     )
     main = steps(program["main"], language)
     engine, about = templates.script("engine.webgl"), described(program)

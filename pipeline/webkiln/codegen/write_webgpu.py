@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.codegen import js, wgsl
-from webkiln.codegen.steps import Language, Sources, described, elements, is_dynamic, late, parameters, size, steps
+from webkiln.codegen.sources import Sources, elements
+from webkiln.codegen.steps import Language, described, is_dynamic, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
 from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
@@ -27,6 +28,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         copy="step.copy({target}, {source}, {bytes});",
         host=lambda entry: js.host_call("step", sources.procedures[entry["host"]], entry),
         flag="await step.flag({place})",
+        mark="step.mark({site});",
     )
     main = steps(program["main"], language)
     launched = map(sources.find, (*sources.kernels, *sources.written))

@@ -17,6 +17,7 @@ from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.loaded import loaded_files
 from webkiln.build.names import bundle_files
 from webkiln.build.share import shared_root
 from webkiln.build.source_format import format_of
@@ -169,11 +170,11 @@ def output_of(output: Path, encoding: str, encodings: Sequence[str]) -> Path:
 
 
 def summary(folder: Path, *, up_to_date: bool, gone: Sequence[str]) -> str:
-    """What lies in a folder: backends, encoding, sizes as they are and compressed, and how it is imported."""
+    """What lies in a folder: backends, encoding, sizes of what pages load as they are and compressed, and how it is imported."""
     import brotli
 
     manifest = canonical.read(folder / "manifest.json")
-    files = [folder / name for name in (*manifest["files"], "manifest.json")]
+    files = [folder / name for name in (*loaded_files(manifest), "manifest.json")]
     weights = [path for path in files if path.suffix == ".bin"]
     rows = [("code", [path for path in files if path.suffix in (".js", ".wasm")]), ("weights", weights)]
     lines = [f"{folder}: {'up to date' if up_to_date else 'written'}"]

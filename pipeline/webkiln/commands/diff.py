@@ -17,8 +17,8 @@ from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.declarations import inputs_of
 from webkiln.commands.build import add_cut_arguments, add_format_argument, add_reference_argument, parameters_of, recipe_of, shipped
+from webkiln.commands.samples import sample_inputs
 from webkiln.errors import RecipeError, VerificationError
-from webkiln.inputs import SAMPLE_SIZE, make_inputs
 from webkiln.ir.types import Array
 from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
             reference, layers = (npz.read(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
             inputs, outputs, bounds = _reference_sets(reference, options.bound or TOLERANCES[manifest["encoding"]])
         else:
-            inputs = make_inputs(*_tables(manifest))
+            inputs = sample_inputs(manifest)
             outputs, bounds = {}, dict.fromkeys(inputs, options.bound or TOLERANCES["float32"])
         results = _run(options, options.bundle, backend, options.variant, inputs)
         kept, bundle = results, options.bundle
@@ -103,16 +103,6 @@ def _reference_sets(reference: Mapping[str, Array], tolerance: float) -> tuple[S
     """Inputs, outputs and the bound of each set."""
     inputs, outputs, noises = (sets_of(reference, part) for part in ("in", "out", "noise"))
     return inputs, outputs, {name: max(bound_of(tolerance, float(noise)) for noise in noises[name].values()) for name in inputs}
-
-
-def _tables(manifest: Mapping[str, Any]) -> tuple[Any, float, Any]:
-    """The arguments of `make_inputs` for the inputs of a bundle."""
-    table = {
-        tensor["name"]: (tensor["dtype"], tuple(size if isinstance(size, int) else SAMPLE_SIZE for size in tensor["shape"]))
-        for tensor in inputs_of(manifest)
-    }
-    drawn = {tensor["name"]: tensor["distribution"] for tensor in manifest["inputs"] if "distribution" in tensor}
-    return table, 1.0, {name: (given["name"], given) for name, given in drawn.items()}
 
 
 def _named(outputs: Mapping[str, Array]) -> dict[str, Array]:

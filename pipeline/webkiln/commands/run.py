@@ -74,15 +74,21 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error
 
 
-def run(args: argparse.Namespace) -> int:
-    manifest: dict[str, Any] = host.read_manifest(args.bundle)
+def chosen(args: argparse.Namespace, manifest: Mapping[str, Any]) -> str:
+    """The backend that is asked for, or the best one; RecipeError where the bundle lacks it, or the variant."""
     backends = list(manifest["backends"])
-    backend = args.backend or host.first_backend(manifest, args.browser)
+    backend: str = args.backend or host.first_backend(manifest, args.browser)
     if backend not in backends:
         raise RecipeError(f"{args.bundle} has no backend '{backend}'; it has {', '.join(backends)}")
     variants = [variant["name"] for variant in manifest["backends"][backend].get("variants", ())]
     if args.variant is not None and args.variant not in variants:
         raise RecipeError(f"the backend {backend} has no variant '{args.variant}'; it has {', '.join(variants) or 'none'}")
+    return backend
+
+
+def run(args: argparse.Namespace) -> int:
+    manifest: dict[str, Any] = host.read_manifest(args.bundle)
+    backend = chosen(args, manifest)
     inputs = fit(read_arrays(args.inputs), inputs_of(manifest))
     (result,) = host.run_bundle(args.bundle, backend, [inputs], host=args.browser, variant=args.variant, timeout=args.timeout)
     write_arrays(args.outputs, result.outputs)

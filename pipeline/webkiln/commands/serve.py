@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from webkiln.backends import host
-from webkiln.backends.server import Server
+from webkiln.backends.server import ISOLATED, Server
 from webkiln.errors import RecipeError, SourceError
 
 PAGE = Path(__file__).with_name("page")
@@ -24,7 +24,6 @@ POLICY = {
     "form-action": "'none'",
     "frame-ancestors": "'none'",
 }
-ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -107,11 +107,15 @@ export function create(module, bytes = program.loaded) {
   }
   const entries = [
   ];
+  let mark = () => {};
   return {
     buffer,
     base: 0,
     init: (entry) => entries[entry](),
     run: () => {
+    },
+    watch: (given) => {
+      mark = given;
     },
     grow: (size) => {
       const next = create(module, size);

@@ -1,0 +1,31 @@
+"""What the launches of a program name, and where their operands lie."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from webkiln.ir import dim
+from webkiln.ir.notation import size_from_json, size_to_json
+from webkiln.ir.types import itemsize
+from webkiln.nest.nest import Operand
+from webkiln.nest.procedure import Procedure
+from webkiln.nest.written import WrittenKernel
+from webkiln.plan.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the launches of a program name: kernels made of nests, procedures, and kernels written by plugins."""
+
+    kernels: dict[str, Kernel]
+    procedures: dict[str, Procedure]
+    written: dict[str, WrittenKernel]
+
+    def find(self, name: str) -> Kernel | Procedure | WrittenKernel:
+        return self.kernels.get(name) or self.procedures.get(name) or self.written[name]
+
+
+def elements(operands: Sequence[Operand], entry: dict[str, Any]) -> list[int | str]:
+    """The offsets of the operands of a launch, each in its own elements."""
+    pairs = zip(operands, entry["operands"], strict=True)
+    return [size_to_json(dim.floordiv(size_from_json(at), itemsize(operand.dtype))) for operand, at in pairs]
