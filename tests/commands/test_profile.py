@@ -13,6 +13,8 @@ from webkiln.backends import browsers, host
 from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.commands.flame import page
+from webkiln.commands.profile import shown
 from webkiln.commands.samples import sample_inputs
 from webkiln.recipe import BACKENDS, Form, PathSource, Recipe
 
@@ -261,3 +263,12 @@ def test_runs_whose_queries_failed_are_left_out(built: dict[str, Path]) -> None:
 
 def test_a_procedure_without_timestamps_is_refused(built: dict[str, Path]) -> None:
     assert "profile another backend" in patched(built["procedure"], "webgpu", NO_STAMPS)["error"]
+
+
+def test_a_clock_too_coarse_for_anything(built: dict[str, Path]) -> None:
+    profile = profiled(built["recurrence"], "js", "node")
+    still = {**profile, "runMs": 0, "resolutionMs": 1, "launches": [{**launch, "ms": 0} for launch in profile["launches"]]}
+    still["timeline"] = [{**entry, "startMs": 0, "ms": 0} for entry in profile["timeline"]]
+    count = len(profile["launches"])
+    assert f"{count} of {count} launches take less than a step of the clock each" in shown("still", still)
+    assert "The clock saw no launch begin and end." in page("still", still)

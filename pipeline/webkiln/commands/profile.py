@@ -15,7 +15,7 @@ from webkiln.commands.run import chosen, fit, read_arrays
 from webkiln.commands.samples import sample_inputs
 from webkiln.commands.table import table
 from webkiln.commands.trace import trace
-from webkiln.errors import RecipeError, SourceError
+from webkiln.errors import RecipeError, SourceError, ToolError
 
 HEADER = ("ms", "share %", "GFLOP/s", "peak %", "MB", "GB/s", "count", "kernel", "layer")
 
@@ -56,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
         runs=options.runs,
         timeout=options.timeout,
     )
+    if not profile["runs"]:
+        raise ToolError(f"{options.bundle}: the GPU says of each run that its times are wrong; run it again")
     name = f"{manifest['name']} in {options.browser}"
     print(shown(name, profile))
     if options.trace is not None:
@@ -70,11 +72,11 @@ def shown(name: str, profile: Mapping[str, Any]) -> str:
     launches = launches_of(profile)
     layers = layers_of(launches)
     total = summed(launches, "all launches", "")
-    rest = profile["runMs"] - total.ms
+    rest, share = profile["runMs"] - total.ms, f" ({100 * total.ms / profile['runMs']:.1f} %)" if profile["runMs"] else ""
     title = "\n".join(
         [
             f"{name}, {where(profile)}: {milliseconds(profile['runMs'], total)} ms a run",
-            f"launches take {milliseconds(total.ms, total)} ms of it ({100 * total.ms / profile['runMs']:.1f} %), inputs, outputs and calls {milliseconds(max(rest, 0), total)} ms",
+            f"launches take {milliseconds(total.ms, total)} ms of it{share}, inputs, outputs and calls {milliseconds(max(rest, 0), total)} ms",
             *remarks(profile),
         ]
     )
