@@ -198,7 +198,9 @@ def main() -> None:
         results[name] = measured(name, threads, options.rounds)
         print(name, {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()}, flush=True)
     draw(results, threads)
-    PAGE.write_text(page(results, threads, options.rounds, "make bench"))
+    PAGE.write_text(
+        page(results, threads, options.rounds, "make bench" + (f' networks="{" ".join(options.networks)}"' if options.networks else ""))
+    )
 
 
 if __name__ == "__main__":
