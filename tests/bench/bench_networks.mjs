@@ -101,6 +101,14 @@ const pads = ({ pad_low, pad_high }) => [[0, 0], [pad_low[0], pad_high[0]], [pad
 const conv = (kind) => (tf, [x, filter, bias], { strides, dilation, activation, ...sides }) =>
   tf.fused[kind]({ x, filter, bias, strides, dilations: dilation, pad: pads(sides), activation: activation ?? "linear" });
 
+/** Of a size that is that of the input times the strides, which TensorFlow.js calls the same. */
+function convTranspose(tf, [x, filter, bias], { strides, pad_low: low, pad_high: high }) {
+  const sizes = strides.map((stride, axis) => (x.shape[axis + 1] - 1) * stride + 2 + low[axis] + high[axis] - filter.shape[axis]);
+  if (sizes.some((size, axis) => size !== x.shape[axis + 1] * strides[axis])) throw new Error(`a transposed convolution gives ${sizes}`);
+  const y = tf.conv2dTranspose(x, filter, [x.shape[0], ...sizes, filter.shape[2]], strides, "same");
+  return bias ? tf.add(y, bias) : y;
+}
+
 /** A sum over products of two tensors, by transposition as products of matrices: TensorFlow.js has none on wasm. */
 function einsum(tf, [a, b], { equation }) {
   const [left, right, result] = equation.split(/,|->/).map((word) => [...word]);
@@ -138,6 +146,7 @@ const CALLS = {
   Add: (tf, [a, b]) => tf.add(a, b),
   Mul: (tf, [a, b]) => tf.mul(a, b),
   MatMul: (tf, [a, b]) => tf.matMul(a, b),
+  ConvTranspose: convTranspose,
   Einsum: einsum,
   Scan: scan,
   Slice: (tf, [x], { starts, sizes, steps }) => tf.stridedSlice(x, starts, starts.map((start, axis) => start + sizes[axis] * steps[axis]), steps),

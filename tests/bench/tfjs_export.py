@@ -84,12 +84,34 @@ def _conv(node: Node, fixed: Mapping[str, Array], constants: dict[str, Array]) -
     attrs = complete(node)
     weights = fixed[kernel].transpose(attrs["w_dims"])
     depthwise = attrs["groups"] > 1
-    if attrs["x_dilation"] or (depthwise and weights.shape[:2] != (attrs["groups"], 1)):
-        raise NotImplementedError(f"{node.name}: a transposed convolution, or one of groups")
+    if attrs["x_dilation"]:
+        return _conv_transpose(node, attrs, weights, fixed, constants)
+    if depthwise and weights.shape[:2] != (attrs["groups"], 1):
+        raise NotImplementedError(f"{node.name}: a convolution of groups")
     constants[kernel] = weights.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0))
     constants |= {name: fixed[name] for name in bias}
     more = {name: attrs[name] for name in ("strides", "dilation", "pad_low", "pad_high")}
     return {"op": "DepthwiseConv" if depthwise else "Conv", "names": node.outputs, "name": node.name, "inputs": [x, kernel, *bias], **more}
+
+
+def _conv_transpose(
+    node: Node, attrs: Mapping[str, Any], weights: Array, fixed: Mapping[str, Array], constants: dict[str, Array]
+) -> dict[str, Any]:  # fmt: skip
+    """TensorFlow.js has the kernel the other way round, with the features before the channels."""
+    if {*attrs["strides"], *attrs["dilation"], attrs["groups"]} != {1}:
+        raise NotImplementedError(f"{node.name}: a transposed convolution with strides, dilation or groups")
+    x, kernel, *bias = node.inputs
+    constants[kernel] = np.flip(weights, (2, 3)).transpose(2, 3, 0, 1)
+    constants |= {name: fixed[name] for name in bias}
+    sides = {name: attrs[name] for name in ("pad_low", "pad_high")}
+    return {
+        "op": "ConvTranspose",
+        "names": node.outputs,
+        "name": node.name,
+        "inputs": [x, kernel, *bias],
+        "strides": attrs["x_dilation"],
+        **sides,
+    }
 
 
 _WRITTEN = {"Conv": _conv, "Scan": _scan}
