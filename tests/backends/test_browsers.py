@@ -51,7 +51,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("backend", "variant"), LEGS)
 @pytest.mark.parametrize("browser", PAGES)
 def test_a_browser_runs_what_its_row_says(browser: str, backend: str, variant: str | None, digits: Path) -> None:
-    request = {"backend": backend, "variant": variant, "layers": False, "worker": True, "count": 1}
+    request = {"script": "./harness.js", "backend": backend, "variant": variant, "layers": False, "worker": True, "count": 1}
     given = host.read_manifest(digits)["inputs"][0]
     values = [frame.encode({given["name"]: np.zeros(given["shape"], given["dtype"])})]
     if host.why_not(browser, backend, variant) is None:
@@ -183,7 +183,7 @@ def test_a_page_that_does_not_begin_is_asked_for_again(digits: Path, monkeypatch
     monkeypatch.setattr(pages, "BEGIN_SECONDS", 0.1)
     monkeypatch.setattr(browsers, "session", lambda name: Session())
     monkeypatch.setattr(browsers, "console", lambda name: [])
-    assert pages.run_frames("webkit", digits, {"count": 0}, [], 10) == []
+    assert pages.run_frames("webkit", digits, {"script": "./harness.js", "count": 0}, [], 10) == []
     first, again, last = asked
     assert first == again
     assert last == "about:blank"
