@@ -12,16 +12,22 @@ async function inputs(order) {
   return Object.entries(await (await fetch("/data/inputs.json")).json()).map(([name, { size, [order]: shape }]) => [name, shape, values.slice(at, (at += size))]);
 }
 
-const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
+export const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
 
 /** Every engine is an async function of nothing that gives the outputs by name: the whole call, with its inputs. */
-const ENGINES = {
-  async webkiln({ backend, variant, threads }) {
-    const { load } = await import("/bundle/index.js");
-    const model = await load({ backends: [backend], worker: threads > 1, threads, ...(variant ? { variant } : {}) });
-    if (model.threads !== threads) throw new Error(`${model.threads} of ${threads} threads run webkiln`);
+export const ENGINES = {
+  async webkiln({ backend, threads, bundle = "/bundle/", ...more }) {
+    const { load } = await import(`${bundle}index.js`);
+    const options = { backends: [backend], threads, ...more };
+    let model = await load({ worker: threads > 1, ...options });
+    if (threads > 1 && model.threads === 1) {
+      // A model that is too short for threads needs no Worker either.
+      model.dispose();
+      model = await load({ ...options, worker: false });
+    }
+    if (!crossOriginIsolated) throw new Error("the page is not isolated: no engine has threads here");
     const given = await inputs("last");
-    return () => model.run(mapped(given, (_, data) => data.slice()));
+    return () => model.run(mapped(given, (_, data) => data));
   },
 
   async onnxruntime({ threads }) {
@@ -156,7 +162,19 @@ const CALLS = {
   Pad: (tf, [x], { low, high, value }) => tf.pad(x, low.map((size, axis) => [size, high[axis]]), value),
 };
 
-/** Runs every engine once a round, in turn; gives milliseconds by engine and round, and the first outputs. */
+const PEAK_STEPS = 500000;
+
+/** GFLOP/s of ten independent relaxed multiplications and additions. */
+async function peak() {
+  const { instance } = await WebAssembly.instantiate(await bytes("/data/peak.wasm"), { env: { memory: new WebAssembly.Memory({ initial: 16, maximum: 65536, shared: true }) } });
+  return () => {
+    const start = performance.now();
+    instance.exports.peak(PEAK_STEPS);
+    return (PEAK_STEPS * 80) / (performance.now() - start) / 1e6;
+  };
+}
+
+/** Runs every engine once a round, in turn; gives milliseconds by engine and round, the first outputs, and the peak by round. */
 export async function run(names, options, rounds) {
   const engines = {};
   const outputs = {};
@@ -166,12 +184,15 @@ export async function run(names, options, rounds) {
   }
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();
   const times = Object.fromEntries(names.map((name) => [name, []]));
+  const peaks = [];
+  const measured = await peak();
   for (let round = 0; round < rounds; round++) {
+    peaks.push(measured());
     for (const name of names) {
       const start = performance.now();
       await engines[name]();
       times[name].push(performance.now() - start);
     }
   }
-  return { times, outputs };
+  return { times, outputs, peaks };
 }

@@ -10,25 +10,29 @@ The table has medians, and of our time divided by a rival's in the same round th
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from tests.bench import networks, onnx_export, sequences, tfjs_export
 from webkiln import canonical
-from webkiln.backends import browsers
+from webkiln.backends import browsers, toolchain
+from webkiln.backends.js import TARGET
 from webkiln.backends.server import Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.codegen.steps import flops
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
 from webkiln.ops.evaluate import fixed_values
+from webkiln.program import program
 from webkiln.recipe import PathSource, Recipe
 
 HERE = Path(__file__).parent
@@ -65,11 +69,12 @@ def flattened(outputs: Any) -> dict[str, Array]:
 
 
 def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
-    """Write the bundle, the rivals' models and the inputs into `folder`; give Keras's outputs by name."""
+    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`; give Keras's outputs by name."""
     model = networks.make(name, folder)
     recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends))
     rng = np.random.default_rng(5)
-    inputs = {tensor.name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32) for tensor in model.inputs}
+    shapes = {name: (1, *tensor.shape[1:]) for name, tensor in ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)}
+    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     outputs = flattened(model.predict([*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0))
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
@@ -79,22 +84,32 @@ def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: P
     (folder / "model.onnx").write_bytes(onnx)
     if "tfjs" in rivals:
         tfjs_export.export(graph, values, folder)
+    (folder / "operations.json").write_text(json.dumps(flops(program(graph, TARGET, "float32")["main"])))
     (folder / "model.tflite").write_bytes(tflite(model, inputs, folder / "saved_model"))
     write_inputs(inputs, folder)
     return outputs
 
 
 def tflite(model: Any, inputs: Mapping[str, Array], folder: Path) -> bytes:
-    """The network as TensorFlow's converter writes it, by way of a SavedModel that names inputs and outputs."""
+    """The network as TensorFlow's converter writes it, by way of a SavedModel of constants that names inputs and outputs."""
+    specs = {name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()}
 
-    @tf.function(autograph=False)
-    def serve(**given: Any) -> Any:
+    def traced(function: Callable[..., Any]) -> Any:
+        return tf.function(function, autograph=False).get_concrete_function(**specs)
+
+    def compute(**given: Any) -> Any:
         outputs = model([given[name] for name in inputs] if len(inputs) > 1 else given[next(iter(inputs))])
         return outputs if isinstance(outputs, dict) else {"output": outputs}
 
-    signature = serve.get_concrete_function(**{name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()})
+    computed = traced(compute)
+    frozen = convert_variables_to_constants_v2(computed)
+
+    def serve(**given: Any) -> Any:
+        values = frozen(*(given[tensor.name.partition(":")[0]] for tensor in frozen.inputs))
+        return dict(zip(sorted(computed.structured_outputs), values, strict=True))
+
     with redirect_stdout(sys.stderr):
-        tf.saved_model.save(model, folder, signature)
+        tf.saved_model.save(tf.Module(), folder, traced(serve), tf.saved_model.SaveOptions(experimental_custom_gradients=False))
         return bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert())
 
 
@@ -108,18 +123,33 @@ def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:
 
 
 def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int) -> dict[str, Any]:
+    """The times of each engine by round in milliseconds, its outputs, and the peak of relaxed SIMD by round in GFLOP/s."""
+    toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
+    toolchain.link([folder / "peak.o"], folder / "peak.wasm")
+    with measuring(folder) as session:
+        engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
+        return ran(session, engines, options, rounds)
+
+
+def ran(session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds: int) -> dict[str, Any]:
+    """What the page's `run` gives."""
+    script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
+    result: dict[str, Any] = session.execute_async_script(script, engines, options, rounds)
+    if "error" in result:
+        raise RuntimeError(result["error"])
+    return result
+
+
+@contextmanager
+def measuring(folder: Path) -> Iterator[Any]:
+    """A session of Chromium at a page that can run every engine on what `prepare` wrote into `folder`."""
     page = {"/": (200, "text/html", PAGE.encode()), "/bench.mjs": (200, "text/javascript", (HERE / "bench_networks.mjs").read_bytes())}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
         session = browsers.session("chromium")
         session.set_script_timeout(1800)
         session.get(f"{server.url}/")
-        script = "const done = arguments[3]; import('/bench.mjs').then((m) => m.run(...Array.from(arguments).slice(0, 3))).then(done, (e) => done({error: String(e)}))"
-        engines = ["webkiln", *([ALONE] if options["threads"] > 1 else []), *rivals]
-        result: dict[str, Any] = session.execute_async_script(script, engines, options, rounds)
-    if "error" in result:
-        raise RuntimeError(result["error"])
-    return result
+        yield session
 
 
 def error(got: Array, reference: Array) -> float:

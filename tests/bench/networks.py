@@ -53,6 +53,8 @@ def make(name: str, folder: Path) -> Any:
 
 def _values(rng: np.random.Generator, layer: Any, weight: Array) -> Array:
     """Filters with a gain of about 1 through a rectifier, statistics near 0 and 1, small biases."""
+    if isinstance(layer, layers.Normalization):
+        return weight
     if isinstance(layer, layers.BatchNormalization):
         moved = bool(np.all(weight == 1))
         return (1.0 if moved else 0.0) + rng.uniform(-0.2, 0.2, weight.shape)

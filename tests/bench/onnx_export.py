@@ -35,9 +35,10 @@ class _Writer:
 
     def along_channels(self, name: str, rank: int) -> str:
         value = self.fixed.get(name)
-        if value is None or value.ndim != 1 or rank != 4:
+        if value is None or value.ndim not in (1, 4) or rank != 4:
             return self.read(name)
-        return self.constant(f"{name}/{len(self.initializers)}", value.reshape(-1, 1, 1))
+        turned = value.transpose(FIRST[4]) if value.ndim == 4 else value.reshape(-1, 1, 1)
+        return self.constant(f"{name}/{len(self.initializers)}", turned)
 
     def transposed(self, name: str, to: str, order: Sequence[int]) -> str:
         self.nodes.append(helper.make_node("Transpose", [name], [to], perm=[int(axis) for axis in order]))
