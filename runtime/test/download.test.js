@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { download } from '../src/download.js';
+import { sealed } from '../fixtures/sealed.js';
 
-const entry = bytes => ({ file: 'small.bin', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+const entry = bytes => sealed('small.bin', bytes);
 const context = { ignoreCache: false, signal: undefined, feed: () => {} };
 
 test('files inside their URLs, as bundlers write them', async () => {
