@@ -48,7 +48,7 @@ export class Remote {
     this.ready = new Promise((resolve, reject) => this.calls.set(READY, { resolve, reject }));
     const receive = (/** @type {any} */ message) => {
       if (message.progress) this.onProgress(message.progress);
-      else if (message.threads) this.onThreads?.(message.threads);
+      else if (message.threads) this.hasThreads(message.threads);
       else if (message.stored) this.hasStored();
       else this.settle(message);
     };
@@ -114,6 +114,11 @@ export class Remote {
     const reply = await withSignal(this.call('load', request), signal);
     this.storing = request.saveCache;
     return reply;
+  }
+
+  /** @param {ThreadedProgram} program */
+  hasThreads(program) {
+    if (!this.lost) this.onThreads?.(program);
   }
 
   hasStored() {

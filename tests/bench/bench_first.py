@@ -65,7 +65,7 @@ def visit(url: str, profile: Path) -> dict[str, Any]:
     return found
 
 
-def rows(beside: bool) -> dict[str, tuple[str, Mapping[str, Any]]]:
+def rows(*, beside: bool) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """By row the function of the page and its options."""
     plain = {"backend": "wasm", "threads": 1}
     ours = {name: ("webkiln", {**plain, **options}) for name, options in OURS.items()}
@@ -75,7 +75,7 @@ def rows(beside: bool) -> dict[str, tuple[str, Mapping[str, Any]]]:
 
 def measure(folder: Path, names: Sequence[str], beside: Path | None, rounds: int) -> dict[str, dict[str, list[dict[str, Any]]]]:
     """By visit and row what each round gave."""
-    asked = {name: row for name, row in rows(beside is not None).items() if name in names}
+    asked = {name: row for name, row in rows(beside=beside is not None).items() if name in names}
     files = {f"/{name}": (200, "text/javascript", (HERE / name).read_bytes()) for name in ("bench_first.mjs", "bench_networks.mjs")}
     page = {"/": (200, "text/html", (PAGE + VISIT).encode()), **files}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
@@ -121,7 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--rows", default=",".join(rows(True)))
+    parser.add_argument("--rows", default=",".join(rows(beside=True)))
     parser.add_argument("--beside", type=Path, help="another bundle, of one network")
     parser.add_argument("--state", type=Path, help="a folder")
     options = parser.parse_args()
