@@ -56,7 +56,9 @@ def visit(url: str, profile: Path) -> dict[str, Any]:
         driver.set_script_timeout(300)
         time.sleep(CALM_S)
         driver.get(url)
-        script = "const done = arguments[0]; const look = () => globalThis.visited ? done(globalThis.visited) : setTimeout(look, 50); look();"
+        script = (
+            "const done = arguments[0]; const look = () => globalThis.visited ? done(globalThis.visited) : setTimeout(look, 50); look();"
+        )
         found: dict[str, Any] = driver.execute_async_script(script)
     finally:
         driver.quit()
@@ -110,7 +112,10 @@ def report(name: str, found: Mapping[str, Mapping[str, Sequence[Mapping[str, Any
             print(f"{name:12} {kind:7}   {step:18} {np.median([each[step] for each in steps]):8.0f}")
         if steps and "bytes" in told:
             floor = told["bytes"] + [each[RUN] for each in steps]
-            print(f"{name:12} {kind:7} floor          {np.median(floor):8.0f} ms   webkiln takes {said(told['webkiln'] / floor)} of it", flush=True)
+            print(
+                f"{name:12} {kind:7} floor          {np.median(floor):8.0f} ms   webkiln takes {said(told['webkiln'] / floor)} of it",
+                flush=True,
+            )
 
 
 def said(ratios: Array) -> str:
