@@ -16,6 +16,7 @@ from webkiln.codegen.bundles import (
     package,
     parts_of,
     readme,
+    sealed,
     single_index,
     single_script,
     worker_module,
@@ -135,10 +136,6 @@ def sized(tensor: dict[str, Any], image: dict[str, Any], rests: dict[str, Any]) 
     return {**image, "size": asked, **({"rests": found} if (found := {name: rests[name] for name in asked if name in rests}) else {})}
 
 
-def entry(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": canonical.file_digest(path)}
-
-
 class Files:
     """The files of a bundle as they are written; `hashed`: names follow the bytes."""
 
@@ -164,7 +161,7 @@ def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants:
     if backend == "wasm":
         ordered = sorted(variants, key=VARIANT_ORDER.index)
         written = {v: files.write(f"{v}.wasm", inputs[f"wasm.{v}"].read_bytes(), referred=True) for v in ordered}
-        described["variants"] = [{"name": v, "file": file, **entry(files.bundle / file)} for v, file in written.items()]
+        described["variants"] = [{"name": v, "file": file, **sealed(files.bundle / file)} for v, file in written.items()]
     return described
 
 
@@ -210,7 +207,7 @@ def with_texts(inputs: list[dict[str, Any]], texts: list[dict[str, Any]], bundle
             data = json.dumps(text["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
             file = f"vocabulary-{canonical.digest(data)[:8]}.bin"
             (bundle / file).write_bytes(data)
-            described["vocabulary"] = {"file": file, **entry(bundle / file)}
+            described["vocabulary"] = {"file": file, **sealed(bundle / file)}
         told[text["tensor"]] = described
     return [{**tensor, "text": told[tensor["name"]]} if tensor["name"] in told else tensor for tensor in inputs]
 
@@ -235,7 +232,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "placeholders": sorted(asked(first)),
         **({"sizes": {name: text for name, text in asked(first).items() if text}} if any(asked(first).values()) else {}),
         "states": [state["name"] for state in first["states"]],
-        "shards": shards,
+        "shards": [{"file": shard["file"], **sealed(bundle / shard["file"])} for shard in shards],
         "backends": backends,
         **({"single": params["single"]} if form["kind"] == "single" else {MODULE: profile(files, programs)}),
     }
@@ -248,7 +245,11 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     files.write("package.json", json.dumps(described, indent=2) + "\n")
     if form["kind"] == "npm":
         files.write("README.md", readme(manifest, described["name"]))
-    written = {path.name: entry(path) for path in sorted(bundle.iterdir()) if path.name != "manifest.json"}
+    written = {
+        path.name: {"bytes": path.stat().st_size, "sha256": canonical.file_digest(path)}
+        for path in sorted(bundle.iterdir())
+        if path.name != "manifest.json"
+    }
     explained = {backend: [{key: step[key] for key in EXPLAINED} for step in launches(made["main"])] for backend, made in programs.items()}
     canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": written})
 

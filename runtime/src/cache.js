@@ -1,10 +1,15 @@
 /** @import { CacheStrategy, FileEntry } from './types.ts' */
 /** @import { Feed } from './download.js' */
 import { WebkilnError } from './errors.js';
-import { download, isIntact } from './download.js';
+import { collect, download, readStream } from './download.js';
 
 /** @type {readonly CacheStrategy[]} */
 export const STRATEGIES = ['latest', 'networkFirst', 'cacheFirst', 'networkOnly', 'cacheOnly'];
+
+/** The header of a cached file that has the digest which was found when it was stored. */
+const CHECKED = 'webkiln-digest';
+/** Stores that a load does not wait for; each holds the bytes of its file. */
+const MOST_STORES = 4;
 
 /**
  * The cache of one bundle in the browser's Cache Storage, which exists on secure pages only.
@@ -20,8 +25,8 @@ async function openCache(bundle) {
 }
 
 /**
- * Reads files of one bundle by a cache strategy. A cached file counts only while it has the digest that the manifest names, so a
- * new build is never mixed with an old one, and `latest` and `cacheFirst` agree.
+ * Reads files of one bundle by a cache strategy. Files are stored once their digest was checked, with that digest: a cached file counts only while
+ * the manifest names the same one, so a new build is never mixed with an old one, and `latest` and `cacheFirst` agree.
  */
 export class Reader {
   /**
@@ -30,6 +35,8 @@ export class Reader {
    */
   constructor(bundle, policy) {
     this.policy = policy;
+    /** @type {Set<Promise<void>>} */
+    this.stores = new Set();
     /** @type {Promise<Cache | null>} */
     this.cache = policy.strategy === 'networkOnly' && !policy.save ? Promise.resolve(null) : openCache(bundle);
   }
@@ -38,22 +45,23 @@ export class Reader {
    * @param {FileEntry} entry
    * @param {string} url
    * @param {() => Feed} begin makes the feed of one attempt
+   * @param {Uint8Array} [buffer] for the bytes, at least as long
    * @returns {Promise<Uint8Array>}
    */
-  async read(entry, url, begin) {
-    const { strategy } = this.policy;
+  async read(entry, url, begin, buffer) {
+    const { strategy, signal } = this.policy;
     const cacheFirst = strategy === 'latest' || strategy === 'cacheFirst' || strategy === 'cacheOnly';
-    const cached = cacheFirst ? await this.restore(entry, url, begin) : null;
+    const cached = cacheFirst ? await this.restore(entry, url, begin, buffer) : null;
     if (cached) return cached;
     if (strategy === 'cacheOnly') {
       throw new WebkilnError('MissingFile', `${entry.file} is not in the cache and the cache strategy is 'cacheOnly'`);
     }
     try {
-      const bytes = await this.fetch(entry, url, begin);
-      await this.store(url, bytes);
+      const bytes = await this.fetch(entry, url, begin, buffer);
+      await this.store(entry, url, bytes);
       return bytes;
     } catch (error) {
-      const fallback = strategy === 'networkFirst' && !this.policy.signal?.aborted ? await this.restore(entry, url, begin) : null;
+      const fallback = strategy === 'networkFirst' && !signal?.aborted ? await this.restore(entry, url, begin, buffer) : null;
       if (fallback) return fallback;
       throw error;
     }
@@ -64,16 +72,17 @@ export class Reader {
    * @param {FileEntry} entry
    * @param {string} url
    * @param {() => Feed} begin
+   * @param {Uint8Array | undefined} buffer
    * @returns {Promise<Uint8Array>}
    */
-  async fetch(entry, url, begin) {
+  async fetch(entry, url, begin, buffer) {
     const { ignoreCache, signal } = this.policy;
     try {
-      return await download(entry, url, { ignoreCache, signal, feed: begin() });
+      return await download(entry, url, { ignoreCache, signal, feed: begin(), buffer });
     } catch (error) {
       const stale = error instanceof WebkilnError && (error.code === 'Altered' || error.code === 'Truncated');
       if (!stale || ignoreCache || entry.file.endsWith('.bin')) throw error;
-      return download(entry, url, { ignoreCache: true, signal, feed: begin() });
+      return download(entry, url, { ignoreCache: true, signal, feed: begin(), buffer });
     }
   }
 
@@ -81,31 +90,42 @@ export class Reader {
    * @param {FileEntry} entry
    * @param {string} url
    * @param {() => Feed} begin
+   * @param {Uint8Array | undefined} buffer
+   * @returns {Promise<Uint8Array | null>} null where the cache has nothing of use
    */
-  async restore(entry, url, begin) {
+  async restore(entry, url, begin, buffer) {
+    const { signal } = this.policy;
     const response = await (await this.cache)?.match(url);
-    if (!response) return null;
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    if (!await isIntact(entry, bytes)) return null;
-    begin()(bytes, bytes.length);
-    return bytes;
+    if (!response?.body || response.headers.get(CHECKED) !== entry.digest) return null;
+    try {
+      return await collect(entry, 'the cache', readStream(response.body), { signal, feed: begin(), buffer, checked: true });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      return null;
+    }
   }
 
   /**
+   * Begins to store a file, unless it waits for earlier ones.
+   * @param {FileEntry} entry
    * @param {string} url
    * @param {Uint8Array} bytes
    */
-  async store(url, bytes) {
-    const cache = this.policy.save ? await this.cache : null;
+  async store({ digest }, url, bytes) {
+    if (!this.policy.save) return;
+    const response = new Response(/** @type {Uint8Array<ArrayBuffer>} */ (bytes), { headers: { [CHECKED]: digest } });
     // A full or refused store only costs the next load time.
-    await cache?.put(url, new Response(/** @type {Uint8Array<ArrayBuffer>} */ (bytes))).catch(() => {});
+    const storing = this.cache.then(cache => cache?.put(url, response)).catch(() => {}).then(() => { this.stores.delete(storing); });
+    this.stores.add(storing);
+    if (this.stores.size >= MOST_STORES) await Promise.race(this.stores);
   }
 
   /**
-   * Forgets the files of earlier builds.
+   * Waits for what is being stored, and forgets the files of earlier builds.
    * @param {string[]} urls the files of this build
    */
-  async prune(urls) {
+  async settle(urls) {
+    await Promise.all(this.stores);
     const cache = this.policy.save ? await this.cache : null;
     for (const request of await cache?.keys() ?? []) {
       if (!urls.includes(request.url)) await cache?.delete(request);

@@ -9,7 +9,7 @@ export const MOST_HELPERS = 7;
 
 /** Workers that help any model of this page, however many bundles it loads. */
 class Pool {
-  /** @type {Promise<Remote>[]} */
+  /** @type {Remote[]} */
   helpers = [];
   models = 0;
   count = 0;
@@ -18,23 +18,20 @@ class Pool {
    * @param {() => any} make
    * @param {number} size
    */
-  async take(make, size) {
+  take(make, size) {
     this.models++;
-    while (this.helpers.length < size) this.helpers.push(this.#start(make));
-    return Promise.all(this.helpers.slice(0, size));
-  }
-
-  /** @param {() => any} make */
-  async #start(make) {
-    const helper = new Remote(startWorker(make));
-    await helper.ready;
-    return helper;
+    try {
+      while (this.helpers.length < size) this.helpers.push(new Remote(startWorker(make)));
+    } catch (error) {
+      this.give();
+      throw error;
+    }
+    return this.helpers.slice(0, size);
   }
 
   /** Workers without a model end. */
   give() {
-    if (--this.models > 0) return;
-    for (const helper of this.helpers.splice(0)) helper.then(({ worker }) => worker.terminate(), () => {});
+    if (--this.models === 0) for (const helper of this.helpers.splice(0)) helper.dispose();
   }
 }
 
@@ -52,32 +49,30 @@ export function cores() {
 }
 
 /**
- * Lets Workers of the page help with the runs of a model.
+ * Starts Workers of the page, unless there are some, to help with the runs of a model.
  * @param {() => any} make
  * @param {ThreadedProgram} program
  * @param {number} size how many
- * @param {(ports: MessagePort[]) => Promise<void>} enlist tells the model how it wakes them
- * @returns {Promise<() => void>} what ends it
+ * @returns {{ ports: Promise<MessagePort[]>, end: () => void }} what wakes them, and what ends their help, whether they have come or not
  */
-export async function recruit(make, { module, memory, stopped }, size, enlist) {
+export function recruit(make, { module, memory, stopped }, size) {
   const number = pool().count++;
-  try {
-    const helpers = await pool().take(make, size);
-    const ports = await Promise.all(helpers.map(async (helper, index) => {
-      const { port1, port2 } = new MessageChannel();
-      await helper.call('assist', { number, module, memory, index, port: port1 }, [port1]);
-      return port2;
-    }));
-    await enlist(ports);
-    return () => {
-      Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
-      for (const helper of helpers) helper.call('dismiss', number).catch(() => {});
-      pool().give();
-    };
-  } catch (error) {
+  const helpers = pool().take(make, size);
+  const joining = helpers.map(async (helper, index) => {
+    await helper.ready;
+    const { port1, port2 } = new MessageChannel();
+    await helper.call('assist', { number, module, memory, index, port: port1 }, [port1]);
+    return port2;
+  });
+  const ports = Promise.all(joining);
+  // A load that fails meanwhile does not ask for them.
+  ports.catch(() => {});
+  const end = () => {
+    Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
+    helpers.forEach((helper, index) => joining[index]?.then(() => helper.call('dismiss', number)).catch(() => {}));
     pool().give();
-    throw error;
-  }
+  };
+  return { ports, end };
 }
 
 /** @type {Map<number, MessagePort>} */

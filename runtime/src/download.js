@@ -9,7 +9,7 @@ import { isNode, nodeModule } from './platform.js';
  * @param {ReadableStream<Uint8Array>} stream
  * @returns {AsyncIterable<Uint8Array>}
  */
-async function* readStream(stream) {
+export async function* readStream(stream) {
   const reader = stream.getReader();
   try {
     for (;;) {
@@ -87,40 +87,65 @@ function checkType(file, url, type) {
   throw new WebkilnError('WrongType', `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`);
 }
 
+/** What files are digested by, so that it is done while the rest arrives. */
+const PIECE_BYTES = 1 << 18;
+
 /**
- * Checks the digest where the platform has one: pages that are not served securely lack `crypto.subtle`, there the length must do.
- * @param {FileEntry} entry
- * @param {Uint8Array} bytes
- * @returns {Promise<boolean>}
+ * The digest of a file as the manifest has it: the SHA-256 of those of its pieces, taken while the bytes arrive. Pages that are not served securely
+ * lack `crypto.subtle`; there the length must do.
  */
-export async function isIntact(entry, bytes) {
-  if (bytes.length !== entry.bytes) return false;
-  const subtle = globalThis.crypto?.subtle;
-  if (!subtle) return true;
-  const digest = new Uint8Array(await subtle.digest('SHA-256', /** @type {Uint8Array<ArrayBuffer>} */ (bytes)));
-  return Array.from(digest, byte => byte.toString(16).padStart(2, '0')).join('') === entry.sha256;
+class Seal {
+  /** @type {Promise<ArrayBuffer>[]} */
+  pieces = [];
+
+  /** @param {Uint8Array} bytes the whole buffer */
+  constructor(bytes) {
+    this.bytes = /** @type {Uint8Array<ArrayBuffer>} */ (bytes);
+    /** @type {SubtleCrypto | undefined} */
+    this.subtle = globalThis.crypto?.subtle;
+  }
+
+  /** @param {number} arrived */
+  advance(arrived) {
+    if (!this.subtle) return;
+    for (;;) {
+      const start = this.pieces.length * PIECE_BYTES;
+      const end = Math.min(start + PIECE_BYTES, this.bytes.length);
+      if (start >= end || end > arrived) return;
+      this.pieces.push(this.subtle.digest('SHA-256', this.bytes.subarray(start, end)));
+    }
+  }
+
+  /** @param {string} digest @returns {Promise<boolean>} */
+  async isOf(digest) {
+    if (!this.subtle) return true;
+    const all = await new Blob(await Promise.all(this.pieces)).arrayBuffer();
+    const found = new Uint8Array(await this.subtle.digest('SHA-256', all));
+    return Array.from(found, byte => byte.toString(16).padStart(2, '0')).join('') === digest;
+  }
 }
 
 /**
- * Reads one file of the bundle and checks its type, length and digest; `feed` sees the bytes as they arrive.
+ * Collects a file in a buffer and checks its length, and its digest unless that was done before; `feed` sees the bytes as they arrive.
  * @param {FileEntry} entry
- * @param {string} url
- * @param {{ ignoreCache: boolean, signal: AbortSignal | undefined, feed: Feed }} context
- * @returns {Promise<Uint8Array>}
+ * @param {string} place where the bytes come from
+ * @param {Source['chunks']} chunks
+ * @param {{ signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined, checked?: boolean }} context
+ * @returns {Promise<Uint8Array>} a part of the buffer, where one is given
  */
-export async function download(entry, url, { ignoreCache, signal, feed }) {
+export async function collect(entry, place, chunks, { signal, feed, buffer, checked = false }) {
   const { file } = entry;
-  const { chunks, type } = await openURL(file, url, ignoreCache, signal);
-  checkType(file, url, type);
-  const bytes = new Uint8Array(entry.bytes);
+  const bytes = buffer ? buffer.subarray(0, entry.bytes) : new Uint8Array(entry.bytes);
+  const seal = checked ? null : new Seal(bytes);
   let arrived = 0;
   try {
     for await (const chunk of chunks) {
       if (arrived + chunk.length > entry.bytes) {
-        throw new WebkilnError('Altered', `${file}: expected ${entry.bytes} bytes from ${url}, got more; deploy the bundle's files unchanged`);
+        throw new WebkilnError('Altered', `${file}: expected ${entry.bytes} bytes from ${place}, got more; deploy the bundle's files unchanged`);
       }
       bytes.set(chunk, arrived);
       arrived += chunk.length;
+      seal?.advance(arrived);
       feed(bytes, arrived);
     }
   } catch (error) {
@@ -130,10 +155,23 @@ export async function download(entry, url, { ignoreCache, signal, feed }) {
       `${file}: the connection broke after ${arrived} of ${entry.bytes} bytes (${messageOf(error)}); try again`);
   }
   if (arrived < entry.bytes) {
-    throw new WebkilnError('Truncated', `${file}: expected ${entry.bytes} bytes from ${url}, got ${arrived}; deploy the file again`);
+    throw new WebkilnError('Truncated', `${file}: expected ${entry.bytes} bytes from ${place}, got ${arrived}; deploy the file again`);
   }
-  if (!await isIntact(entry, bytes)) {
-    throw new WebkilnError('Altered', `${file}: the bytes from ${url} are not those of the manifest; deploy all files of one build together`);
+  if (seal && !await seal.isOf(entry.digest)) {
+    throw new WebkilnError('Altered', `${file}: the bytes from ${place} are not those of the manifest; deploy all files of one build together`);
   }
   return bytes;
+}
+
+/**
+ * Reads one file of the bundle and checks its type, length and digest.
+ * @param {FileEntry} entry
+ * @param {string} url
+ * @param {{ ignoreCache: boolean, signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined }} context
+ * @returns {Promise<Uint8Array>}
+ */
+export async function download(entry, url, { ignoreCache, ...context }) {
+  const { chunks, type } = await openURL(entry.file, url, ignoreCache, context.signal);
+  checkType(entry.file, url, type);
+  return collect(entry, url, chunks, context);
 }

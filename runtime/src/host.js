@@ -1,4 +1,4 @@
-/** @import { BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest } from './types.ts' */
+/** @import { BackendImports, Host, LoadReply, LoadRequest, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
 /** @import { Call } from './remote.js' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { assist, dismiss } from './crew.js';
@@ -12,6 +12,8 @@ export class Local {
   remote = false;
   /** @type {Session | null} */
   session = null;
+  /** What is still written to the cache. @type {Promise<void>} */
+  stored = Promise.resolve();
 
   /** @param {BackendImports} modules */
   constructor(modules) {
@@ -28,11 +30,13 @@ export class Local {
    * @param {LoadRequest} request
    * @param {(progress: Progress) => void} onProgress
    * @param {AbortSignal} [signal]
+   * @param {(program: ThreadedProgram) => void} [onThreads]
    * @returns {Promise<LoadReply>}
    */
-  async load(request, onProgress, signal) {
-    const { session, ...reply } = await withSignal(instantiate(request, this.modules, onProgress, signal), signal);
+  async load(request, onProgress, signal, onThreads) {
+    const { session, stored, ...reply } = await withSignal(instantiate(request, this.modules, onProgress, signal, onThreads), signal);
     this.session = session;
+    this.stored = stored;
     return reply;
   }
 
@@ -77,7 +81,7 @@ export function serve(modules) {
   const local = new Local(modules);
   /** @type {Record<Call['method'], (argument: any) => any>} */
   const methods = {
-    load: request => local.load(request, progress => port.postMessage({ progress })),
+    load: request => local.load(request, progress => port.postMessage({ progress }), undefined, threads => port.postMessage({ threads })),
     run: request => local.run(request),
     reset: () => local.reset(),
     layers: () => local.layers(),
@@ -92,6 +96,7 @@ export function serve(modules) {
       const result = await methods[method](argument);
       const values = method === 'run' ? Object.values(/** @type {RunReply} */ (result).outputs) : [];
       port.postMessage({ id, result }, values.map(value => value.buffer));
+      if (method === 'load') local.stored.then(() => port.postMessage({ stored: true }));
     } catch (error) {
       const code = error instanceof WebkilnError ? error.code : 'Trapped';
       port.postMessage({ id, error: { code, message: messageOf(error) } });

@@ -1,4 +1,4 @@
-/** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry, ProfileModule, Progress } from './types.ts' */
+/** @import { BackendImports, BackendModule, Engine, Failure, FileEntry, LoadReply, LoadRequest, ModuleEntry, ProfileModule, Progress, ThreadedProgram } from './types.ts' */
 /** @import { Feed } from './download.js' */
 import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
 import { Reader } from './cache.js';
@@ -7,17 +7,23 @@ import { Session, engineOf, failed } from './session.js';
 
 const PARALLEL_SHARDS = 4;
 
-/** Counts the bytes of one attempt over all its files. */
+/** @typedef {{ engine: Engine, program: BackendModule['program'], backend: string, variant: string | null, failures: Failure[] }} Started */
+
+/** Counts the bytes of the shards and of the code of one backend. */
 class Meter {
-  /**
-   * @param {FileEntry[]} files
-   * @param {(progress: Progress) => void} report
-   */
-  constructor(files, report) {
-    this.total = files.reduce((sum, file) => sum + file.bytes, 0);
+  total = 0;
+  /** @type {Map<string, number>} */
+  arrived = new Map();
+
+  /** @param {(progress: Progress) => void} report */
+  constructor(report) {
     this.report = report;
-    /** @type {Map<string, number>} */
-    this.arrived = new Map();
+  }
+
+  /** @param {FileEntry[]} files those that are read from now on; others do not count */
+  expect(files) {
+    this.total = files.reduce((sum, file) => sum + file.bytes, 0);
+    this.arrived = new Map(files.map(({ file }) => [file, this.arrived.get(file) ?? 0]));
   }
 
   /**
@@ -109,12 +115,14 @@ class Attempt {
    * @param {BackendImports} modules
    * @param {(progress: Progress) => void} report
    * @param {AbortSignal | undefined} signal
+   * @param {(program: ThreadedProgram) => void} onThreads
    */
-  constructor(request, modules, report, signal) {
+  constructor(request, modules, report, signal, onThreads) {
     const { cacheStrategy: strategy, saveCache: save, ignoreCache } = request;
     this.request = request;
     this.modules = modules;
-    this.report = report;
+    this.meter = new Meter(report);
+    this.onThreads = onThreads;
     this.stop = new AbortController();
     if (signal?.aborted) this.stop.abort();
     signal?.addEventListener('abort', () => this.stop.abort(), { once: true });
@@ -123,18 +131,19 @@ class Attempt {
 
   /**
    * @param {FileEntry} entry
-   * @param {Meter} meter
    * @param {() => Feed} [begin]
+   * @param {Uint8Array} [buffer]
    */
-  read(entry, meter, begin) {
+  read(entry, begin, buffer) {
     const url = this.request.urls[entry.file] ?? '';
-    return this.reader.read(entry, url, () => {
+    const advance = () => {
       const feed = begin?.();
-      return (bytes, arrived) => {
-        meter.advance(entry.file, arrived);
+      return (/** @type {Uint8Array} */ bytes, /** @type {number} */ arrived) => {
+        this.meter.advance(entry.file, arrived);
         feed?.(bytes, arrived);
       };
-    });
+    };
+    return this.reader.read(entry, url, advance, buffer);
   }
 
   /** @param {string} backend */
@@ -144,13 +153,13 @@ class Attempt {
     const load = this.modules[backend];
     if (!entry || !load) throw new WebkilnError('UnknownBackend', `the bundle '${manifest.name}' was built without it`);
     const variant = chooseVariant(this.request, backend);
-    const meter = new Meter([...(variant ? [variant] : []), ...manifest.shards], this.report);
+    this.meter.expect([...(variant ? [variant] : []), ...manifest.shards]);
     const [compiled, { program, create }] = await Promise.all([
-      variant ? this.read(variant, meter).then(bytes => compile(variant.file, bytes)) : undefined,
+      variant ? this.read(variant).then(bytes => compile(variant.file, bytes)) : undefined,
       importModule(entry, load),
     ]);
     try {
-      return { engine: engineOf(await create(compiled), program), program, variant, meter };
+      return { engine: engineOf(await create(compiled), program), program, backend, variant: variant?.name ?? null };
     } catch (error) {
       // WebKit compiles what a Content-Security-Policy forbids, and refuses it here.
       throw variant && error instanceof WebAssembly.CompileError ? refused(variant.file, error) : error;
@@ -158,56 +167,18 @@ class Attempt {
   }
 
   /**
-   * @param {Engine} engine
-   * @param {BackendModule['program']} program
-   * @param {Meter} meter
+   * The first backend that starts.
+   * @returns {Promise<Started>}
    */
-  async fill(engine, program, meter) {
-    const { shards } = this.request.manifest;
-    let next = 0;
-    const worker = async () => {
-      for (let index = next++; index < shards.length; index = next++) {
-        const shard = /** @type {FileEntry} */ (shards[index]);
-        const number = index;
-        await this.read(shard, meter, () => decoder(engine, program, number));
-      }
-    };
-    try {
-      await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
-      // Entries of no shard want all weights.
-      decoder(engine, program, -1)(new Uint8Array(), 0);
-    } catch (error) {
-      this.stop.abort();
-      throw error;
-    }
-  }
-
-  /** @returns {Promise<LoadReply & { session: Session }>} */
-  async load() {
+  async first() {
     /** @type {Failure[]} */
     const failures = [];
     /** @type {WebkilnError | null} */
     let last = null;
-    const { profile: wanted, manifest } = this.request, load = /** @type {() => Promise<ProfileModule>} */ (this.modules.profile);
-    const profile = wanted ? await importModule(/** @type {ModuleEntry} */ (manifest.profile), load) : null;
     for (const backend of this.request.backends) {
-      /** @type {Engine | null} */
-      let engine = null;
       try {
-        const { program, variant, meter, ...started } = await this.start(backend);
-        engine = started.engine;
-        await this.fill(engine, program, meter);
-        if (this.stop.signal.aborted) throw abortedError('the load');
-        await this.reader.prune(Object.values(this.request.urls));
-        const session = new Session(engine, program);
-        session.profiler = profile?.watch(session, { backend, variant: variant?.name ?? null }) ?? null;
-        const { threads } = engine;
-        return {
-          session, backend, variant: variant?.name ?? null, failures, shareable: Boolean(threads),
-          ...(threads && this.request.threads > 1 ? { threads } : {}),
-        };
+        return { ...await this.start(backend), failures };
       } catch (error) {
-        engine?.dispose();
         if (this.stop.signal.aborted) throw error;
         last = toldBy(error);
         failures.push({ backend, code: last?.code ?? 'NoBackend', message: messageOf(error) });
@@ -217,13 +188,76 @@ class Attempt {
     const reasons = failures.map(({ backend, message }) => `${backend}: ${message}`).join('; ');
     throw new WebkilnError('NoBackend', `no backend could be loaded: ${reasons}`);
   }
+
+  /**
+   * Reads all shards, and decodes what has arrived as soon as there is an engine.
+   * @param {Promise<Started>} starting
+   */
+  async fill(starting) {
+    const { shards } = this.request.manifest;
+    /** @type {Started | undefined} */
+    let started;
+    starting.then(found => { started = found; }, () => {});
+    let next = 0;
+    const worker = async () => {
+      // Fresh memory costs more than what is written to it.
+      let buffer = new Uint8Array();
+      for (let index = next++; index < shards.length; index = next++) {
+        const shard = /** @type {FileEntry} */ (shards[index]);
+        const number = index;
+        if (buffer.length < shard.bytes) buffer = new Uint8Array(shard.bytes);
+        /** @type {Feed | undefined} */
+        let decode;
+        const bytes = await this.read(shard, () => {
+          decode = undefined;
+          return (all, arrived) => {
+            if (started) (decode ??= decoder(started.engine, started.program, number))(all, arrived);
+          };
+        }, buffer);
+        const { engine, program } = await starting;
+        (decode ?? decoder(engine, program, number))(bytes, bytes.length);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
+    const { engine, program } = await starting;
+    // Entries of no shard want all weights.
+    decoder(engine, program, -1)(new Uint8Array(), 0);
+  }
+
+  /** @returns {Promise<ProfileModule | null>} */
+  async profiler() {
+    if (!this.request.profile) return null;
+    const load = /** @type {() => Promise<ProfileModule>} */ (this.modules.profile);
+    return importModule(/** @type {ModuleEntry} */ (this.request.manifest.profile), load);
+  }
+
+  /** @returns {Promise<LoadReply & { session: Session, stored: Promise<void> }>} */
+  async load() {
+    const starting = this.first();
+    starting.then(({ engine: { threads } }) => {
+      if (threads && this.request.threads > 1 && !this.stop.signal.aborted) this.onThreads(threads);
+    }, () => {});
+    try {
+      const [{ engine, program, ...found }, profile] = await Promise.all([starting, this.profiler(), this.fill(starting)]);
+      if (this.stop.signal.aborted) throw abortedError('the load');
+      const session = new Session(engine, program);
+      session.profiler = profile?.watch(session, found) ?? null;
+      return { ...found, session, shareable: Boolean(engine.threads), stored: this.reader.settle(Object.values(this.request.urls)) };
+    } catch (error) {
+      this.stop.abort();
+      starting.then(({ engine }) => engine.dispose(), () => {});
+      throw error;
+    }
+  }
 }
 
 /**
- * Loads the first backend of the request that works. A damaged weight shard ends the load, since every backend reads the same ones.
+ * Loads the first backend of the request that works, and the weights at the same time. A damaged weight shard ends the load, since every backend reads
+ * the same ones.
  * @param {LoadRequest} request
  * @param {BackendImports} modules
  * @param {(progress: Progress) => void} report
  * @param {AbortSignal} [signal]
+ * @param {(program: ThreadedProgram) => void} [onThreads]
  */
-export const instantiate = (request, modules, report, signal) => new Attempt(request, modules, report, signal).load();
+export const instantiate = (request, modules, report, signal, onThreads = () => {}) => new Attempt(request, modules, report, signal, onThreads).load();

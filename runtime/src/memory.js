@@ -4,6 +4,8 @@ import { arrayOf, sizeOf } from './dtypes.js';
 
 /** So many for each thread, so that one which was busy elsewhere holds up the others by a part of its share only. */
 const CHUNKS = 2;
+/** In the first run, each function is called that often: engines put faster code in its place between two calls, never within one. */
+const FIRST_CHUNKS = 4;
 
 /** A program whose tensors lie in one linear memory, in the dtypes of the model. @implements {Engine} */
 export class Memory {
@@ -17,6 +19,7 @@ export class Memory {
     /** @type {MessagePort[]} */
     this.helpers = [];
     this.flops = 0;
+    this.first = true;
   }
 
   /** What other threads need to help, if they can. */
@@ -81,11 +84,13 @@ export class Memory {
    */
   run(...placeholders) {
     const { threads, run } = this.linear;
-    if (!threads || this.helpers.length === 0 || this.flops < threads.short) return run(...placeholders);
+    const { first, helpers } = this;
+    this.first = false;
+    if (!threads || this.flops < threads.short || (helpers.length === 0 && !first)) return run(...placeholders);
     const { begin, end, share } = threads.exports;
-    share(CHUNKS * (this.helpers.length + 1));
+    share(helpers.length > 0 ? CHUNKS * (helpers.length + 1) : FIRST_CHUNKS);
     begin();
-    for (const port of this.helpers) port.postMessage(0);
+    for (const port of helpers) port.postMessage(0);
     try {
       return run(...placeholders);
     } finally {

@@ -1,4 +1,4 @@
-/** @import { Bundle, Host, LoadOptions, LoadReply, LoadRequest } from './types.ts' */
+/** @import { Bundle, Host, LoadOptions, LoadReply, LoadRequest, ThreadedProgram } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { STRATEGIES } from './cache.js';
 import { listOf, said } from './dtypes.js';
@@ -7,6 +7,7 @@ import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
 import { documentURL, isNode } from './platform.js';
+import { withSignal } from './remote.js';
 
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
@@ -81,21 +82,47 @@ function threadsOf({ threads = 'auto' }, host) {
   return Math.min(threads === 'auto' ? cores() : threads, MOST_HELPERS + 1);
 }
 
-/**
- * The end of what helps a model, once there is something.
- * @param {Bundle} bundle
- * @param {Host} host
- * @param {LoadReply} reply
- * @param {number} threads
- */
-async function helped({ worker }, host, reply, threads) {
-  if (reply.shareable && !isolated() && host.remote) console.info(`webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`);
-  if (!reply.threads) return { threads: 1, end: () => {} };
-  try {
-    return { threads, end: await recruit(worker, reply.threads, threads - 1, ports => host.enlist(ports)) };
-  } catch (error) {
+/** What helps a model, which is called together while its weights are loaded. */
+class Help {
+  /** @type {ReturnType<typeof recruit> | null} */
+  #crew = null;
+
+  /** @param {ThreadedProgram} program @param {Bundle['worker']} make @param {number} threads */
+  call(program, make, threads) {
+    try {
+      this.#crew = recruit(make, program, threads - 1);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /**
+   * Lets it take part in the runs of the model.
+   * @param {Host} host
+   * @param {LoadReply} reply
+   * @param {number} threads
+   * @param {AbortSignal} [signal]
+   */
+  async enlist(host, reply, threads, signal) {
+    if (reply.shareable && !isolated() && host.remote) console.info(`webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`);
+    try {
+      if (this.#crew) await host.enlist(await withSignal(this.#crew.ports, signal));
+    } catch (error) {
+      this.end();
+      if (signal?.aborted) throw error;
+      this.#fail(error);
+    }
+    return { threads: this.#crew ? threads : 1, end: () => this.end() };
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
     console.warn(`webkiln: one thread runs the model, because others could not be started (${messageOf(error)})`);
-    return { threads: 1, end: () => {} };
+  }
+
+  end() {
+    this.#crew?.end();
+    this.#crew = null;
   }
 }
 
@@ -119,14 +146,16 @@ export async function open(bundle, options = {}) {
   if (signal?.aborted) throw abortedError('the load');
   let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
   request.threads = threadsOf(options, host);
+  const help = new Help();
+  const call = (/** @type {ThreadedProgram} */ program) => help.call(program, bundle.worker, request.threads);
   try {
-    const reply = await host.load(request, onProgress, signal).catch(async error => {
+    const reply = await host.load(request, onProgress, signal, call).catch(async error => {
       // WebKitGTK has WebGL in pages only, not in Workers.
       if (!host.remote || error.code !== 'NoBackend' || !backends.includes('webgl')) throw error;
       host.dispose();
       host = new Local(bundle.modules);
       request.threads = threadsOf(options, host);
-      const found = await host.load(request, onProgress, signal);
+      const found = await host.load(request, onProgress, signal, call);
       console.warn(`webkiln: the model runs in the main thread, because no Worker runs a backend (${messageOf(error)})`);
       return found;
     });
@@ -134,8 +163,9 @@ export async function open(bundle, options = {}) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
     const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, await helped(bundle, host, reply, request.threads), take);
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, signal), take);
   } catch (error) {
+    help.end();
     host.dispose();
     throw error;
   }

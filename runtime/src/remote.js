@@ -1,4 +1,4 @@
-/** @import { Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest } from './types.ts' */
+/** @import { Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { documentURL, isNode, nodeModule } from './platform.js';
 
@@ -20,7 +20,7 @@ export function withSignal(promise, signal) {
 
 /**
  * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call
- * @typedef {{ progress: Progress } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
+ * @typedef {{ progress: Progress } | { threads: ThreadedProgram } | { stored: true } | { id: number, result?: any, error?: { code: any, message: string } }} Reply
  */
 
 /** The call that a Worker answers by itself, once it takes others. */
@@ -33,6 +33,10 @@ export class Remote {
   calls = new Map();
   /** @type {(progress: Progress) => void} */
   onProgress = () => {};
+  /** @type {((program: ThreadedProgram) => void) | undefined} */
+  onThreads;
+  /** Whether the Worker still writes to the cache. */
+  storing = false;
   /** @type {WebkilnError | null} */
   lost = null;
   count = 0;
@@ -44,6 +48,8 @@ export class Remote {
     this.ready = new Promise((resolve, reject) => this.calls.set(READY, { resolve, reject }));
     const receive = (/** @type {any} */ message) => {
       if (message.progress) this.onProgress(message.progress);
+      else if (message.threads) this.hasThreads(message.threads);
+      else if (message.stored) this.hasStored();
       else this.settle(message);
     };
     const fail = (/** @type {any} */ event) => this.fail(messageOf(event?.error ?? event?.message ?? event));
@@ -75,6 +81,7 @@ export class Remote {
     this.lost ??= new WebkilnError('Trapped', `the model's Worker failed (${reason}); dispose of the model and load it again`);
     for (const { reject } of this.calls.values()) reject(this.lost);
     this.calls.clear();
+    this.storing = false;
   }
 
   /**
@@ -98,11 +105,25 @@ export class Remote {
    * @param {LoadRequest} request
    * @param {(progress: Progress) => void} onProgress
    * @param {AbortSignal} [signal]
+   * @param {(program: ThreadedProgram) => void} [onThreads]
    * @returns {Promise<LoadReply>}
    */
-  load(request, onProgress, signal) {
+  async load(request, onProgress, signal, onThreads) {
     this.onProgress = onProgress;
-    return withSignal(this.call('load', request), signal);
+    this.onThreads = onThreads;
+    const reply = await withSignal(this.call('load', request), signal);
+    this.storing = request.saveCache;
+    return reply;
+  }
+
+  /** @param {ThreadedProgram} program */
+  hasThreads(program) {
+    if (!this.lost) this.onThreads?.(program);
+  }
+
+  hasStored() {
+    this.storing = false;
+    if (this.lost) this.worker.terminate();
   }
 
   /**
@@ -139,9 +160,10 @@ export class Remote {
     return this.call('enlist', ports, ports);
   }
 
+  /** The Worker ends, once it has written what it loaded to the cache. */
   dispose() {
     this.lost ??= new WebkilnError('Disposed', 'the model was disposed of');
-    this.worker.terminate();
+    if (!this.storing) this.worker.terminate();
   }
 }
 

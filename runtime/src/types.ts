@@ -69,7 +69,8 @@ export type TakeInputs = (
 export interface FileEntry {
   file: string;
   bytes: number;
-  sha256: string;
+  /** Of the digests of its pieces of 256 KiB. */
+  digest: string;
 }
 
 export interface ModuleEntry {
@@ -290,9 +291,8 @@ export interface LoadReply {
   backend: string;
   variant: string | null;
   failures: Failure[];
-  /** Whether several threads could run it, and what they need where they are to. */
+  /** Whether several threads could run it. */
   shareable: boolean;
-  threads?: ThreadedProgram;
 }
 
 export interface LayerValue {
@@ -315,7 +315,10 @@ export interface RunReply {
 
 export interface Host {
   readonly remote: boolean;
-  load(request: LoadRequest, onProgress: (progress: Progress) => void, signal?: AbortSignal): Promise<LoadReply>;
+  /** `onThreads` gets what other threads need, where they could help, before the weights are there. */
+  load(
+    request: LoadRequest, onProgress: (progress: Progress) => void, signal?: AbortSignal, onThreads?: (program: ThreadedProgram) => void,
+  ): Promise<LoadReply>;
   run(request: RunRequest): Promise<RunReply>;
   reset(): Promise<void>;
   layers(): Promise<LayerValue[]>;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { download } from '../src/download.js';
+import { sealed } from '../fixtures/sealed.js';
 
-const entry = bytes => ({ file: 'small.bin', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+const entry = bytes => sealed('small.bin', bytes);
 const context = { ignoreCache: false, signal: undefined, feed: () => {} };
 
 test('files inside their URLs, as bundlers write them', async () => {
@@ -23,4 +23,24 @@ test('files inside their URLs are checked as others are', async () => {
   await assert.rejects(download(entry(bytes), url([1, 2, 4]), context), { code: 'Altered' });
   await assert.rejects(download(entry(bytes), url([1, 2, 3, 4]), context), { code: 'Altered' });
   await assert.rejects(download(entry(bytes), url([1, 2]), context), { code: 'Truncated' });
+});
+
+test('a change in any piece is found, and so are pieces in another order', async () => {
+  const piece = 1 << 18;
+  const bytes = Uint8Array.from({ length: 3 * piece + 5 }, (_, index) => index * 7 + (index >> 18));
+  const url = data => `data:;base64,${Buffer.from(data).toString('base64')}`;
+  assert.deepEqual(await download(entry(bytes), url(bytes), context), bytes);
+  for (const at of [0, piece - 1, piece, 2 * piece + 9, 3 * piece, bytes.length - 1]) {
+    await assert.rejects(download(entry(bytes), url(bytes.map((byte, index) => index === at ? byte ^ 1 : byte)), context), { code: 'Altered', message: /small\.bin/ });
+  }
+  const swapped = Buffer.concat([bytes.subarray(piece, 2 * piece), bytes.subarray(0, piece), bytes.subarray(2 * piece)]);
+  await assert.rejects(download(entry(bytes), url(swapped), context), { code: 'Altered' });
+});
+
+test('the part of a larger buffer that a file takes is what is checked', async () => {
+  const bytes = Uint8Array.of(1, 2, 3);
+  const buffer = new Uint8Array(8).fill(9);
+  const url = `data:;base64,${Buffer.from(bytes).toString('base64')}`;
+  assert.deepEqual(await download(entry(bytes), url, { ...context, buffer }), bytes);
+  assert.deepEqual([...buffer], [1, 2, 3, 9, 9, 9, 9, 9]);
 });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { open } from '../src/open.js';
+import { sealed } from '../fixtures/sealed.js';
 
 const BYTES = Uint8Array.of(1, 2, 3, 4);
-const shard = { file: 'weights-1.bin', bytes: 4, sha256: createHash('sha256').update(BYTES).digest('hex') };
+const shard = sealed('weights-1.bin', BYTES);
 const home = process.cwd();
 let folder = '';
 

@@ -12,14 +12,14 @@ async function inputs(order) {
   return Object.entries(await (await fetch("/data/inputs.json")).json()).map(([name, { size, [order]: shape }]) => [name, shape, values.slice(at, (at += size))]);
 }
 
-const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
+export const mapped = (entries, change) => Object.fromEntries(entries.map(([name, ...rest]) => [name, change(...rest)]));
 
 /** Every engine is an async function of nothing that gives the outputs by name: the whole call, with its inputs. */
-const ENGINES = {
-  async webkiln({ backend, variant, threads }) {
-    const { load } = await import("/bundle/index.js");
-    const options = { backends: [backend], threads, ...(variant ? { variant } : {}) };
-    let model = await load({ ...options, worker: threads > 1 });
+export const ENGINES = {
+  async webkiln({ backend, threads, bundle = "/bundle/", ...more }) {
+    const { load } = await import(`${bundle}index.js`);
+    const options = { backends: [backend], threads, ...more };
+    let model = await load({ worker: threads > 1, ...options });
     if (threads > 1 && model.threads === 1) {
       // A model that is too short for threads needs no Worker either.
       model.dispose();

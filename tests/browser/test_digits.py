@@ -14,6 +14,7 @@ from tests.runtime import fake_bundle
 from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
+from webkiln.codegen.bundles import sealed
 from webkiln.errors import VerificationError
 from webkiln.recipe import read_recipe
 
@@ -59,12 +60,15 @@ def test_code_is_small(built: Path) -> None:
         assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in (*shared, *backend)) <= 30_000
 
 
-def reseal(bundle: Path, name: str, before: bytes) -> None:
-    """Make the loader accept a changed file, so that only verify can tell."""
-    index = bundle / "index.js"
-    entry = index.read_text().replace(canonical.digest(before), canonical.file_digest(bundle / name))
-    old, new = f'"bytes":{len(before)},', f'"bytes":{(bundle / name).stat().st_size},'
-    index.write_text(entry.replace(old, new) if old != new else entry)
+def change(path: Path, make: Callable[[bytes], bytes]) -> None:
+    """Change a file and make the loader accept it, so that only verify can tell."""
+    seals, before = [sealed(path)], path.read_bytes()
+    path.write_bytes(make(before))
+    assert path.read_bytes() != before
+    seals.append(sealed(path))
+    index = path.with_name("index.js")
+    old, new = (f'"bytes":{seal["bytes"]},"digest":"{seal["digest"]}"' for seal in seals)
+    index.write_text(index.read_text().replace(old, new))
 
 
 def change_weight(data: bytes) -> bytes:
@@ -74,12 +78,12 @@ def change_weight(data: bytes) -> bytes:
 
 
 def change_text(pattern: str, replacement: str) -> Callable[[bytes], bytes]:
-    def change(data: bytes) -> bytes:
+    def changed(data: bytes) -> bytes:
         text, count = re.subn(pattern, replacement, data.decode())
         assert count > 0
         return text.encode()
 
-    return change
+    return changed
 
 
 MUTATIONS = {
@@ -95,13 +99,10 @@ MUTATIONS = {
     [("weight", "js"), ("weight", "wasm"), ("packing offset", "js"), ("packing offset", "wasm"), ("stride", "js"), ("epilogue", "js")],
 )
 def test_mutations_are_caught_and_located(mutation: str, backend: str, built: Path, tmp_path: Path) -> None:
-    pattern, change, layer = MUTATIONS[mutation]
+    pattern, make, layer = MUTATIONS[mutation]
     bundle = Path(shutil.copytree(built / "layers", tmp_path / "mutant"))
     (path,) = bundle.glob(pattern.format(backend=backend))
-    before = path.read_bytes()
-    path.write_bytes(change(before))
-    assert path.read_bytes() != before
-    reseal(bundle, path.name, before)
+    change(path, make)
     with pytest.raises(VerificationError, match=f"the first layer that diverges is {layer}"):
         check(built, bundle, backend, "simd" if backend == "wasm" else "", tmp_path)
     assert not (tmp_path / "result.json").exists()

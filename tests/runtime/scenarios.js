@@ -58,6 +58,17 @@ export async function profileError({ load }, options) {
   return { code: 'no error' };
 }
 
+/** Loads at the same time, of which one fails and one is aborted. */
+export async function concurrent({ load }, options) {
+  const controller = new AbortController();
+  const loading = [1, 2, 3].map(() => load(options));
+  const failing = [load({ ...options, baseURL: '/nowhere/' }), load({ ...options, signal: controller.signal, onProgress: () => controller.abort() })].map(codeOf);
+  const models = await Promise.all(loading);
+  const results = await Promise.all(models.map(async model => plain(await model.run({ x: X })).y));
+  models.forEach(model => model.dispose());
+  return { results, codes: await Promise.all(failing) };
+}
+
 export async function inputs({ load }, options) {
   const model = await load(options);
   const cases = {
@@ -266,6 +277,37 @@ export async function threadsDisposed({ load }, options) {
   const pool = helpers();
   kept.dispose();
   return { same, pool, left: helpers(), codes: codes.filter(code => code !== 'Disposed' && code !== 'no error') };
+}
+
+/** Loads that are aborted when a message of each kind has come from a Worker, and what is left of their Workers. */
+export async function workersAborted({ load }, options) {
+  const Made = globalThis.Worker;
+  const codes = [];
+  const left = new Set();
+  for (const phase of ['made', 'ready', 'progress', 'threads', 'help', 'helping']) {
+    const controller = new AbortController();
+    let made = 0;
+    globalThis.Worker = class extends Made {
+      constructor(...given) {
+        super(...given);
+        const number = made++;
+        left.add(this);
+        const at = name => { if (name === phase) controller.abort(); };
+        at(number === 0 ? 'made' : 'help');
+        this.addEventListener('message', ({ data }) => {
+          if (number > 0) at('helping');
+          else at(data.id === -1 ? 'ready' : Object.keys(data)[0]);
+        });
+      }
+      terminate() {
+        left.delete(this);
+        super.terminate();
+      }
+    };
+    codes.push(await codeOf(load({ ...options, signal: controller.signal })));
+  }
+  globalThis.Worker = Made;
+  return { codes: [...new Set(codes)], left: left.size, pool: helpers() };
 }
 
 /** Sizes that grow the memory which threads share. */

@@ -11,6 +11,7 @@ import pytest
 from tests.hosts import BEST, every_host, every_page
 from tests.runtime.tampering import Site, in_node, in_page, perform, serve
 from webkiln import canonical
+from webkiln.codegen.bundles import PIECE_BYTES
 
 Y = [11.5, 6.0, 10.75, 42.0]
 STRICT = "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'; img-src data:"
@@ -62,6 +63,39 @@ def test_damaged_files(host: str, worker: bool, damage_and_code: tuple[Callable[
     got = perform(host, copied, "loadError", {"worker": worker, "backends": ["wasm"]})
     assert (got["name"], got["code"]) == ("WebkilnError", code)
     assert name in got["message"]
+
+
+@every_host
+@pytest.mark.parametrize("piece", [0, 1, -1], ids=["first", "second", "last"])
+def test_damage_in_each_piece(host: str, piece: int, copied: Path) -> None:
+    path = copied / shard(copied)
+    data = bytearray(path.read_bytes())
+    assert len(data) > PIECE_BYTES
+    data[min(piece * PIECE_BYTES + 100, len(data) - 1) if piece >= 0 else -1] ^= 1
+    path.write_bytes(data)
+    got = perform(host, copied, "loadError", {"backends": ["wasm"]})
+    assert got["code"] == "Altered"
+    assert path.name in got["message"]
+
+
+@every_host
+@places
+@pytest.mark.parametrize("backend", ["wasm", "js"])
+def test_loads_at_the_same_time(host: str, worker: bool, backend: str, bundle: Path) -> None:
+    got = perform(host, bundle, "concurrent", {"worker": worker, "backends": [backend]})
+    assert got == {"results": [Y] * 3, "codes": ["MissingFile", "Aborted"]}
+
+
+@every_page
+@pytest.mark.parametrize("worker", [True, False], ids=["worker", "main"])
+def test_each_file_is_asked_for_once(browser: str, worker: bool, bundle: Path) -> None:
+    """But for modules, of which a page and its Worker have one each where nothing may be kept."""
+    site = Site(bundle)
+    in_page(site, "run", {"backends": ["wasm"], "worker": worker}, browser)
+    asked = [path for path in site.asked if path.startswith("/bundle/")]
+    data = [path for path in asked if not path.endswith(".js")]
+    assert len(data) == len(set(data)) == 3
+    assert asked.count("/bundle/wasm.js") == 1
 
 
 def break_off(path: Path) -> None:

@@ -62,6 +62,13 @@ def test_models_are_disposed_of_while_they_run(host: str, net: Path) -> None:
     assert got == {"same": True, "pool": 2, "left": 0, "codes": []}
 
 
+@every_page
+def test_an_aborted_load_leaves_no_worker(browser: str, net: Path) -> None:
+    """Aborted while a Worker starts, while weights arrive, while helpers start."""
+    got = perform(browser, net, "workersAborted", {"threads": 3, "backends": "wasm"})
+    assert got == {"codes": ["Aborted"], "left": 0, "pool": 0}
+
+
 @every_host
 def test_memory_grows_under_threads(host: str, opened: Path) -> None:
     assert perform(host, opened, "threadsGrown", {"threads": 2, "backends": "wasm"}) == [True, True, True]

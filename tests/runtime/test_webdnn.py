@@ -123,6 +123,22 @@ def test_cache_holds_this_build_only(page: tuple[Site, Any], bundle: Path) -> No
     assert "/bundle/weights-0.bin" not in kept
 
 
+def test_cached_files_of_another_length_are_not_used(page: tuple[Site, Any], bundle: Path) -> None:
+    site, run = page
+    weight = f"/bundle/{shards(bundle)[0]}"
+    run(f"{LOAD} return await load();")
+    site.asked.clear()
+    assert run(f"{LOAD} return await load();") == 1
+    assert weight not in site.asked
+    cut = (
+        "const cache = await caches.open('webkiln:fake'); const { url } = (await cache.keys()).find(({ url }) => url.endsWith('%s'));"
+        "const found = await cache.match(url); await cache.put(url, new Response((await found.blob()).slice(1), { headers: found.headers }));"
+    )
+    run(cut % weight)
+    assert run(f"{LOAD} return await load();") == 1
+    assert weight in site.asked
+
+
 def test_availability_and_configuration(page: tuple[Site, Any]) -> None:
     _, run = page
     got = run("return WebDNN.getBackendAvailability();")

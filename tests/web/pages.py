@@ -159,7 +159,7 @@ def check_fetched(fetched: Mapping[str, bytes], bundle: Path) -> None:
         name: [
             path
             for path, text in texts.items()
-            if entry["build"] in text and manifest["backends"]["wasm"]["variants"][0]["sha256"] not in text
+            if entry["build"] in text and manifest["backends"]["wasm"]["variants"][0]["digest"] not in text
         ]
         for name, entry in manifest["backends"].items()
     }

@@ -34,7 +34,7 @@ class _Listener(ThreadingHTTPServer):
 
 class Server:
     """Serves `folders` (URL prefix -> folder) at an address, with port 0 at any that is free, to pages that call it so: a name that another host
-    has pointed here is refused. `route` answers a path first, unless it returns None."""
+    has pointed here is refused. `route` answers a path first, unless it returns None. Browsers keep nothing, unless `headers` have another Cache-Control."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Server:
         address: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
-        self.headers = dict(headers or {})
+        self.headers = {"Cache-Control": "no-store", **(headers or {})}
         self.route = route
         self._names = {*LOCAL, address[0]}
         self._http = _Listener(address, self._handler())
@@ -83,6 +83,9 @@ class Server:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
             def do_GET(self) -> None:
                 self.respond(b"")
 
@@ -97,7 +100,6 @@ class Server:
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(data)))
-                self.send_header("Cache-Control", "no-store")
                 for name, value in server.headers.items():
                     self.send_header(name, value)
                 self.end_headers()

@@ -1,6 +1,7 @@
 """The modules of a bundle that know its model: what a page imports, what its Worker runs, and package.json."""
 
 import base64
+import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,18 @@ from webkiln.codegen.scripts import enclosed
 MAX_INLINED = 256 << 20
 """The most bytes of data that a single file holds: browsers refuse strings of a few times as many."""
 MIME = {".wasm": "application/wasm", ".bin": "application/octet-stream"}
+
+PIECE_BYTES = 1 << 18
+"""What loaders digest files by, while the rest arrives."""
+
+
+def sealed(path: Path) -> dict[str, Any]:
+    """The length of a file, and the SHA-256 of the SHA-256 digests of its pieces, one after another."""
+    seal = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            seal.update(hashlib.sha256(piece).digest())
+    return {"bytes": path.stat().st_size, "digest": seal.hexdigest()}
 
 
 def assets(manifest: Mapping[str, Any]) -> list[str]:
