@@ -17,6 +17,8 @@ from webkiln.ops.evaluate import run_graph
 
 EVERY_BACKEND = ["wasm", *(pytest.param(backend, marks=pytest.mark.long) for backend in ("js", "webgpu", "webgl"))]
 """Corpora that are tried on other backends than wasm by `make formats` alone."""
+A_PART_AND_ALL = [("wasm", 3), *(pytest.param(backend, 1, marks=pytest.mark.long) for backend in ("wasm", "js", "webgpu", "webgl"))]
+"""Backends, and of how many samples each tries one: of large corpora a third in each run of the tests."""
 TOLERANCE = 1e-4
 LEAST_SCALE = 1e-6
 
