@@ -15,7 +15,7 @@ TOKEN = re.compile(
 IMPORT = re.compile(r"^import \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
 REEXPORT = re.compile(r"^export \{ ([^}]+) \} from '\./([a-z_]+)\.js';\n", re.MULTILINE)
 EXPORT = re.compile(r"^export \{ ([^}]+) \};\n", re.MULTILINE)
-DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function|let) )", re.MULTILINE)
+DECLARATION = re.compile(r"^export (?=(?:async )?(?:class|const|function\*?|let) )", re.MULTILINE)
 NAME = re.compile(r"^(?:export )?(?:async )?(?:class|const|function\*?|let) \*?([\w$]+)", re.MULTILINE)
 
 
