@@ -95,6 +95,16 @@ def times(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Array]:
     return {name: np.array([visit["ms"] for visit in visits]) for name, visits in found.items()}
 
 
+def steps_of(visits: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, float]]:
+    """By round the steps of the waterfall, in milliseconds."""
+    return [dict(visit["steps"]) for visit in visits.get("waterfall", ())]
+
+
+def floor(visits: Mapping[str, Sequence[Mapping[str, Any]]]) -> Array:
+    """By round the time in which the weights alone arrive, and the first run."""
+    return times(visits)["bytes"] + [each[RUN] for each in steps_of(visits)]
+
+
 def report(name: str, found: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]], reference: Mapping[str, Array]) -> None:
     outputs = {row: visits[0]["outputs"] for row, visits in found["first"].items() if row not in PARTS}
     errors(name, {"outputs": outputs}, reference)
@@ -105,13 +115,13 @@ def report(name: str, found: Mapping[str, Mapping[str, Sequence[Mapping[str, Any
             ratio = f"   {said(each / np.min(peers, axis=0))} of the fastest peer's" if peers and row not in (*RIVALS, *PARTS) else ""
             before = f"   {said(each / told[f'beside {row}'])} of that beside" if f"beside {row}" in told else ""
             print(f"{name:12} {kind:7} {row:14} {np.median(each):8.0f} ms{ratio}{before}", flush=True)
-        steps = [dict(visit["steps"]) for visit in visits.get("waterfall", ())]
+        steps = steps_of(visits)
         for step in steps[0] if steps else ():
             print(f"{name:12} {kind:7}   {step:18} {np.median([each[step] for each in steps]):8.0f}")
         if steps and "bytes" in told:
-            floor = told["bytes"] + [each[RUN] for each in steps]
+            least = floor(visits)
             print(
-                f"{name:12} {kind:7} floor          {np.median(floor):8.0f} ms   webkiln takes {said(told['webkiln'] / floor)} of it",
+                f"{name:12} {kind:7} floor          {np.median(least):8.0f} ms   webkiln takes {said(told['webkiln'] / least)} of it",
                 flush=True,
             )
 

@@ -3,7 +3,8 @@
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
     .venv/bin/python -m tests.bench.benchmarks [resnet50 ...] [--rounds 15] [--threads 1,2]
 
-The page has what this run measured and nothing else: medians of rounds in which the engines took turns in one page of headless Chromium.
+The page has what this run measured and nothing else: medians of rounds in which the engines took turns in one page of headless Chromium, and of
+visits to fresh pages (tests/bench/bench_first.py).
 """
 
 import argparse
@@ -19,6 +20,7 @@ import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from tests.bench import bench_first
 from tests.bench.bench_memory import renderer_peak
 from tests.bench.bench_networks import ALONE, RIVALS, errors, measure, measuring, prepare, ran
 from tests.bench.bench_sizes import BUNDLE, PACKAGES, sizes
@@ -38,10 +40,12 @@ ENGINES = {"onnxruntime": "onnxruntime-web", "litert": "LiteRT.js", "tfjs": "Ten
 PACKAGED = {"onnxruntime": "onnxruntime-web", "litert": "@litertjs/core", "tfjs": "@tensorflow/tfjs-core"}
 WEIGHTS = {"onnxruntime": "model.onnx", "litert": "model.tflite", "tfjs": "calls.bin"}
 
+VISITED = ("webkiln", *RIVALS, "waterfall", "bytes")
+
 Result = dict[str, Any]
 
 
-def measured(name: str, threads: Sequence[int], rounds: int) -> Result:
+def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Result:
     """Everything about one network."""
     with TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -62,6 +66,7 @@ def measured(name: str, threads: Sequence[int], rounds: int) -> Result:
             "data": data,
             "code": code,
             "memory": memory,
+            "visits": bench_first.measure(folder, VISITED, None, visits),
         }
 
 
@@ -134,6 +139,31 @@ def memories(results: Mapping[str, Result]) -> list[str]:
     return table(head, rows)
 
 
+def first_results(results: Mapping[str, Result]) -> list[str]:
+    """The tables of times from the navigation of a page to the first output."""
+    lines = []
+    for kind in bench_first.VISITS:
+        rows = []
+        for name, result in results.items():
+            told = bench_first.times(result["visits"][kind])
+            share = np.median(told["webkiln"] / np.min([told[engine] for engine in RIVALS], axis=0))
+            over = np.median(told["webkiln"] / bench_first.floor(result["visits"][kind]))
+            rows.append(
+                [TITLES[name], *(f"{np.median(told[engine]):.0f}" for engine in ("webkiln", *RIVALS)), f"**{share:.2f}**", f"{over:.2f}"]
+            )
+        head = ["network", "webkiln, ms", *(f"{title}, ms" for title in ENGINES.values()), "webkiln / fastest of them", "webkiln / floor"]
+        lines += [f"### {kind.capitalize()} visit", "", *table(head, rows), ""]
+    return lines
+
+
+def waterfalls(results: Mapping[str, Result]) -> list[str]:
+    """When each step of a first visit has ended, in milliseconds since the navigation."""
+    found = {name: bench_first.steps_of(result["visits"]["first"]) for name, result in results.items()}
+    steps = list(next(iter(found.values()))[0])
+    rows = [[TITLES[name], *(f"{np.median([each[step] for each in visits]):.0f}" for step in steps)] for name, visits in found.items()]
+    return table(["network", *steps], rows)
+
+
 def processor() -> str:
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -141,7 +171,7 @@ def processor() -> str:
     return "unknown processor"
 
 
-def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, command: str) -> str:
+def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, visits: int, command: str) -> str:
     versions = ", ".join(
         f"{title} {json.loads((PACKAGES / PACKAGED[engine] / 'package.json').read_text())['version']}" for engine, title in ENGINES.items()
     )
@@ -158,6 +188,11 @@ def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, com
     lines += [
         "Operations are those of the network as it is written; convolutions that multiply less (docs/speed.md) can be above the peak.", "",
         "## What a page downloads", "", *downloads(results), "",
+        "## The first result", "",
+        (f"From the navigation of a page to its first output, one thread in the page, medians of {visits} visits in turn: the first with a browser that has an empty profile, the second with the same profile after the browser was started again. "
+         "One server on the same machine sends all files and lets browsers keep them. The floor is the time in which the weights alone arrive, and the first run."), "",
+        *first_results(results),
+        "Where the time of a first visit goes: when each step has ended, in milliseconds since the navigation; with dots, how long something took.", "", *waterfalls(results), "",
         "## Memory", "", "The peak of the page's process while it loads the network and runs it, with one thread.", "", *memories(results), "",
     ]  # fmt: skip
     return "\n".join(lines)
@@ -191,15 +226,22 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(ORDER))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--visits", type=int, default=3)
     options = parser.parse_args()
     threads = [int(count) for count in options.threads.split(",")]
     results = {}
     for name in options.networks or ORDER:
-        results[name] = measured(name, threads, options.rounds)
+        results[name] = measured(name, threads, options.rounds, options.visits)
         print(name, {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()}, flush=True)
     draw(results, threads)
     PAGE.write_text(
-        page(results, threads, options.rounds, "make bench" + (f' networks="{" ".join(options.networks)}"' if options.networks else ""))
+        page(
+            results,
+            threads,
+            options.rounds,
+            options.visits,
+            "make bench" + (f' networks="{" ".join(options.networks)}"' if options.networks else ""),
+        )
     )
 
 

@@ -31,9 +31,9 @@ def _feed_forward(x: Any, level: int) -> Any:
     return layers.Add()([x, layers.Dense(WIDTH, name=f"down{level}")(y)])
 
 
-def transformer() -> Any:
-    """An encoder with normalisation before each part (Xiong et al. 2020, arXiv:2002.04745)."""
-    x = tokens = keras.Input((LENGTH, WIDTH), name="tokens")
+def encoder(length: int | None) -> Any:
+    """A transformer with normalisation before each part (Xiong et al. 2020, arXiv:2002.04745), for so many tokens or any number."""
+    x = tokens = keras.Input((length, WIDTH), name="tokens")
     for level in range(DEPTH):
         y = _norm(f"first{level}")(x)
         x = _feed_forward(layers.Add()([x, layers.MultiHeadAttention(HEADS, HEAD, name=f"attention{level}")(y, y)]), level)
@@ -135,7 +135,7 @@ def _torch_gru(weights: Weights, steps: torch.Tensor) -> torch.Tensor:
 SEQUENCES: Mapping[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
     "lstm": (lambda: recurrent("LSTM"), _torch_lstm),
     "gru": (lambda: recurrent("GRU"), _torch_gru),
-    "transformer": (transformer, _torch_transformer),
+    "transformer": (lambda: encoder(LENGTH), _torch_transformer),
     "decoder": (decoder, _torch_decoder),
 }
 
