@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.build.models import Model
-from tests.build.tree import Tree, checkout
+from tests.build.tree import Tree, checkout, executed
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.state import TreeState
@@ -151,3 +151,16 @@ def test_trials_and_tuned_choices_are_apart(tmp_path: Path) -> None:
         assert (action.params["trial"], "tuned.json" in action.inputs) == ([1, 2], False)
         assert ("tuned.json" in graph.lower("wasm", usual).inputs) == (recipe.tuned is not None)
         assert action.task == "lower:m:wasm:trial1.2"
+
+
+def test_doit_tunes_beside_the_recipe(tmp_path: Path) -> None:
+    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
+    asked = ("tune", "model=digits", "browser=node", "encoding=float32")
+    assert "choices change" in tree.doit(*asked)
+    assert executed(tree.log())["tune:digits:wasm:node"] == 1
+    written, done = (tree.root / "models" / "digits" / "tuned.json").read_bytes(), len(tree.log())
+    tree.doit(*asked)
+    assert not executed(tree.log()[done:]), "nothing is measured twice"
+    assert (tree.root / "models" / "digits" / "tuned.json").read_bytes() == written
+    tree.doit(*asked, "force=yes")
+    assert executed(tree.log()[done:]) == {"tune:digits:wasm:node": 1}
