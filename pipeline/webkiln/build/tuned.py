@@ -20,7 +20,7 @@ NAME = "tuned.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Retuned:
     """What a kernel was computed by, and is now, with the milliseconds of both."""
 
     kernel: str
@@ -40,7 +40,7 @@ def place(recipe: Recipe, folder: Path) -> Path:
     return recipe.tuned or folder / NAME
 
 
-def tune(engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path, *, anew: bool = False) -> list[Change]:
+def tune(engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path, *, anew: bool = False) -> list[Retuned]:
     """Time what can be chosen and write the fastest into `file`; nothing runs where that was measured before, unless it is done `anew`."""
     if not trials(TARGETS[backend]):
         raise RecipeError(f"{recipe.name}: {backend} has no choices to time; those that have: {', '.join(tunable(recipe)) or 'none'}")
@@ -52,7 +52,7 @@ def tune(engine: Engine, recipe: Recipe, backend: str, browser: str, file: Path,
     changes = []
     for key, entry in measured["kernels"].items():
         before = earlier[key].chosen if key in earlier else entry["rule"]
-        changes.append(Change(key, before, entry["chosen"], entry["ms"].get(before), entry["ms"][entry["chosen"]]))
+        changes.append(Retuned(key, before, entry["chosen"], entry["ms"].get(before), entry["ms"][entry["chosen"]]))
     there = known["backends"].get(backend, {"kernels": {}})
     made = {key: {"chosen": entry["chosen"], "ms": entry["ms"]} for key, entry in measured["kernels"].items()}
     about = {name: measured[name] for name in ("browser", "version", "variant")}
@@ -82,7 +82,7 @@ def hint(file: Path, recipe: Recipe) -> str:
     return f"{file}: written" if recipe.tuned is not None else f'{file}: written; the recipe takes it with tuned = "{file.name}"'
 
 
-def shown(title: str, changes: Sequence[Change]) -> str:
+def shown(title: str, changes: Sequence[Retuned]) -> str:
     """What was chosen before and is now, the kernels that gain most first."""
     ordered = sorted(changes, key=lambda item: item.now_ms - (item.now_ms if item.before_ms is None else item.before_ms))
     rows = [

@@ -9,8 +9,9 @@ from webkiln.nest.build import NestCall, Repeat, Step, map_inside
 from webkiln.nest.target import Target
 from webkiln.plan.convolutions import Convolution, forms, recognised, usual
 from webkiln.plan.cost import MACHINES, milliseconds
+from webkiln.plan.naming import key_of
 from webkiln.plan.schedule import choose
-from webkiln.plan.tuning import CONVOLUTION, Candidate, Decision, Tuning, key_of
+from webkiln.plan.tuning import CONVOLUTION, Candidate, Decision, Tuning
 from webkiln.plan.winograd import Fast, fast
 
 DIRECT = "direct"

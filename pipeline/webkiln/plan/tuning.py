@@ -1,20 +1,11 @@
-"""What may be chosen for a call, what each choice should cost, and which one is taken: the rule's own, a measured one, or the next to be measured."""
+"""Which of several ways to compute a call is taken: the rule's own, one that was measured, or the next to be measured."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from webkiln.canonical import key as digest
 from webkiln.errors import RecipeError
-from webkiln.ir.dim import shown
-from webkiln.ir.notation import size_to_json
-from webkiln.nest.build import NestCall
-from webkiln.nest.expr import INT, Expr, arg, axis, const, rebuild
-from webkiln.nest.nest import exprs_to_json
-from webkiln.nest.schedule import Schedule
 from webkiln.nest.target import Target
-from webkiln.plan.schedule import each
-from webkiln.plan.vectors import extent
 
 SCHEMA = "webkiln.tuned/1"
 CONVOLUTION, CONTRACTION = "convolution", "contraction"
@@ -109,60 +100,7 @@ def _check(name: str, entry: Any, where: str) -> None:
         raise RecipeError(f"the tuned choices: {where}.{name} has chosen {entry['chosen']!r}, which was not measured: {', '.join(times)}")
 
 
-def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:
-    """A name of the reduction that a call computes, by sizes, strides and dtypes, whatever its epilogue does."""
-    nest = call.nest
-    places = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {loop.axis: f"r{n}" for n, loop in enumerate(nest.reduce)}
-    operands: list[int] = []
-
-    def change(expr: Expr) -> Expr | None:
-        if expr.op == "axis":
-            return axis(places[expr.value])
-        if expr.op == "arg":
-            size = size_to_json(call.args[expr.value])
-            return const(size, INT) if isinstance(size, int) else arg(str(size))
-        if expr.op == "load" and expr.value[0] not in operands:
-            operands.append(expr.value[0])
-        return None
-
-    bodies = [rebuild(item.body, change) for item in nest.accumulators]
-    views = [call.inputs[position] for position in operands]
-    sizes = [[call.args[loop.extent.value] for loop in loops] for loops in (nest.axes, nest.reduce)]
-    told = [
-        [[size_to_json(size) for size in row] for row in sizes],
-        [item.combiner for item in nest.accumulators],
-        exprs_to_json(bodies)[0],
-        [[list(map(size_to_json, view.shape)), view.type.dtype, view.name in constants] for view in views],
-        [out.operand.dtype for out in nest.outputs],
-    ]
-    outer, inner = ("x".join(map(shown, row)) for row in sizes)
-    return f"{kind} {outer} of {inner} #{digest(told)[:12]}"
-
-
-def tile_name(shape: tuple[int, int]) -> str:
-    """`6x8`: the neighbours on the tile axis, and the lanes on the vector axis."""
-    lanes, count = shape
-    return f"{count}x{lanes}"
-
-
 def trials(target: Target) -> list[Trial]:
     """So many programs hold each candidate of every call once at least; a convolution also each of its tiles. None where a backend has no choice."""
     most = max(map(len, target.tried.values()), default=0)
     return [(way, tile) for way in range(ALGORITHMS if target.winograd else 1) for tile in range(1 + most)] if most else []
-
-
-def with_tile(target: Target, shape: tuple[int, int]) -> Target:
-    """The target with one shape alone for contractions of all kinds."""
-    return replace(target, shapes=(shape,), dot=shape, each=shape, alone=shape[0])
-
-
-def tiles(call: NestCall, schedule: Schedule, target: Target) -> list[tuple[int, int]]:
-    """The shapes that a contraction may have, the one of its schedule first."""
-    own, vector = (schedule.lanes, schedule.count), schedule.vector
-    if not call.nest.is_contraction or vector is None:
-        return [own]
-    reduced = {loop.axis: loop for loop in call.nest.reduce}
-    loops = reduced | {loop.axis: loop for loop in call.nest.axes}
-    kind = "dot" if vector in reduced else "alone" if schedule.tile is None else "each" if each(call, vector) else "shapes"
-    size = extent(call, loops[vector])
-    return list(dict.fromkeys([own, *(shape for shape in target.tried.get(kind, ()) if size % shape[0] == 0 or size >= 4 * shape[0])]))
