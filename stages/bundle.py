@@ -30,7 +30,7 @@ from webkiln.errors import InternalError, RecipeError
 DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/*.js", "kernels/*.jinja")
 
 SHARED = Path(__file__).resolve().parent.parent
-EXPLAINED = ("layer", "kernel", "why", "flops", "bytes")
+EXPLAINED = ("layer", "kernel", "why", "flops", "bytes", "decided")
 VARIANT_ORDER = ("relaxed", "simd")
 PICTURES = ("float32", "uint8", "int32")
 """Dtypes that images become; whole numbers are the pixels as they are."""
@@ -250,7 +250,10 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         for path in sorted(bundle.iterdir())
         if path.name != "manifest.json"
     }
-    explained = {backend: [{key: step[key] for key in EXPLAINED} for step in launches(made["main"])] for backend, made in programs.items()}
+    explained = {
+        backend: [{key: step[key] for key in EXPLAINED if key in step} for step in launches(made["main"])]
+        for backend, made in programs.items()
+    }
     canonical.write(bundle / "manifest.json", {**manifest, "launches": explained, "files": written})
 
 

@@ -8,12 +8,28 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
+from webkiln.errors import RecipeError
 from webkiln.ir.serial import from_json
 from webkiln.nest.target import Target
 from webkiln.ops.plugins import check_backends, defined_by
+from webkiln.plan.tuning import UNTUNED, Tuning, read
 from webkiln.program import program
 
 DATA = ()
+
+
+def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
+    """By which choices are made."""
+    if "trial" in params:
+        way, tile = params["trial"]
+        return Tuning(trial=(way, tile))
+    if "tuned.json" not in inputs:
+        return UNTUNED
+    try:
+        data = canonical.read(inputs["tuned.json"])
+    except ValueError as error:
+        raise RecipeError(f"the tuned choices: not JSON ({error}); run webkiln tune again") from error
+    return read(data, params["backend"])
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
@@ -22,7 +38,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     target = replace(target, winograd=target.winograd and params.get("winograd", True))
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
-        made = program(graph, target, params["encoding"], params.get("keep_layers", False))
+        made = program(graph, target, params["encoding"], params.get("keep_layers", False), tuning(inputs, params))
     canonical.write(outputs["program.json"], made)
 
 

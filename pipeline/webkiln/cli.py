@@ -23,6 +23,7 @@ COMMANDS = {
     "run": "run a bundle on the arrays of an .npz file",
     "serve": "open a page that runs a bundle on sample inputs",
     "tools": "show which tools are here and how to get the others",
+    "tune": "time what may be chosen for a model's kernels and write the fastest into a file",
 }
 
 

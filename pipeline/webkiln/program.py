@@ -22,6 +22,7 @@ from webkiln.nest.target import Target
 from webkiln.nest.written import WrittenKernel
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
+from webkiln.plan.algorithms import algorithm
 from webkiln.plan.align import VECTOR
 from webkiln.plan.cost import flops, moved
 from webkiln.plan.kernel import Kernel
@@ -33,7 +34,8 @@ from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw, in_quarters, packed
 from webkiln.plan.textures import Textures
-from webkiln.plan.winograd import fast
+from webkiln.plan.tiles import tile
+from webkiln.plan.tuning import UNTUNED, Decision, Tuning
 from webkiln.weights.encoding import BY_NAME, Stored
 from webkiln.weights.init import ELEMENTS, HEADER, Destination, decode_call, panelled_call
 from webkiln.weights.shards import Piece, pieces, stored
@@ -44,7 +46,7 @@ SCHEMA = "webkiln.program/5"
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The calls of a graph with the schedule of each; `filters` are done once, when weights have arrived; `texels` are the Variables that lie four elements to a texel, `quarters`
-    those of them of which each quarter lies in a layer of its own."""
+    those of them of which each quarter lies in a layer of its own. `decided`: what was chosen among several ways, for each call."""
 
     lowered: Lowered
     choices: tuple[Choice, ...]
@@ -52,19 +54,28 @@ class Planned:
     filters: tuple[NestCall, ...] = ()
     texels: frozenset[str] = frozenset()
     quarters: frozenset[str] = frozenset()
+    decided: tuple[tuple[Decision, ...], ...] = ()
+
+    @property
+    def scheduled(self) -> Iterator[tuple[Choice, tuple[Decision, ...]]]:
+        """The schedule of each call, with what was decided for it."""
+        return zip(self.choices, self.decided or ((),) * len(self.choices), strict=True)
 
 
-def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = ()) -> Planned:
+def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = (), tuning: Tuning = UNTUNED) -> Planned:
     """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it. `layout`: how weights
     arrive."""
     weights = {item.name for item in stored(graph)} - _seen_as_they_are(graph)
     filters: list[NestCall] = []
+    decisions: dict[str, Decision] = {}
 
     def rewrite(call: NestCall) -> Sequence[Step] | None:
-        found = fast(call, target, weights, len(filters))
+        found = algorithm(call, target, weights, tuning, len(filters))
         if found is None:
             return None
-        filters.append(stored_call(found.filter, target))
+        decisions[found.decision.key] = found.decision
+        if found.filter is not None:
+            filters.append(stored_call(found.filter, target))
         return found.steps
 
     fused = lower(graph, keep, target.targets, rewrite)
@@ -75,12 +86,15 @@ def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequenc
     made = {view.name for call in filters for view in call.outputs}
     lowered = replace(lowered, steps=with_pixels(lowered.steps, target, weights | made))
     free = weights | made
+    tiles = [tile(call, target, free, tuning) for call in lowered.calls]
     while True:
-        choices = [choose(call, target, free) for call in lowered.calls]
+        choices = [choose(call, item.target, free) for call, item in zip(lowered.calls, tiles, strict=True)]
         readers = [*zip(filters, (plain(call, "") for call in filters), strict=True), *zip(lowered.calls, choices, strict=True)]
         destinations, clashing = _destinations(readers, weights | made)
         if not clashing:
-            return Planned(lowered, tuple(choices), destinations, tuple(filters))
+            pairs = ((decisions.get(call.part_of), item.decision) for call, item in zip(lowered.calls, tiles, strict=True))
+            decided = tuple(tuple(item for item in pair if item is not None) for pair in pairs)
+            return Planned(lowered, tuple(choices), destinations, tuple(filters), decided=decided)
         free = free - clashing
 
 
@@ -112,11 +126,11 @@ def _destinations(readers: Iterable[tuple[NestCall, Choice]], weights: Collectio
     return destinations, clashing
 
 
-def program(graph: Graph, target: Target, encoding: str, keep_layers: bool = False) -> dict[str, Any]:
+def program(graph: Graph, target: Target, encoding: str, keep_layers: bool = False, tuning: Tuning = UNTUNED) -> dict[str, Any]:
     """All that the code of one backend is written from (docs/formats.md)."""
     layers = layer_outputs(graph) if keep_layers else {}
     layout = pieces(stored(graph), encoding)
-    planned = plan(graph, target, tuple(layers.values()), layout)
+    planned = plan(graph, target, tuple(layers.values()), layout, tuning)
     return _Writer(graph, target, planned, layout, layers).write()
 
 
@@ -227,7 +241,7 @@ class _Writer:
         for name in sorted({self.roots[name] for name in graph.outputs.values()}):
             self.reserve(name)
         self.share(steps)
-        choices = iter(self.planned.choices)
+        choices = self.planned.scheduled
         return {
             "schema": SCHEMA,
             "backend": self.target.backend,
@@ -303,9 +317,9 @@ class _Writer:
         made = Kernel(call.nest, choice.schedule)
         return self.kernels.setdefault(made.name, made)
 
-    def step(self, step: Step, choices: Iterator[Choice]) -> dict[str, Any]:
+    def step(self, step: Step, choices: Iterator[tuple[Choice, tuple[Decision, ...]]]) -> dict[str, Any]:
         if isinstance(step, NestCall):
-            return self.launch(step, next(choices))
+            return self.launch(step, *next(choices))
         if isinstance(step, Copy):
             source, target = (size_to_json(self.offsets[view.name]) for view in (step.source, step.target))
             size = self.buffer(step.source.name, step.source.type).bytes
@@ -350,7 +364,7 @@ class _Writer:
             "result": step.result[0] if step.result else None,
         }
 
-    def launch(self, call: NestCall, choice: Choice) -> dict[str, Any]:
+    def launch(self, call: NestCall, choice: Choice, decided: Sequence[Decision]) -> dict[str, Any]:
         kernel = self.kernel(call, choice)
         views = (*call.inputs, *call.outputs)
         operands = [size_to_json(self.offsets[view.name]) for view in views]
@@ -362,6 +376,7 @@ class _Writer:
             "why": choice.why,
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),
+            **({"decided": [item.to_json() for item in decided]} if decided else {}),
             **shared(call, choice.schedule),
         }
 

@@ -136,6 +136,7 @@ class Recipe:
     reads: tuple[Path, ...] = ()
     form: Form = field(default_factory=Form)
     winograd: bool = True
+    tuned: Path | None = None
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -216,6 +217,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
         winograd=data.get("winograd", "on") == "on",
+        tuned=folder / data["tuned"] if "tuned" in data else None,
         form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
     )
     return checked(recipe, where)
@@ -397,5 +399,6 @@ KEYS: dict[str, tuple[str, Any]] = {
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
     "reference": ("the path of an .npz file of inputs and outputs that the framework computed", lambda v: isinstance(v, str) and bool(v)),
     "winograd": ("'on' or 'off'", lambda v: v in ("on", "off")),
+    "tuned": ("the path of the file that webkiln tune writes", lambda v: isinstance(v, str) and bool(v)),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

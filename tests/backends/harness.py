@@ -33,6 +33,7 @@ from webkiln.plan.kernel import Kernel
 from webkiln.plan.places import Buffer
 from webkiln.plan.storage import stored_call
 from webkiln.plan.texels import draw
+from webkiln.plan.tuning import UNTUNED, Tuning
 from webkiln.program import places_of, program, shared
 from webkiln.weights.shards import pieces, stored, write
 
@@ -86,11 +87,13 @@ class Prepared:
     shards: Sequence[bytes] = ()
 
 
-def run(jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd", browser: str = "") -> list[dict[str, Array]]:
+def run(
+    jobs: Sequence[Job], backend: str, folder: Path, variant: str = "simd", browser: str = "", tuning: Tuning = UNTUNED
+) -> list[dict[str, Array]]:
     """The outputs of every job, as `run_programs` gives them."""
     prepared = []
     for job in jobs:
-        made = program(job.graph, TARGETS[backend], job.encoding)
+        made = program(job.graph, TARGETS[backend], job.encoding, tuning=tuning)
         prepared.append(
             Prepared(
                 made, job.inputs, list(write(pieces(stored(job.graph), job.encoding), fixed_values(job.graph, job.weights).__getitem__))

@@ -2,12 +2,16 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from tests.build.models import Model
-from tests.build.tree import Tree, checkout
+from tests.build.tree import Tree, checkout, executed
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import share
 from webkiln.build.state import TreeState
 from webkiln.build.store import LocalStore
+from webkiln.recipe import PathSource, Recipe
 
 
 def test_a_second_run_executes_nothing(tree: Tree) -> None:
@@ -120,3 +124,43 @@ def test_which_backends_a_bundle_has_is_a_matter_of_its_recipe(tree: Tree) -> No
     assert {name: after[name] for name in before} == before
     assert not tree.build(*only)
     assert {name: tree.bytes()[name] for name in before} == before
+
+
+def test_tuned_choices_are_an_input_of_lowering_alone(tree: Tree, model: Model) -> None:
+    folder = tree.root / "models" / tree.model
+    recipe, tuned = folder / "recipe.toml", folder / "tuned.json"
+    tree.build("encoding=float32")
+    tuned.write_text('{"schema": "webkiln.tuned/1", "backends": {}}')
+    recipe.write_text('tuned = "tuned.json"\n' + recipe.read_text())
+    lowered = dict.fromkeys(tree.build("encoding=float32"), 1)
+    assert lowered
+    assert {task.split(":")[0] for task in lowered} == {"lower"}, "it chooses nothing, so that nothing follows"
+    assert not tree.build("encoding=float32")
+    tuned.write_text('{"schema": "webkiln.tuned/1", "backends": {"wasm": {"kernels": {}}}}')
+    assert tree.build("encoding=float32") == lowered
+
+
+def test_trials_and_tuned_choices_are_apart(tmp_path: Path) -> None:
+    """What is measured does not depend on what was measured."""
+    plain = Recipe("m", PathSource(tmp_path / "m.keras"), backends=("wasm",))
+    tuned = replace(plain, tuned=tmp_path / "tuned.json")
+    trial, usual = Selection(("wasm",), trial=(1, 2)), Selection(("wasm",))
+    for recipe in (plain, tuned):
+        graph = ModelGraph(recipe, share())
+        action = graph.lower("wasm", trial)
+        assert (action.params["trial"], "tuned.json" in action.inputs) == ([1, 2], False)
+        assert ("tuned.json" in graph.lower("wasm", usual).inputs) == (recipe.tuned is not None)
+        assert action.task == "lower:m:wasm:trial1.2"
+
+
+def test_doit_tunes_beside_the_recipe(tmp_path: Path) -> None:
+    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
+    asked = ("tune", "model=digits", "browser=node", "encoding=float32")
+    assert "choices change" in tree.doit(*asked)
+    assert executed(tree.log())["tune:digits:wasm:node"] == 1
+    written, done = (tree.root / "models" / "digits" / "tuned.json").read_bytes(), len(tree.log())
+    tree.doit(*asked)
+    assert not executed(tree.log()[done:]), "nothing is measured twice"
+    assert (tree.root / "models" / "digits" / "tuned.json").read_bytes() == written
+    tree.doit(*asked, "force=yes")
+    assert executed(tree.log()[done:]) == {"tune:digits:wasm:node": 1}

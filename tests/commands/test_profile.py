@@ -10,12 +10,12 @@ import pytest
 from tests.commands.conftest import Command
 from webkiln import canonical
 from webkiln.backends import browsers, host
+from webkiln.backends.samples import sample_inputs
 from webkiln.backends.server import ISOLATED, Server
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.commands.flame import page
 from webkiln.commands.profile import shown
-from webkiln.commands.samples import sample_inputs
 from webkiln.recipe import BACKENDS, Form, PathSource, Recipe
 
 STEPS = 5

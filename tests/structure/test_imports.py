@@ -234,6 +234,7 @@ REACH: dict[str, set[str]] = {
     "reference tflite": {"frontends/tflite", NODES, "npz", *GRAPHS},
     "reference torch": {TORCH, NODES, PROBE, "npz", *FORMAT_TABLE, *GRAPHS},
     "verify": {"backends", "recipe", "npz", "ir"},
+    "tune": OPERATORS | {"backends", "recipe", "npz", "codegen", "lower", "plan"},
     "report": {"backends/sheet"},
 }
 """The rooms, and of some rooms the modules, whose edits may run a stage again."""

@@ -4,11 +4,11 @@ const WARM_RUNS = 3;
 const WARM_MS = 300;
 const PATIENCE_MS = 3000;
 
-/** Runs a bundle on one input set until the engine has compiled it, then `runs` times, and hands its profile to `put`. */
-export async function runSets({ bundle, backend, variant, threads, runs }, get, put) {
+/** The profile of `runs` runs of a bundle on one input set, after those in which the engine compiles it. */
+export async function profiled({ bundle, backend, variant, threads, runs }, frame) {
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], profile: true, ...(variant ? { variant } : {}), ...(threads ? { threads } : {}) });
-  const { values: inputs, shapes } = decode(await get(0));
+  const { values: inputs, shapes } = decode(frame);
   const options = { placeholders: placeholdersOf(manifest, shapes) };
   const begin = performance.now();
   for (let run = 0; run < WARM_RUNS || performance.now() - begin < WARM_MS; run++) {
@@ -17,6 +17,11 @@ export async function runSets({ bundle, backend, variant, threads, runs }, get, 
   }
   await model.profile();
   for (let run = 0; run < runs; run++) await model.run(inputs, options);
-  await put(0, new TextEncoder().encode(JSON.stringify(await model.profile())));
+  const profile = await model.profile();
   model.dispose();
+  return profile;
+}
+
+export async function runSets(request, get, put) {
+  await put(0, new TextEncoder().encode(JSON.stringify(await profiled(request, await get(0)))));
 }

@@ -69,6 +69,31 @@ def profile_bundle(
     return profile
 
 
+def profile_bundles(
+    bundles: Sequence[Path],
+    backend: str,
+    inputs: Mapping[str, np.ndarray],
+    *,
+    host: str = "node",
+    runs: int = 10,
+    rounds: int = 3,
+    timeout: float = 3600.0,
+) -> list[list[dict[str, Any]]]:
+    """The profiles of several bundles in one session of the host: of each round, one for each bundle."""
+    request = {"script": "./harness_tune.js", "backend": backend, "variant": None, "threads": 1, "runs": runs, "rounds": rounds}
+    _check(bundles[0], backend, host)
+    frames = [frame.encode(inputs)]
+    if host == "node":
+        urls = [(bundle.resolve() / "index.js").as_uri() for bundle in bundles]
+        (answer,) = node.run_frames(bundles[0], {**request, "bundles": urls}, frames, timeout)
+    else:
+        folders = {f"/bundle.{number}/": bundle for number, bundle in enumerate(bundles)}
+        urls = [f"{prefix}index.js" for prefix in folders]
+        (answer,) = pages.run_page(str(bundles[0]), folders, {**request, "bundles": urls}, frames, timeout, host, ISOLATED)
+    profiles: list[list[dict[str, Any]]] = json.loads(answer)
+    return profiles
+
+
 def _answers(
     bundle: Path,
     request: dict[str, Any],
@@ -78,17 +103,21 @@ def _answers(
     headers: Mapping[str, str] | None = None,
 ) -> list[bytes]:
     """What the harness answers in a host, which can run what is asked for."""
-    backend = request["backend"]
-    if host not in HOSTS:
-        raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
-    if host == "node" and backend not in USUAL_BACKENDS:
-        raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser {next(iter(browsers.BROWSERS))}")
-    if (reason := why_not(host, backend, request["variant"])) is not None:
-        raise RecipeError(f"{bundle}: {reason}; run it with another --browser")
+    _check(bundle, request["backend"], host, request["variant"])
     frames = [frame.encode(values) for values in inputs]
     if host == "node":
         return node.run_frames(bundle, request, frames, timeout)
     return pages.run_frames(host, bundle, request, frames, timeout, headers)
+
+
+def _check(bundle: Path, backend: str, host: str, variant: str | None = None) -> None:
+    """RecipeError where a host cannot run what is asked for."""
+    if host not in HOSTS:
+        raise RecipeError(f"there is no host '{host}'; the hosts are {', '.join(HOSTS)}")
+    if host == "node" and backend not in USUAL_BACKENDS:
+        raise RecipeError(f"{bundle}: {backend} needs a browser, Node has no GPU; run it with --browser {next(iter(browsers.BROWSERS))}")
+    if (reason := why_not(host, backend, variant)) is not None:
+        raise RecipeError(f"{bundle}: {reason}; run it with another --browser")
 
 
 def is_remote(host: str) -> bool:

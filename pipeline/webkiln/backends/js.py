@@ -2,4 +2,18 @@
 
 from webkiln.nest.target import Target
 
-TARGET = Target(backend="js", width=1, shapes=((4, 4),), dot=(2, 4), each=(4, 4), map_lanes=4, packs=False)
+TARGET = Target(
+    backend="js",
+    width=1,
+    shapes=((4, 4),),
+    dot=(2, 4),
+    each=(4, 4),
+    map_lanes=4,
+    packs=False,
+    tried={
+        "shapes": ((4, 2), (2, 4), (2, 2), (4, 1), (8, 1)),
+        "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),
+        "each": ((4, 2), (2, 4), (2, 2), (4, 1)),
+        "alone": ((8, 1), (2, 1)),
+    },
+)

@@ -17,6 +17,12 @@ TARGET = Target(
     winograd=True,
     wide=True,
     shared=True,
+    tried={
+        "shapes": ((8, 4), (16, 2), (16, 3), (4, 6), (4, 8)),
+        "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
+        "each": ((16, 1), (8, 2), (8, 4), (32, 1), (4, 4)),
+        "alone": ((16, 1), (64, 1), (8, 1)),
+    },
 )
 VARIANTS = ("relaxed", "simd")
 """Best first."""

@@ -64,9 +64,9 @@ class ActionCache:
             return None
         return result if all(self.store.has(blob) for blob in result.outputs.values()) else None
 
-    def put(self, key: str, result: ActionResult) -> None:
-        """Create the entry; one that is already there and whole stays."""
-        if self.get(key) is None:
+    def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
+        """Create the entry; one that is already there and whole stays, unless it is made `anew`."""
+        if anew or self.get(key) is None:
             body = {"schema": SCHEMA, "key": key, "result": result.to_json()}
             write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
 

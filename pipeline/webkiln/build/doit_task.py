@@ -12,8 +12,9 @@ from doit.reporter import ConsoleReporter
 from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
 from webkiln.build.engine import Engine
 from webkiln.build.names import REPORT, bundle_files
+from webkiln.build.tuned import hint, shown, tune
 from webkiln.errors import UserError, VerificationError, WebkilnError
-from webkiln.recipe import Form
+from webkiln.recipe import Form, Recipe
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,6 +99,32 @@ class DoitTask:
             "io": {"capture": False},
             "meta": {"step": self},
         }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TuneTask:
+    """The measurements of what may be chosen for one backend as a doit task, which writes the fastest into `file`. The engine runs what it needs."""
+
+    engine: Engine
+    recipe: Recipe
+    backend: str
+    browser: str
+    file: Path
+    force: bool = False
+
+    def execute(self) -> Any:
+        try:
+            changes = tune(self.engine, self.recipe, self.backend, self.browser, self.file, anew=self.force)
+        except UserError as error:
+            return TaskError(str(error))
+        except WebkilnError as error:
+            return TaskFailed(str(error))
+        sys.stdout.write(f"{shown(f'{self.recipe.name}, {self.backend} in {self.browser}', changes)}\n{hint(self.file, self.recipe)}\n")
+        return True
+
+    def task(self) -> dict[str, Any]:
+        name = f"{self.recipe.name}:{self.backend}:{self.browser}"
+        return {"basename": "tune", "name": name, "actions": [self.execute], "uptodate": [False], "io": {"capture": False}}
 
 
 def _described(role: str, value: Input) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.backends import browsers
+from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action, Each, Folder, Input, Local, Product
 from webkiln.build.names import VARIANTS, single_file
 from webkiln.build.share import Share
@@ -16,7 +17,8 @@ from webkiln.build.tools import tool_of
 from webkiln.frontends.model_format import ModelFormat
 from webkiln.frontends.programs import SCRIPTS
 from webkiln.passes.pipeline import PASSES
-from webkiln.recipe import ExportSource, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
+from webkiln.plan.tuning import Trial, trials
+from webkiln.recipe import ExportSource, Form, LabelsFile, ModuleSource, PathSource, Recipe, UrlSource
 
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
@@ -25,16 +27,19 @@ LINKERS = ("emcc", "wasm-ld")
 
 @dataclass(frozen=True)
 class Selection:
-    """One encoding of a model for some backends; with `layers` every layer's output is kept for inspection."""
+    """One encoding of a model for some backends; with `layers` every layer's output is kept for inspection. A `trial` takes other candidates than
+    the rules and the measurements do, to be measured."""
 
     backends: tuple[str, ...]
     encoding: str = "float32"
     layers: bool = False
+    trial: Trial | None = None
 
     @property
     def suffix(self) -> str:
         parts = [self.encoding] if self.encoding != "float32" else []
-        return "".join(f":{part}" for part in (*parts, *(["layers"] if self.layers else [])))
+        trial = [f"trial{'.'.join(map(str, self.trial))}"] if self.trial is not None else []
+        return "".join(f":{part}" for part in (*parts, *(["layers"] if self.layers else []), *trial))
 
 
 class ModelGraph:
@@ -122,8 +127,17 @@ class ModelGraph:
         return last
 
     def lower(self, backend: str, choice: Selection) -> Action:
-        params = {"backend": backend, "encoding": choice.encoding, "keep_layers": choice.layers, "winograd": self.recipe.winograd}
-        inputs = {"graph.json": self.optimize(), **self._operators.inputs}
+        params: dict[str, Any] = {
+            "backend": backend,
+            "encoding": choice.encoding,
+            "keep_layers": choice.layers,
+            "winograd": self.recipe.winograd,
+        }
+        inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
+        if choice.trial is not None:
+            params["trial"] = list(choice.trial)
+        elif self.recipe.tuned is not None:
+            inputs["tuned.json"] = Local(self.recipe.tuned)
         code = (self._share.package / "backends" / f"{backend}.py", *self.recipe.operators)
         return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code)
 
@@ -156,16 +170,17 @@ class ModelGraph:
             inputs[f"code.{backend}/"] = Product(self.generate(backend, choice), "code/", f"{backend}.js")
         for variant in variants:
             inputs[f"wasm.{variant}"] = Product(self.link(variant, choice), "model.wasm")
-        inputs |= {**self.labels(), **self.own_labels(), **self.texts()}
+        trial = choice.trial is not None
+        inputs |= self.texts() if trial else {**self.labels(), **self.own_labels(), **self.texts()}
         params = {
             "name": self.recipe.name,
             "backends": list(choice.backends),
             "variants": list(variants),
             "encoding": choice.encoding,
-            "labels": _labels(self.recipe.labels),
+            "labels": [] if trial else _labels(self.recipe.labels),
             "images": {name: asdict(image) for name, image in self.recipe.images.items()},
             "keep_layers": choice.layers,
-            "form": asdict(self.recipe.form),
+            "form": asdict(Form() if trial else self.recipe.form),
             "single": single_file(self.recipe.name),
         }
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
@@ -199,6 +214,16 @@ class ModelGraph:
                 detail = f":{backend}:{browser}{':' + variant if variant else ''}{choice.suffix}"
                 found.append(self._add("verify", detail, inputs, ("result.json",), params, tools=(tool_of(browser),), timeout=1800))
         return found
+
+    def tune(self, backend: str, browser: str) -> Action:
+        """The times of all candidates for the launches of a backend."""
+        inputs: dict[str, Input] = {}
+        for number, trial in enumerate(trials(TARGETS[backend])):
+            choice = Selection((backend,), self.recipe.encodings[0], trial=trial)
+            inputs[f"bundle.{number}/"] = Product(self.bundle(choice), "bundle/")
+            inputs[f"program.{number}.json"] = Product(self.lower(backend, choice), "program.json")
+        params = {"backend": backend, "browser": browser}
+        return self._add("tune", f":{backend}:{browser}", inputs, ("measured.json",), params, tools=(tool_of(browser),), timeout=7200)
 
     def report(self, choice: Selection, browsers: Sequence[str], backends: Sequence[str] = ()) -> Action:
         results = [action for browser in browsers for action in self.verify(choice, browser, backends)]

@@ -23,11 +23,12 @@ from webkiln.build import progress
 from webkiln.build.action import Action
 from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.doit_task import DoitTask, Reporter
+from webkiln.build.doit_task import DoitTask, Reporter, TuneTask
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.share import share
+from webkiln.build.tuned import place, tunable
 from webkiln.build.watch import Watcher
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError
@@ -48,6 +49,7 @@ STAGES = {
     "reference": "compute the framework's own outputs",
     "verify": "check the bundles against the framework, in browsers",
     "report": "write report.html and verification.json into dist/<model>",
+    "tune": "time what may be chosen for each kernel, and write tuned.json beside the recipe",
 }
 
 
@@ -140,6 +142,9 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
             if action.stage == "verify" and action.params["variant"]:
                 groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
             yield DoitTask(engine, action, places.get(action.task), layered.get(action.task), variables.force).task()
+        for backend in variables.backends or tunable(recipe)[:1]:
+            for browser in variables.browsers:
+                yield TuneTask(engine, recipe, backend, browser, place(recipe, folder / model), variables.force).task()
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}

@@ -13,7 +13,6 @@ from webkiln.nest.compose import compose
 from webkiln.nest.expr import BOOL, DOUBLE, FLOAT, INT, LONG, REAL, UINT, ULONG, WHOLE, Expr
 from webkiln.nest.nest import Operand
 from webkiln.nest.procedure import Procedure
-from webkiln.nest.schedule import LEAST_TILE
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
@@ -66,8 +65,8 @@ CASTS = {
 }
 
 
-UNFUSED_TILE = (LEAST_TILE, 8)
-"""Neighbours and lanes for which there are registers where a multiplication and an addition are two instructions."""
+UNFUSED = 32
+"""The sums for which there are registers where a multiplication and an addition are two instructions."""
 
 
 class C(Braces):
@@ -138,8 +137,8 @@ def print_kernel(kernel: Kernel, templates: Templates) -> str:
     inputs = [f"const {STORAGE[o.dtype]} *restrict x{i}" for i, o in enumerate(kernel.nest.inputs)]
     outputs = [f"{STORAGE[o.operand.dtype]} *restrict y{i}" for i, o in enumerate(kernel.nest.outputs)]
     lines = body(composed, dialect)
-    if (schedule := kernel.schedule).count * schedule.lanes > UNFUSED_TILE[0] * UNFUSED_TILE[1] and schedule.lanes == UNFUSED_TILE[1]:
-        smaller = replace(composed, schedule=replace(schedule, count=UNFUSED_TILE[0]))
+    if (schedule := kernel.schedule).count > 1 and schedule.count * schedule.lanes > UNFUSED:
+        smaller = replace(composed, schedule=replace(schedule, count=max(1, UNFUSED // schedule.lanes)))
         lines = ["#ifdef RELAXED", *lines, "#else", *body(smaller, dialect), "#endif"]
     count = max(kernel.schedule.lanes, 4)
     arrays = {name: (STORAGE[operand.dtype], value, count) for name, (operand, value) in outside(composed, dialect).items()}

@@ -11,13 +11,13 @@ from webkiln import canonical, npz
 from webkiln.backends import host
 from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
 from webkiln.backends.frame import FrameResult, KeptLayer
+from webkiln.backends.samples import sample_inputs
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.declarations import inputs_of
 from webkiln.commands.build import add_cut_arguments, add_format_argument, add_reference_argument, parameters_of, recipe_of, shipped
-from webkiln.commands.samples import sample_inputs
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.ir.types import Array
 from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters

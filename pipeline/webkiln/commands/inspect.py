@@ -19,9 +19,9 @@ from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.progress import size
+from webkiln.build.table import table
 from webkiln.commands import explain
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
-from webkiln.commands.table import table
 from webkiln.errors import RecipeError, SourceError, UnsupportedError
 from webkiln.frontends.facts import FileFacts, SignatureFacts, TensorFacts, clean
 from webkiln.frontends.foreign import ForeignFormat

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from webkiln.backends import host
+from webkiln.backends.samples import sample_inputs
 from webkiln.build.files import write_atomic
+from webkiln.build.table import table
 from webkiln.codegen.declarations import inputs_of
 from webkiln.commands import flame
 from webkiln.commands.figures import Figures, largest_first, launches_of, layers_of, milliseconds, remarks, summed, where
 from webkiln.commands.run import chosen, fit, read_arrays
-from webkiln.commands.samples import sample_inputs
-from webkiln.commands.table import table
 from webkiln.commands.trace import trace
 from webkiln.errors import RecipeError, SourceError, ToolError
 

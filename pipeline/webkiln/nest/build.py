@@ -38,13 +38,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class NestCall:
-    """A nest applied to Variables, with the values of its arguments."""
+    """A nest applied to Variables, with the values of its arguments. `part_of` names the convolution that it computes a part of, or all, where there
+    is a choice how."""
 
     nest: Nest
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
     args: Mapping[str, int]
     layer: str = ""
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Convolution:
 
 
 def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None:
-    """The convolution with a constant filter that a call is, if it is one that is worth it."""
+    """The convolution with a constant filter that a call is, with channels and features enough for fewer multiplications to pay."""
     factors = _factors(call, constants)
     if factors is None or any(loop.extent.op != "arg" for loop in (*call.nest.axes, *call.nest.reduce)):
         return None
@@ -95,7 +95,9 @@ def recognised(call: NestCall, constants: Collection[str]) -> Convolution | None
         return None
     paired = {window.place for window in windows}
     batch = tuple(loop for loop in call.nest.axes if loop not in paired and loop not in features)
-    return _worthwhile(Convolution(call, data, weight, tuple(windows), batch, channels[0], features[0]))
+    found = Convolution(call, data, weight, tuple(windows), batch, channels[0], features[0])
+    sizes = [found.size(found.channel), found.size(found.feature)]
+    return None if any(map(is_symbolic, sizes)) or min(sizes) < LEAST_CHANNELS or len(windows) > 2 else found
 
 
 def _factors(call: NestCall, constants: Collection[str]) -> tuple[Expr, Expr] | None:
@@ -140,14 +142,16 @@ def _guarded(data: Expr, known: Sequence[Expr], *names: str) -> bool:
     return any(depends(hidden, name) for name in names)
 
 
-def _worthwhile(found: Convolution) -> Convolution | None:
-    """The convolution with tiles that fit its size, where channels and features are enough to pay for the transforms."""
-    sizes = [found.size(found.channel), found.size(found.feature)]
-    if any(map(is_symbolic, sizes)) or min(sizes) < LEAST_CHANNELS or len(found.windows) > 2:
-        return None
-    if not _many_tiles(found):
-        found = replace(found, windows=tuple(replace(w, outputs=SMALL.get(w.taps, w.outputs)) for w in found.windows))
-    return found if _many_tiles(found) and prod(window.points for window in found.windows) <= MOST_POINTS else None
+def forms(found: Convolution) -> list[Convolution]:
+    """The convolution in tiles of every size whose errors are bounded, the largest first."""
+    small = replace(found, windows=tuple(replace(w, outputs=SMALL.get(w.taps, w.outputs)) for w in found.windows))
+    both = [found] if small.windows == found.windows else [found, small]
+    return [form for form in both if prod(window.points for window in form.windows) <= MOST_POINTS]
+
+
+def usual(found: Convolution) -> Convolution | None:
+    """The form that is taken where nothing was measured: of the largest tiles of which there are enough to pay for the transforms."""
+    return next(filter(_many_tiles, forms(found)), None)
 
 
 def _many_tiles(found: Convolution) -> bool:

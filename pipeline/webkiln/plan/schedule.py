@@ -201,14 +201,14 @@ def _tile(call: NestCall, name: str) -> Loop | None:
 def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
-    first = ((target.each,) if _each(call, name) else ()) if _tile(call, name) else ((target.alone, 1),) if target.alone else ()
+    first = ((target.each,) if each(call, name) else ()) if _tile(call, name) else ((target.alone, 1),) if target.alone else ()
     for lanes, count in (*first, *target.shapes):
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
     return target.shapes[-1]
 
 
-def _each(call: NestCall, name: str) -> bool:
+def each(call: NestCall, name: str) -> bool:
     """Whether all factors of a contraction move along an axis."""
     return all(depends(factor, name) for factor in call.nest.accumulators[0].body.args)
 
@@ -228,7 +228,7 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
     if tile is None:
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)
-    if _each(call, name):
+    if each(call, name):
         return Schedule((*inner, name), name, lanes, tile.axis, count, tuple(panels), whole)
     blocked = target.pixels and extent(call, tile) > 2 * BLOCK
     order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)

@@ -4,7 +4,7 @@ inverse transform with the convolution's epilogue (Winograd's algorithm; Lavin a
 Filters are transformed once, when they have arrived. Where there are caches, the steps go over blocks of tiles.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -18,7 +18,7 @@ from webkiln.nest.expr import FLOAT, INT, Expr, apply, const, rebuild
 from webkiln.nest.nest import load_guard, load_index
 from webkiln.nest.target import Target
 from webkiln.plan import toom_cook
-from webkiln.plan.convolutions import Convolution, Position, Window, recognised
+from webkiln.plan.convolutions import Convolution, Position, Window
 from webkiln.plan.quotients import quotient
 
 Transform = Callable[[Sequence[Expr]], list[Expr]]
@@ -44,10 +44,9 @@ class Fast:
     steps: tuple[Step, ...]
 
 
-def fast(call: NestCall, target: Target, constants: Collection[str], number: int) -> Fast | None:
-    """The call by fewer multiplications, where it is a convolution with a constant filter and that pays; `number` tells what it makes from what others make."""
-    found = recognised(call, constants) if target.winograd else None
-    return None if found is None else _Writer(found, target, number).written()
+def fast(found: Convolution, target: Target, number: int) -> Fast:
+    """A convolution by fewer multiplications; `number` tells what it makes from what others make."""
+    return _Writer(found, target, number).written()
 
 
 class _Ported:

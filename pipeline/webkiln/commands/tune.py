@@ -1,0 +1,39 @@
+"""`webkiln tune`: times what may be chosen for each kernel of a model, and writes the fastest into a file beside its recipe."""
+
+import argparse
+from pathlib import Path
+
+from webkiln import canonical
+from webkiln.backends import host
+from webkiln.build import progress
+from webkiln.build.cache import cache_folder
+from webkiln.build.engine import Engine
+from webkiln.build.tuned import hint, place, shown, tunable, tune
+from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
+from webkiln.errors import RecipeError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_source_arguments(parser)
+    parser.add_argument("--browser", choices=host.HOSTS, default="chromium", help="default: chromium")
+    parser.add_argument("-o", "--output", type=Path, metavar="JSON", help="default: what the recipe says, or tuned.json beside it")
+    parser.add_argument("--force", action="store_true", help="measure again what was measured before")
+
+
+def run(options: argparse.Namespace) -> int:
+    recipe, file = recipe_of(options), recipe_file(options.source)
+    if file is None and options.output is None:
+        raise RecipeError(f"{options.source} has no recipe to write tuned.json beside; give a folder with a recipe.toml, or --output")
+    chosen = tunable(recipe) if options.backend is not None else tunable(recipe)[:1]
+    if not chosen:
+        raise RecipeError(f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)}; give --backend wasm or js")
+    output = options.output or place(recipe, file.parent if file is not None else Path())
+    state = cache_folder() / "state" / canonical.digest(str(output.absolute()).encode())
+    with Engine(state, progress=progress.console()) as engine:
+        tables = [
+            shown(f"{recipe.name}, {name} in {options.browser}", tune(engine, recipe, name, options.browser, output, anew=options.force))
+            for name in chosen
+        ]
+    print("\n".join(tables))
+    print(hint(output, recipe))
+    return 0

@@ -1,0 +1,40 @@
+"""Names of kernels by what they sum, under which measurements are kept."""
+
+from collections.abc import Collection
+
+from webkiln.canonical import key as digest
+from webkiln.ir.dim import shown
+from webkiln.ir.notation import size_to_json
+from webkiln.nest.build import NestCall
+from webkiln.nest.expr import INT, Expr, arg, axis, const, rebuild
+from webkiln.nest.nest import exprs_to_json
+
+
+def key_of(kind: str, call: NestCall, constants: Collection[str]) -> str:
+    """A name of the reduction that a call computes, by sizes, strides and dtypes, whatever its epilogue does."""
+    nest = call.nest
+    places = {loop.axis: f"a{n}" for n, loop in enumerate(nest.axes)} | {loop.axis: f"r{n}" for n, loop in enumerate(nest.reduce)}
+    operands: list[int] = []
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op == "axis":
+            return axis(places[expr.value])
+        if expr.op == "arg":
+            size = size_to_json(call.args[expr.value])
+            return const(size, INT) if isinstance(size, int) else arg(str(size))
+        if expr.op == "load" and expr.value[0] not in operands:
+            operands.append(expr.value[0])
+        return None
+
+    bodies = [rebuild(item.body, change) for item in nest.accumulators]
+    views = [call.inputs[position] for position in operands]
+    sizes = [[call.args[loop.extent.value] for loop in loops] for loops in (nest.axes, nest.reduce)]
+    told = [
+        [[size_to_json(size) for size in row] for row in sizes],
+        [item.combiner for item in nest.accumulators],
+        exprs_to_json(bodies)[0],
+        [[list(map(size_to_json, view.shape)), view.type.dtype, view.name in constants] for view in views],
+        [out.operand.dtype for out in nest.outputs],
+    ]
+    outer, inner = ("x".join(map(shown, row)) for row in sizes)
+    return f"{kind} {outer} of {inner} #{digest(told)[:12]}"

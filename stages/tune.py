@@ -1,0 +1,49 @@
+"""Times the candidates of every kernel: bundles that differ in their choices alone, in turn, in one session of a browser or Node."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from webkiln import canonical
+from webkiln.backends import host
+from webkiln.backends.samples import sample_inputs
+from webkiln.build import stage
+from webkiln.codegen.steps import sites
+from webkiln.plan.measured import chosen, times
+
+DATA = ()
+ROUNDS = 3
+RUNS = 10
+
+
+def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
+    backend, browser = params["backend"], params["browser"]
+    programs: dict[Path, list[dict[str, Any]]] = {}
+    seen: set[str] = set()
+    for role in (role for role in inputs if role.startswith("program.")):
+        digest = canonical.file_digest(inputs[role])
+        if digest not in seen:
+            seen.add(digest)
+            programs[inputs[f"bundle.{role.split('.')[1]}/"]] = list(sites(canonical.read(inputs[role])["main"]))
+    manifest = host.read_manifest(next(iter(programs)))
+    decided = {
+        item["key"]: [name for name, *_ in item["candidates"]]
+        for steps in programs.values()
+        for step in steps
+        for item in step.get("decided", ())
+    }
+    kernels, variant = {}, None
+    if decided:
+        stage.tell(f"{len(programs)} programs")
+        given = next(iter(sample_inputs(manifest).values()))
+        rounds = host.profile_bundles(list(programs), backend, given, host=browser, runs=RUNS, rounds=ROUNDS)
+        variant = rounds[0][0]["variant"]
+        rows = [[[launch["ms"] for launch in profile["launches"]] for profile in each] for each in rounds]
+        measured = times(list(programs.values()), rows)
+        kernels = {key: {"chosen": chosen(decided[key], ms), "rule": decided[key][0], "ms": ms} for key, ms in measured.items()}
+    about = {"backend": backend, "variant": variant, "browser": browser, "version": host.version(browser)}
+    canonical.write(outputs["measured.json"], {"schema": "webkiln.measured/1", **about, "kernels": kernels})
+
+
+if __name__ == "__main__":
+    stage.main()

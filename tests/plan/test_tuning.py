@@ -1,0 +1,202 @@
+"""Candidates for convolutions and contractions: every one computes the same, a file chooses among them, and what the cost model and measurements say of them."""
+
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, error, run
+from webkiln.backends.launches import launches
+from webkiln.backends.table import TARGETS
+from webkiln.errors import RecipeError
+from webkiln.ir.graph import Graph
+from webkiln.ir.text import parse
+from webkiln.ops.evaluate import run_graph
+from webkiln.plan.measured import chosen, times
+from webkiln.plan.tuning import SCHEMA, UNTUNED, Tuning, read, trials
+from webkiln.program import program
+
+CONV = '{"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}'
+DEPTHWISE = CONV.replace('"groups":1', '"groups":32')
+GRAPHS = {
+    "convolution": f"""
+        input x: float32[1,19,18,16]
+        slot w: float32[3,3,16,64]
+        slot b: float32[64]
+        c: float32[1,19,18,64] = Conv(x, w) {CONV}
+        s: float32[1,19,18,64] = Add(c, b)
+        y: float32[1,19,18,64] = Relu(s)
+        output out = y
+    """,
+    "depthwise": f"""
+        input x: float32[1,11,9,32]
+        slot w: float32[3,3,1,32]
+        y: float32[1,11,9,32] = Conv(x, w) {DEPTHWISE}
+        output out = y
+    """,
+    "vector by matrix": """
+        input x: float32[1,50]
+        slot w: float32[50,192]
+        y: float32[1,192] = MatMul(x, w)
+        output out = y
+    """,
+    "rows": """
+        input x: float32[21,40]
+        input w: float32[13,40]
+        y: float32[21,13] = MatMul(x, w) {"transpose_b":true}
+        output out = y
+    """,
+}
+
+
+def graph(name: str) -> Graph:
+    return parse("graph g\n" + dedent(GRAPHS[name]))
+
+
+def decided(made: dict[str, Any]) -> list[dict[str, Any]]:
+    return [item for step in launches(made["main"]) for item in step.get("decided", ())]
+
+
+def kernels_of(made: dict[str, Any]) -> list[str]:
+    return [step["kernel"] for step in launches(made["main"])]
+
+
+@pytest.mark.parametrize(("backend", "variant"), [("wasm", "relaxed"), ("wasm", "simd"), ("js", "")])
+def test_every_candidate_computes_the_same(backend, variant, tmp_path):
+    rng = np.random.default_rng(0)
+    jobs = []
+    for name in GRAPHS:
+        made = graph(name)
+        values = {key: rng.standard_normal(made.type(key).shape).astype(np.float32) for key in (*made.inputs, *sorted(made.slots))}
+        jobs.append(Job(made, {key: values[key] for key in made.inputs}, {key: values[key] for key in sorted(made.slots)}))
+    tried: dict[str, set[str]] = {}
+    for number, trial in enumerate(trials(TARGETS[backend])):
+        tuning = Tuning(trial=trial)
+        results = run(jobs, backend, tmp_path / str(number), variant or "simd", tuning=tuning)
+        for job, outputs in zip(jobs, results, strict=True):
+            wanted, _ = run_graph(job.graph, job.inputs, job.weights)
+            assert all(error(outputs[key], value) <= 1e-5 for key, value in wanted.items()), (trial, job.graph.nodes[0].op)
+        for job in jobs:
+            for item in decided(program(job.graph, TARGETS[backend], "float32", tuning=tuning)):
+                tried.setdefault(item["key"], set()).add(item["chosen"])
+                assert {name for name, *_ in item["candidates"]} >= {item["chosen"]}
+    assert len(tried) >= len(GRAPHS)
+    for name in GRAPHS:
+        for item in decided(program(graph(name), TARGETS[backend], "float32")):
+            assert tried[item["key"]] == {name for name, *_ in item["candidates"]}, "each was tried"
+
+
+@pytest.mark.parametrize("backend", TARGETS)
+def test_lanes_are_powers_of_two(backend):
+    """Panels are indexed by shifts."""
+    assert all(lanes & (lanes - 1) == 0 for shapes in TARGETS[backend].tried.values() for lanes, _ in shapes)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_rules_choose_first(name):
+    for item in decided(program(graph(name), TARGETS["wasm"], "float32")):
+        assert item["chosen"] == item["candidates"][0][0]
+        assert all(ms > 0 and measured is None for _, ms, measured in item["candidates"])
+    assert program(graph(name), TARGETS["wasm"], "float32") == program(graph(name), TARGETS["wasm"], "float32", tuning=read(FILE, "wasm"))
+
+
+FILE: dict[str, Any] = {"schema": SCHEMA, "backends": {"js": {"kernels": {}}}}
+
+
+def tuned(key: str, name: str, **ms: float) -> Tuning:
+    return read({"schema": SCHEMA, "backends": {"wasm": {"kernels": {key: {"chosen": name, "ms": {name: 0.5} | ms}}}}}, "wasm")
+
+
+def test_a_file_chooses_a_convolution_and_its_tile():
+    usual = program(graph("convolution"), TARGETS["wasm"], "float32")
+    whole = decided(usual)[0]
+    assert [name for name, *_ in whole["candidates"]] == ["winograd 4x4", "winograd 2x2", "direct"]
+    direct = program(graph("convolution"), TARGETS["wasm"], "float32", tuning=tuned(whole["key"], "direct"))
+    assert len(kernels_of(direct)) == 1 < len(kernels_of(usual))
+    way, tile = decided(direct)
+    assert way["chosen"] == "direct"
+    assert ["direct", 0.5] in [[name, ms] for name, _, ms in way["candidates"]]
+    both = tuned(whole["key"], "direct").kernels | tuned(tile["key"], "2x16").kernels
+    other = program(graph("convolution"), TARGETS["wasm"], "float32", tuning=Tuning(both))
+    assert kernels_of(other) != kernels_of(direct)
+    (kernel,) = (other["kernels"][name] for name in kernels_of(other))
+    assert (kernel["schedule"]["lanes"], kernel["schedule"]["count"]) == (16, 2)
+
+
+def test_kernels_that_a_model_lacks_change_nothing():
+    tuning = tuned("contraction 1x2 of 3 #000000000000", "6x8")
+    assert program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuning) == program(graph("depthwise"), TARGETS["wasm"], "float32")
+
+
+def test_what_follows_a_reduction_is_no_part_of_its_name():
+    bare = parse(
+        "graph g\n" + dedent(GRAPHS["convolution"]).replace("s: float32[1,19,18,64] = Add(c, b)", "").replace("Relu(s)", "Relu(c)")
+    )
+    keys, others = ({item["key"] for item in decided(program(made, TARGETS["wasm"], "float32"))} for made in (graph("convolution"), bare))
+    assert keys == others
+    larger = parse("graph g\n" + dedent(GRAPHS["convolution"]).replace("19,18", "20,18"))
+    assert keys != {item["key"] for item in decided(program(larger, TARGETS["wasm"], "float32"))}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "expected the schema webkiln.tuned/1"),
+        ({"schema": "webkiln.tuned/0", "backends": {}}, "expected the schema webkiln.tuned/1"),
+        ({"schema": SCHEMA, "backends": {"wasm": {}}}, "backends.wasm has no table of kernels"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"pool": {}}}}}, "'pool', expected the name of a convolution or contraction"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": 3}}}}, "is 3, expected a candidate"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"a": "fast"}}}}}}, "milliseconds by candidate"),
+        ({"schema": SCHEMA, "backends": {"wasm": {"kernels": {"contraction x": {"chosen": "a", "ms": {"b": 1}}}}}}, "which was not measured: b"),
+    ],
+)  # fmt: skip
+def test_malformed_files_are_refused(data, message):
+    with pytest.raises(RecipeError, match=message):
+        read(data, "wasm")
+
+
+def test_an_unknown_candidate_is_refused():
+    item = decided(program(graph("depthwise"), TARGETS["wasm"], "float32"))[0]
+    with pytest.raises(RecipeError, match=r"has no candidate '9x9'; it has 2x16, .*: run webkiln tune again"):
+        program(graph("depthwise"), TARGETS["wasm"], "float32", tuning=tuned(item["key"], "9x9"))
+
+
+def test_the_model_expects_what_was_measured_of_tiles():
+    """One core of a server processor: 8 x 1 reached 0.27 of the peak, 16 x 2 and 8 x 4 0.92, 8 x 6 all of it; 16 x 3 spills."""
+    large = parse("graph g\ninput x: float32[1536,256]\nslot w: float32[256,1536]\ny: float32[1536,1536] = MatMul(x, w)\noutput out = y\n")
+    (item,) = decided(program(large, TARGETS["wasm"], "float32"))
+    expected = {name: ms for name, ms, _ in item["candidates"]}
+    assert min(expected, key=expected.__getitem__) == "6x8" == item["chosen"]
+    assert 1.0 < expected["4x8"] / expected["6x8"] < 1.1
+    assert expected["3x16"] > 1.5 * expected["6x8"]
+    assert UNTUNED.trial == (0, 0)
+
+
+def test_times_of_launches_become_times_of_candidates():
+    def step(layer: str, *pairs: tuple[str, str]) -> dict[str, Any]:
+        return {"layer": layer, "decided": [{"key": key, "chosen": name} for key, name in pairs]}
+
+    fast = [
+        step("a", ("convolution c", "winograd 2x2")),
+        step("a", ("convolution c", "winograd 2x2"), ("contraction m", "6x8")),
+        {"layer": "b"},
+    ]
+    other = [
+        step("a", ("convolution c", "winograd 2x2")),
+        step("a", ("convolution c", "winograd 2x2"), ("contraction m", "4x8")),
+        {"layer": "b"},
+    ]
+    direct = [step("a", ("convolution c", "direct"), ("contraction d", "6x8")), step("e", ("convolution c", "direct")), {"layer": "b"}]
+    rounds = [
+        [[1.0, 2.0, 9.0], [1.0, 1.5, 9.0], [4.0, 6.0, 9.0]],
+        [[1.0, 2.2, 9.0], [1.0, 1.7, 9.0], [4.0, 6.0, 9.0]],
+        [[7.0, 2.1, 9.0], [1.0, 1.6, 9.0], [4.0, 6.0, 9.0]],
+    ]
+    assert times([fast, other, direct], rounds) == {
+        "convolution c": {"winograd 2x2": 2.6, "direct": 5.0},
+        "contraction m": {"6x8": 2.1, "4x8": 1.6},
+        "contraction d": {"6x8": 4.0},
+    }
+    assert chosen(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.99}) == "6x8", "a hundredth is noise"
+    assert chosen(["6x8", "4x8"], {"6x8": 2.0, "4x8": 1.9}) == "4x8"
