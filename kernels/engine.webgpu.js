@@ -38,7 +38,7 @@ export class WebGpuEngine {
     this.encoder = null;
     /** @type {import('./gpu_lent.js').Lent[]} buffers of the caller in it */
     this.lent = [];
-    /** @type {any[]} buffers for the caller in it */
+    /** @type {{ buffer: any, lacking: Promise<any> }[]} buffers for the caller in it, and what is wrong with them */
     this.made = [];
     this.disposed = false;
     /** @type {Recording | null} */
@@ -117,12 +117,12 @@ export class WebGpuEngine {
 
   /** Hands over what no run waits for. */
   hasten() {
-    this.hand().then(refused => { if (refused) this.gpu.failure ??= refused.message; });
+    this.hand().then(refused => { if (refused && !this.disposed) this.gpu.fail(refused.message); });
   }
 
   /** Forgets what is recorded. */
   drop() {
-    for (const buffer of this.made.splice(0)) buffer.destroy();
+    for (const { buffer } of this.made.splice(0)) buffer.destroy();
     this.encoder = null;
     this.lent = [];
   }
@@ -258,12 +258,14 @@ export class WebGpuEngine {
     const brought = others.length > 0 ? this.bring(others, moves) : this.hand().then(refused => this.#passed(refused, lent)).then(() => []);
     this.lent = [];
     this.made = [];
-    const values = Promise.all([brought, delivered]).then(([arrays]) => {
+    const lacking = Promise.all(made.map(item => item.lacking));
+    const values = Promise.all([brought, lacking, delivered]).then(([arrays, errors]) => {
+      if (errors.some(Boolean)) throw gpuError('OutOfMemory', 'GPU memory for the outputs could not be had');
       if (this.disposed) throw new Error('the model was disposed of');
       let next = 0;
       return tensors.map((placed, index) => kept[index] ?? widened(placed, /** @type {ArrayBuffer} */ (arrays[next++])));
     });
-    this.delivered = values.catch(() => { for (const buffer of made) buffer.destroy(); });
+    this.delivered = values.catch(() => { for (const { buffer } of made) buffer.destroy(); });
     return values;
   }
 
@@ -280,8 +282,10 @@ export class WebGpuEngine {
       checkLent('output', placed, wanted, bytes);
       this.lent.push({ what: `output '${placed.name}'`, buffer, filled: true });
     } else {
-      buffer = this.gpu.device.createBuffer({ label: placed.name, size: bytes, usage: 0x80 | 0x4 | 0x8 });
-      this.made.push(buffer);
+      const { device } = this.gpu;
+      device.pushErrorScope('out-of-memory');
+      buffer = device.createBuffer({ label: placed.name, size: bytes, usage: 0x80 | 0x4 | 0x8 });
+      this.made.push({ buffer, lacking: device.popErrorScope().catch(() => null) });
     }
     if (bytes) this.open().copyBufferToBuffer(this.arena, placed.offset, buffer, 0, bytes);
     return buffer;

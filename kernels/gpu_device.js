@@ -1,6 +1,6 @@
 /**
- * A device of models in this thread, with its pipelines by shader text; `given`: the caller made it.
- * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, subgroups: boolean, given: boolean, lost: any, failure: string | null }} Gpu
+ * A device of models in this thread, with its pipelines by shader text; `given`: the caller made it. `fail` ends its models by what cannot be told to one.
+ * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, subgroups: boolean, given: boolean, lost: any, failure: string | null, fail: (message: string) => void }} Gpu
  */
 
 /** What shaders use, and what times them in a profile. */
@@ -18,9 +18,10 @@ export const gpuError = (code, message) => Object.assign(new Error(message), { c
 /**
  * @param {any} device
  * @param {boolean} given
+ * @param {() => void} forget has the next model take another
  * @returns {Gpu}
  */
-function described(device, given) {
+function described(device, given, forget) {
   const { wgslLanguageFeatures } = /** @type {any} */ (globalThis.navigator).gpu;
   const layout = device.createBindGroupLayout({
     entries: [
@@ -30,8 +31,15 @@ function described(device, given) {
   });
   const subgroups = device.features.has('subgroups') && wgslLanguageFeatures.has('subgroup_id');
   /** @type {Gpu} */
-  const gpu = { device, layout, pipelines: new Map(), subgroups, given, lost: null, failure: null };
-  device.lost.then((/** @type {any} */ info) => { gpu.lost = info; });
+  const gpu = { device, layout, pipelines: new Map(), subgroups, given, lost: null, failure: null, fail };
+  function fail(/** @type {string} */ message) {
+    gpu.failure ??= message;
+    forget();
+  }
+  device.lost.then((/** @type {any} */ info) => {
+    gpu.lost = info;
+    forget();
+  });
   return gpu;
 }
 
@@ -49,15 +57,10 @@ async function openGpu() {
     requiredLimits: { maxStorageBufferBindingSize, maxBufferSize },
     requiredFeatures: FEATURES.filter(name => adapter.features.has(name) && (subgroups || name !== 'subgroups')),
   });
-  const opened = described(device, false);
   const home = /** @type {any} */ (globalThis);
   const own = home[GPU_KEY];
-  const forget = () => { if (home[GPU_KEY] === own) delete home[GPU_KEY]; };
-  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => {
-    opened.failure ??= error.message;
-    forget();
-  });
-  device.lost.then(forget);
+  const opened = described(device, false, () => { if (home[GPU_KEY] === own) delete home[GPU_KEY]; });
+  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => opened.fail(error.message));
   return opened;
 }
 
@@ -71,7 +74,7 @@ export async function gpuOf(device) {
   if (device) {
     if (Object.prototype.toString.call(device) !== '[object GPUDevice]') throw gpuError('WrongOption', 'device: expected a GPUDevice');
     const given = home[GIVEN_KEY] ??= new WeakMap();
-    if (!given.has(device)) given.set(device, described(device, true));
+    if (!given.has(device)) given.set(device, described(device, true, () => given.delete(device)));
     return given.get(device);
   }
   home[GPU_KEY] ??= openGpu().catch(error => {
