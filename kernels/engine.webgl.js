@@ -352,12 +352,17 @@ class Textures {
   }
 
   /**
-   * @param {Omit<Placed, 'name'>} placed
-   * @returns {TypedArray}
+   * @param {Omit<Placed, 'name'>[]} tensors
+   * @param {Move[]} moves
+   * @returns {TypedArray[]}
    */
-  read(placed) {
-    const elements = placed.shape.reduce((product, length) => product * length, 1);
-    return widened(placed, this.words(placed.offset).slice(0, elements).buffer);
+  read(tensors, moves) {
+    const values = tensors.map(placed => {
+      const elements = placed.shape.reduce((product, length) => product * length, 1);
+      return widened(placed, this.words(placed.offset).slice(0, elements).buffer);
+    });
+    this.copy(moves);
+    return values;
   }
 
   /**

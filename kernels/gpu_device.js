@@ -1,18 +1,47 @@
 /**
- * The device of all models in this thread, with its pipelines by shader text.
- * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, subgroups: boolean, lost: any, failure: string | null }} Gpu
+ * A device of models in this thread, with its pipelines by shader text; `given`: the caller made it. `fail` ends its models by what cannot be told to one.
+ * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, subgroups: boolean, given: boolean, lost: any, failure: string | null, fail: (message: string) => void }} Gpu
  */
 
 /** What shaders use, and what times them in a profile. */
 const FEATURES = ['subgroups', 'timestamp-query'];
 
 const GPU_KEY = Symbol.for('webkiln.webgpu');
+const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
 
 /**
  * @param {string} code
  * @param {string} message
  */
 export const gpuError = (code, message) => Object.assign(new Error(message), { code });
+
+/**
+ * @param {any} device
+ * @param {boolean} given
+ * @param {() => void} forget has the next model take another
+ * @returns {Gpu}
+ */
+function described(device, given, forget) {
+  const { wgslLanguageFeatures } = /** @type {any} */ (globalThis.navigator).gpu;
+  const layout = device.createBindGroupLayout({
+    entries: [
+      { binding: 0, visibility: 4, buffer: { type: 'storage' } },
+      { binding: 1, visibility: 4, buffer: { type: 'uniform', hasDynamicOffset: true } },
+    ],
+  });
+  const subgroups = device.features.has('subgroups') && wgslLanguageFeatures.has('subgroup_id');
+  /** @type {Gpu} */
+  const gpu = { device, layout, pipelines: new Map(), subgroups, given, lost: null, failure: null, fail };
+  function fail(/** @type {string} */ message) {
+    gpu.failure ??= message;
+    forget();
+  }
+  device.lost.then((/** @type {any} */ info) => {
+    gpu.lost = info;
+    forget();
+  });
+  return gpu;
+}
 
 /** @returns {Promise<Gpu>} */
 async function openGpu() {
@@ -28,34 +57,26 @@ async function openGpu() {
     requiredLimits: { maxStorageBufferBindingSize, maxBufferSize },
     requiredFeatures: FEATURES.filter(name => adapter.features.has(name) && (subgroups || name !== 'subgroups')),
   });
-  const layout = device.createBindGroupLayout({
-    entries: [
-      { binding: 0, visibility: 4, buffer: { type: 'storage' } },
-      { binding: 1, visibility: 4, buffer: { type: 'uniform', hasDynamicOffset: true } },
-    ],
-  });
-  /** @type {Gpu} */
-  const opened = { device, layout, pipelines: new Map(), subgroups, lost: null, failure: null };
   const home = /** @type {any} */ (globalThis);
   const own = home[GPU_KEY];
-  const forget = () => { if (home[GPU_KEY] === own) delete home[GPU_KEY]; };
-  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => {
-    opened.failure ??= error.message;
-    forget();
-  });
-  device.lost.then((/** @type {any} */ info) => {
-    opened.lost = info;
-    forget();
-  });
+  const opened = described(device, false, () => { if (home[GPU_KEY] === own) delete home[GPU_KEY]; });
+  device.addEventListener('uncapturederror', (/** @type {any} */ { error }) => opened.fail(error.message));
   return opened;
 }
 
 /**
- * The device that this thread's models share; a new one where it was lost, reported an error, or could not be had.
+ * The device that the caller gives, or else the one that this thread's models share; a new one where that was lost, reported an error, or could not be had.
+ * @param {any} [device]
  * @returns {Promise<Gpu>}
  */
-export function sharedGpu() {
+export async function gpuOf(device) {
   const home = /** @type {any} */ (globalThis);
+  if (device) {
+    if (Object.prototype.toString.call(device) !== '[object GPUDevice]') throw gpuError('WrongOption', 'device: expected a GPUDevice');
+    const given = home[GIVEN_KEY] ??= new WeakMap();
+    if (!given.has(device)) given.set(device, described(device, true, () => given.delete(device)));
+    return given.get(device);
+  }
   home[GPU_KEY] ??= openGpu().catch(error => {
     delete home[GPU_KEY];
     throw error;

@@ -1,5 +1,5 @@
 import { WORDS } from './narrowing.js';
-import { Recording, bytesOf } from './gpu_recording.js';
+import { Recording } from './gpu_recording.js';
 
 /** The steps of a program that looks at what it computed: launches wait until the next look. */
 export class Live {
@@ -34,15 +34,13 @@ export class Live {
   /** A profile puts another in its place: what was launched or called last is the step `site`. */
   mark() {}
 
-  /** @returns {any} an encoder with all launches since the last look */
-  encoded() {
+  /** Records all launches since the last look. */
+  record() {
     const { engine } = this;
-    const recording = this.recording.finish();
-    const encoder = engine.gpu.device.createCommandEncoder();
-    recording.encode(encoder, recording.bind(engine.arena), recording.dispatches);
+    const recording = this.recording.finish(engine.reusable.shift());
+    recording.encode(engine.open(), recording.bind(engine.arena), recording.dispatches);
     engine.spent.push(recording);
     this.recording = this.begin();
-    return encoder;
   }
 
   /**
@@ -51,13 +49,9 @@ export class Live {
    * @returns {Promise<any[]>} typed arrays
    */
   async look(operands) {
-    const tensors = operands.map(([offset, elements]) => /** @type {any} */ ({ offset, shape: [elements] }));
-    const bytes = tensors.reduce((sum, { shape }) => sum + bytesOf(shape), 4);
-    const buffer = this.engine.gpu.device.createBuffer({ label: 'look', size: bytes, usage: 0x1 | 0x8 });
-    const found = await this.engine.fetch(this.encoded(), tensors, buffer);
-    buffer.destroy();
-    return operands.map(([offset, elements, storage]) =>
-      new WORDS[storage](/** @type {ArrayBuffer} */ (found.get(offset)).slice(0, 4 * elements)));
+    this.record();
+    const found = await this.engine.bring(operands.map(([offset, elements]) => /** @type {any} */ ({ offset, shape: [elements] })));
+    return operands.map(([, , storage], index) => new WORDS[storage](found[index]));
   }
 
   /**

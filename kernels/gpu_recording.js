@@ -41,6 +41,10 @@ export class Recording {
     this.dispatches = [];
     /** @type {any} */
     this.buffer = null;
+    /** @type {any} */
+    this.arena = null;
+    /** @type {any} */
+    this.group = null;
   }
 
   /**
@@ -67,12 +71,20 @@ export class Recording {
   /** A profile puts another in its place: what was launched last is the step `site`. */
   mark() {}
 
-  /** Hands the argument blocks to the device; each begins with the bits of infinity and NaN. */
-  finish() {
+  /**
+   * Hands the argument blocks to the device; each begins with the bits of infinity and NaN.
+   * @param {Recording} [spent] one that is over, whose buffer is taken where it is large enough
+   */
+  finish(spent) {
     const { device } = this.gpu;
     const words = new Int32Array(Math.max(this.blocks.length, 1) * this.stride / 4);
     this.blocks.forEach((block, index) => words.set([0x7f800000, 0x7fc00000, ...block], index * this.stride / 4));
-    this.buffer = device.createBuffer({ label: 'arguments', size: words.byteLength, usage: 0x40 | 0x8 });
+    if (spent?.buffer.size >= words.byteLength) {
+      ({ buffer: this.buffer, arena: this.arena, group: this.group } = /** @type {Recording} */ (spent));
+    } else {
+      spent?.dispose();
+      this.buffer = device.createBuffer({ label: 'arguments', size: words.byteLength, usage: 0x40 | 0x8 });
+    }
     device.queue.writeBuffer(this.buffer, 0, words);
     return this;
   }
@@ -82,11 +94,13 @@ export class Recording {
    * @returns {any}
    */
   bind(arena) {
+    if (this.arena === arena) return this.group;
     const entries = [
       { binding: 0, resource: { buffer: arena } },
       { binding: 1, resource: { buffer: this.buffer, size: this.stride } },
     ];
-    return this.gpu.device.createBindGroup({ layout: this.gpu.layout, entries });
+    this.arena = arena;
+    return this.group = this.gpu.device.createBindGroup({ layout: this.gpu.layout, entries });
   }
 
   /**

@@ -49,6 +49,12 @@ export const sizeOf = shape => shape.reduce((product, length) => product * lengt
  */
 export const shapeAt = (shape, values) => shape.map(size => typeof size === 'number' ? size : Object.hasOwn(values, size) ? Number(values[size]) : NaN);
 
+/**
+ * @param {any} value
+ * @returns {boolean} whether it is a buffer of a GPU
+ */
+export const isBuffer = value => Object.prototype.toString.call(value) === '[object GPUBuffer]';
+
 const LISTED = 20;
 const LONGEST = 60;
 
@@ -104,6 +110,7 @@ function writePlain({ name, dtype }, value, into) {
  * @returns {TypedArray}
  */
 function takeInput(tensor, value, placeholders, lent) {
+  if (isBuffer(value)) return value;
   const { name, dtype } = tensor;
   const type = arrayOf(dtype);
   const taken = [type.name, ...ALSO[dtype] ?? []];

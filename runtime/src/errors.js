@@ -1,6 +1,6 @@
 /**
  * @typedef {'MissingFile' | 'WrongType' | 'Truncated' | 'Altered' | 'CompileFailed' | 'UnknownBackend' | 'UnknownVariant'
- *   | 'NoBackend' | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption' | 'UnknownPlaceholder'
+ *   | 'NoBackend' | 'UnknownInput' | 'MissingInput' | 'WrongLength' | 'WrongDtype' | 'WrongOption' | 'WrongBuffer' | 'UnknownPlaceholder'
  *   | 'MissingPlaceholder' | 'WrongSize' | 'WrongValue' | 'OutOfMemory' | 'DeviceLost' | 'ContextLost'
  *   | 'Tainted' | 'Trapped' | 'Aborted' | 'Disposed'} ErrorCode
  */
@@ -33,7 +33,7 @@ export const abortedError = what => new WebkilnError('Aborted', `${what} was abo
 /** What ends a model: nothing but loading it again helps. @type {Set<unknown>} */
 export const FATAL = new Set(['Trapped', 'DeviceLost', 'ContextLost']);
 
-const TOLD = new Set([...FATAL, 'OutOfMemory', 'WrongValue', 'CompileFailed', 'NoBackend']);
+const TOLD = new Set([...FATAL, 'OutOfMemory', 'WrongValue', 'WrongBuffer', 'WrongOption', 'CompileFailed', 'NoBackend']);
 
 /**
  * The error of the runtime that this one is, or what an engine, which does not know that class, says by a `code`.

@@ -26,6 +26,10 @@ export class Local {
     return this.session;
   }
 
+  get device() {
+    return this.session?.engine.device;
+  }
+
   /**
    * @param {LoadRequest} request
    * @param {(progress: Progress) => void} onProgress

@@ -159,7 +159,7 @@ class Attempt {
       importModule(entry, load),
     ]);
     try {
-      return { engine: engineOf(await create(compiled), program), program, backend, variant: variant?.name ?? null };
+      return { engine: engineOf(await create(compiled, this.request.device), program), program, backend, variant: variant?.name ?? null };
     } catch (error) {
       // WebKit compiles what a Content-Security-Policy forbids, and refuses it here.
       throw variant && error instanceof WebAssembly.CompileError ? refused(variant.file, error) : error;
@@ -242,7 +242,7 @@ class Attempt {
       if (this.stop.signal.aborted) throw abortedError('the load');
       const session = new Session(engine, program);
       session.profiler = profile?.watch(session, found) ?? null;
-      return { ...found, session, shareable: Boolean(engine.threads), stored: this.reader.settle(Object.values(this.request.urls)) };
+      return { ...found, session, shareable: Boolean(engine.threads), overlap: profile ? 1 : engine.overlap ?? 1, stored: this.reader.settle(Object.values(this.request.urls)) };
     } catch (error) {
       this.stop.abort();
       starting.then(({ engine }) => engine.dispose(), () => {});

@@ -100,11 +100,14 @@ export class Memory {
   }
 
   /**
-   * @param {Omit<Placed, 'name'>} placed
-   * @returns {TypedArray}
+   * @param {Omit<Placed, 'name'>[]} tensors
+   * @param {Move[]} moves
+   * @returns {TypedArray[]}
    */
-  read(placed) {
-    return this.view(placed).slice();
+  read(tensors, moves) {
+    const values = tensors.map(placed => this.view(placed).slice());
+    this.copy(moves);
+    return values;
   }
 
   /** @param {Move[]} moves */

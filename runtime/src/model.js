@@ -1,19 +1,20 @@
 /** @import { Failure, Host, LayerValue, LoadReply, Manifest, Profile, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
-import { named, shown, takeInputs } from './dtypes.js';
+import { isBuffer, named, shown, takeInputs } from './dtypes.js';
 import { checkNames } from './options.js';
 import { checkPlaceholders, placeholdersOf } from './placeholders.js';
 
-/** @typedef {{ start: () => Promise<any>, resolve: (value: any) => void, reject: (error: Error) => void }} Job */
+/** @typedef {{ start: () => Promise<any>, resolve: (value: any) => void, reject: (error: Error) => void, overlap: number }} Job `overlap`: with how many like it, it may be at work */
 
-/** A loaded model. Its calls are answered one after another, in the order in which they were made. */
+/** A loaded model. Its calls are answered in the order in which they were made; runs on a GPU overlap. */
 export class Model {
   /** @type {Host} */
   #host;
   /** @type {Job[]} */
   #queue = [];
-  /** @type {Job | null} */
-  #current = null;
+  /** @type {Set<Job>} */
+  #current = new Set();
+  #overlap;
   /** @type {WebkilnError | null} */
   #lost = null;
   /** @type {TakeInputs} */
@@ -29,17 +30,20 @@ export class Model {
    * @param {{ threads: number, end: () => void }} [help] what helps with its runs
    * @param {TakeInputs} [take]
    */
-  constructor(host, manifest, { backend, variant, failures }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders]) {
+  constructor(host, manifest, { backend, variant, failures, overlap }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders]) {
     this.#host = host;
     this.#endHelp = help.end;
     this.threads = help.threads;
     this.#take = take;
+    this.#overlap = overlap;
     this.manifest = manifest;
     this.backend = backend;
     this.variant = variant;
     /** @type {Failure[]} the backends that were tried before and why they failed */
     this.failures = failures;
     this.worker = host.remote;
+    /** What GPUBuffers must be of; null where the model takes none. @type {any} */
+    this.device = host.device ?? null;
     /** @type {{ loadMs: number, lastRunMs: number | null }} */
     this.stats = { loadMs, lastRunMs: null };
     /** @type {Record<string, number[]>} the shapes of the outputs of the last run */
@@ -48,10 +52,11 @@ export class Model {
 
   /**
    * @param {() => Promise<any>} start
+   * @param {number} [overlap]
    * @param {AbortSignal} [signal]
    * @returns {Promise<any>}
    */
-  async #enqueue(start, signal) {
+  async #enqueue(start, overlap = 1, signal) {
     if (this.#lost) throw this.#lost;
     if (signal?.aborted) throw abortedError('the run');
     return new Promise((resolve, reject) => {
@@ -67,6 +72,7 @@ export class Model {
         },
         resolve,
         reject,
+        overlap,
       };
       this.#queue.push(job);
       signal?.addEventListener('abort', abort);
@@ -74,53 +80,68 @@ export class Model {
     });
   }
 
-  async #work() {
-    if (this.#current) return;
-    for (let job = this.#queue.shift(); job; job = this.#queue.shift()) {
-      this.#current = job;
-      try {
-        job.resolve(await job.start());
-      } catch (error) {
-        if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
-        job.reject(/** @type {Error} */ (error));
-      }
+  /** @param {number} overlap */
+  #free(overlap) {
+    return this.#current.size < [...this.#current].reduce((least, job) => Math.min(least, job.overlap), overlap);
+  }
+
+  #work() {
+    for (let job = this.#queue[0]; job && this.#free(job.overlap); job = this.#queue[0]) {
+      this.#queue.shift();
+      this.#answer(job);
     }
-    this.#current = null;
+  }
+
+  /** @param {Job} job */
+  async #answer(job) {
+    this.#current.add(job);
+    try {
+      job.resolve(await job.start());
+    } catch (error) {
+      if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
+      job.reject(/** @type {Error} */ (error));
+    }
+    this.#current.delete(job);
+    this.#work();
   }
 
   /** @param {WebkilnError} error what every call is answered with from now on */
   #end(error) {
     this.#lost = error;
     for (const { reject } of this.#queue.splice(0)) reject(error);
-    this.#current?.reject(error);
+    for (const { reject } of this.#current) reject(error);
   }
 
   /**
    * Runs the model. Inputs go by name, the only one also without it. They are copied at once; outputs are fresh typed arrays. Placeholders
    * follow from the lengths of the inputs, except where one input has several. `signal` takes a run that waits out of the queue.
+   * Where there is a `device`, inputs may be GPUBuffers of it, and `outputs` says which outputs are to be.
    * @param {Record<string, TypedArray | number[]> | TypedArray | number[]} inputs
-   * @param {{ signal?: AbortSignal, placeholders?: Record<string, number> }} [options]
+   * @param {{ signal?: AbortSignal, placeholders?: Record<string, number>, outputs?: any }} [options]
    * @returns {Promise<Record<string, TypedArray>>}
    */
   async run(inputs, options = {}) {
     if (this.#lost) throw this.#lost;
-    checkNames('run', ['signal', 'placeholders'], options);
+    checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
     const [given, sizes] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {});
+    if (!this.device && (options.outputs || Object.values(given).some(isBuffer))) {
+      throw new WebkilnError('WrongOption', `GPUBuffers need worker: false and the webgpu backend; this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`);
+    }
     const values = placeholdersOf(this.manifest, given, sizes);
     // A model in this thread that is idle reads its inputs before this call returns.
-    const taken = takeInputs(tensors, given, values, !this.worker && !this.#current);
+    const taken = takeInputs(tensors, given, values, !this.worker && this.#queue.length === 0 && this.#free(this.#overlap));
     return this.#enqueue(async () => {
       const begin = performance.now();
-      const { outputs, shapes } = await this.#host.run({ inputs: taken, placeholders: values });
+      const { outputs, shapes } = await this.#host.run({ inputs: taken, placeholders: values, into: options.outputs });
       this.stats.lastRunMs = performance.now() - begin;
       this.shapes = shapes;
       for (const { name, dtype } of this.manifest.outputs) {
-        if (outputs[name]) outputs[name] = shown(dtype, outputs[name]);
+        if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
       }
       return outputs;
-    }, options.signal);
+    }, this.#overlap, options.signal);
   }
 
   /**

@@ -12,7 +12,7 @@ import { withSignal } from './remote.js';
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
   'backends', 'threads', 'variant', 'worker', 'baseURL', 'transformURL', 'cacheStrategy', 'saveCache', 'ignoreCache', 'onProgress', 'signal',
-  'profile',
+  'profile', 'device',
 ];
 
 /**
@@ -57,16 +57,19 @@ function locate({ urls }, { baseURL, transformURL = url => url }) {
   return Object.fromEntries(Object.entries(urls).map(([file, url]) => [file, whole(transformURL(root ? whole(file, root) : url, file))]));
 }
 
-/** @param {LoadOptions} options */
-function checkOptions(options) {
-  checkNames('load', OPTIONS, options);
-  const { threads = 'auto', cacheStrategy = 'networkOnly' } = options;
+/**
+ * @param {LoadOptions} options
+ * @param {string[]} order
+ */
+function checkValues(options, order) {
+  const { threads = 'auto', cacheStrategy = 'networkOnly', device, worker } = options;
   if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
     throw new WebkilnError('WrongOption', `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`);
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
     throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`);
   }
+  if (device && (worker !== false || !order.includes('webgpu'))) throw new WebkilnError('WrongOption', 'device: needs worker: false and the webgpu backend');
 }
 
 const HEADERS = "serve it with the headers 'Cross-Origin-Opener-Policy: same-origin' and 'Cross-Origin-Embedder-Policy: require-corp' for more";
@@ -134,14 +137,15 @@ class Help {
  */
 export async function open(bundle, options = {}) {
   const begin = performance.now();
-  checkOptions(options);
+  checkNames('load', OPTIONS, options);
   const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false, profile = false } = options;
   const backends = orderOf(bundle, options);
+  checkValues(options, backends);
   checkVariant(bundle, backends, options.variant);
   if (profile && !bundle.manifest.profile) throw new WebkilnError('WrongOption', `profile: '${bundle.manifest.name}' has no data for it; build a folder`);
   /** @type {LoadRequest} */
   const request = {
-    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, threads: 1, profile,
+    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, threads: 1, profile, device: options.device,
   };
   if (signal?.aborted) throw abortedError('the load');
   let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);

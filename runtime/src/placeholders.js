@@ -1,6 +1,6 @@
 /** @import { Manifest } from './types.ts' */
 import { WebkilnError } from './errors.js';
-import { listOf, said } from './dtypes.js';
+import { isBuffer, listOf, said } from './dtypes.js';
 
 /**
  * @param {string[]} known
@@ -32,7 +32,7 @@ export function placeholdersOf({ inputs: tensors, placeholders }, inputs, given)
     for (const { name, shape } of tensors) {
       const missing = [...new Set(shape.filter(size => typeof size === 'string' && !Object.hasOwn(values, size)))];
       const [placeholder] = missing;
-      const length = inputs[name]?.length;
+      const length = isBuffer(inputs[name]) ? inputs[name].size / 4 : inputs[name]?.length;
       if (missing.length !== 1 || placeholder === undefined || typeof length !== 'number') continue;
       const known = shape.reduce((/** @type {number} */ product, size) => size === placeholder ? product : product * Number(values[size] ?? size), 1);
       const power = shape.filter(size => size === placeholder).length;

@@ -141,10 +141,17 @@ export function timeDispatches(engine, profiler) {
     return main(followed(step), ...placeholders);
   };
 
+  /** Hands over what is recorded. */
+  async function handed() {
+    const refused = await engine.hand();
+    if (refused) throw new Error(refused.message);
+  }
+
   /** Waits for each dispatch by itself. */
   async function waited() {
     const { recording, bound } = engine;
     await engine.hasGrown();
+    await handed();
     await device.queue.onSubmittedWorkDone();
     const begin = performance.now();
     for (const dispatch of recording.dispatches) {
@@ -155,7 +162,6 @@ export function timeDispatches(engine, profiler) {
       await device.queue.onSubmittedWorkDone();
       profiler.add(dispatch.site, before - begin, performance.now() - before);
     }
-    engine.results = await engine.fetch(device.createCommandEncoder(), engine.layout.outputs, engine.readback);
   }
 
   return {
@@ -166,6 +172,7 @@ export function timeDispatches(engine, profiler) {
       parts = [];
       if (!stamps && !engine.dynamic) return waited();
       const found = await run(...placeholders);
+      await handed();
       let first = /** @type {bigint | null} */ (null);
       for (const part of parts) first = await part(first);
       return found;

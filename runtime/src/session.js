@@ -84,31 +84,35 @@ export class Session {
    * @param {RunRequest} request one value for each input of the program and each placeholder
    * @returns {Promise<RunReply>}
    */
-  async run({ inputs, placeholders }) {
+  async run({ inputs, placeholders, into }) {
     try {
       const layout = this.arrange(placeholders);
       for (const input of layout.inputs) this.engine.write(input, /** @type {any} */ (inputs[input.name]));
-      const found = await this.engine.run(...this.placeholders);
+      // Until the outputs are asked for, runs that overlap must not come between: nothing waits that need not.
+      const running = this.engine.run(...this.placeholders);
+      const found = running instanceof Promise ? await running : running;
       this.ran = found ? this.program.layout(...this.placeholders, ...found) : layout;
       const { outputs } = this.ran;
-      const values = await Promise.all(outputs.map(output => this.engine.read(output)));
-      this.engine.copy(this.program.states.map(({ offset, next, bytes }) => ({ source: next, target: offset, bytes })));
+      const values = await this.engine.read(outputs, this.program.states.map(({ offset, next, bytes }) => ({ source: next, target: offset, bytes })), into);
       return {
         outputs: Object.fromEntries(outputs.map(({ name }, index) => [name, /** @type {any} */ (values[index])])),
         shapes: Object.fromEntries(outputs.map(({ name, shape }) => [name, shape])),
       };
     } catch (error) {
+      this.engine.drop?.();
       throw failed('the run', error);
     }
   }
 
   /** @returns {Promise<LayerValue[]>} the values of the last run, in program order; empty unless the bundle keeps them */
-  layers() {
-    const kept = this.ran?.layers ?? [];
-    return Promise.all(kept.map(async placed => {
+  async layers() {
+    const values = [];
+    for (const placed of this.ran?.layers ?? []) {
       const { layer, variable, dtype, shape } = placed;
-      return { layer, variable, dtype, shape, data: await this.engine.read(placed) };
-    }));
+      const [data] = await this.engine.read([placed], []);
+      values.push({ layer, variable, dtype, shape, data: /** @type {any} */ (data) });
+    }
+    return values;
   }
 
   dispose() {

@@ -148,14 +148,24 @@ export interface Engine {
   write(placed: Placed, value: TypedArray): void;
   /** Gives the sizes that the run found out, in the order in which `layout` takes them behind the placeholders. */
   run(...placeholders: number[]): Found | Promise<Found>;
-  read(placed: Omit<Placed, 'name'>): TypedArray | Promise<TypedArray>;
+  /** The values of tensors; copies, as if all at once, follow them. Those that `into` names stay on the GPU. */
+  read(tensors: Omit<Placed, 'name'>[], moves: Move[], into?: Kept): TypedArray[] | Promise<TypedArray[]>;
   /** Copies as if all at once. */
   copy(moves: Move[]): void;
+  /** Forgets the part of a run that an error has ended. */
+  drop?(): void;
   dispose(): void;
+  /** How many runs may be under way at once, where that is more than one. */
+  readonly overlap?: number;
+  /** The GPUDevice that it computes on. */
+  readonly device?: any;
   /** Where other threads can help: what they need, and how they are woken. */
   readonly threads?: ThreadedProgram | undefined;
   enlist?(ports: MessagePort[]): void;
 }
+
+/** The outputs that stay on the GPU: 'gpu' for all, in fresh buffers; or by name 'gpu' or a GPUBuffer. */
+export type Kept = 'gpu' | Record<string, any>;
 
 export interface Move {
   source: number;
@@ -187,7 +197,7 @@ export interface Linear {
 export interface BackendModule {
   build: string;
   program: Program;
-  create(module?: WebAssembly.Module): Linear | Engine | Promise<Linear | Engine>;
+  create(module?: WebAssembly.Module, device?: any): Linear | Engine | Promise<Linear | Engine>;
 }
 
 /** What bundles fetch for `load({ profile: true })` alone. */
@@ -259,6 +269,8 @@ export interface LoadOptions {
   threads?: 'auto' | number;
   variant?: string;
   worker?: boolean;
+  /** The GPUDevice that a model in this thread computes on. */
+  device?: any;
   profile?: boolean;
   baseURL?: string | URL;
   transformURL?: (url: string, file: string) => string;
@@ -279,6 +291,8 @@ export interface LoadRequest {
   ignoreCache: boolean;
   threads: number;
   profile: boolean;
+  /** Only where the model is in this thread. */
+  device?: any;
 }
 
 export interface Failure {
@@ -293,6 +307,8 @@ export interface LoadReply {
   failures: Failure[];
   /** Whether several threads could run it. */
   shareable: boolean;
+  /** How many runs may be under way at once. */
+  overlap: number;
 }
 
 export interface LayerValue {
@@ -306,6 +322,7 @@ export interface LayerValue {
 export interface RunRequest {
   inputs: Record<string, TypedArray>;
   placeholders: Record<string, number>;
+  into?: Kept | undefined;
 }
 
 export interface RunReply {
@@ -315,6 +332,8 @@ export interface RunReply {
 
 export interface Host {
   readonly remote: boolean;
+  /** The GPUDevice of a model in this thread. */
+  readonly device?: any;
   /** `onThreads` gets what other threads need, where they could help, before the weights are there. */
   load(
     request: LoadRequest, onProgress: (progress: Progress) => void, signal?: AbortSignal, onThreads?: (program: ThreadedProgram) => void,

@@ -18,6 +18,7 @@ ARRAYS = {
     "uint32": "Uint32Array",
     "uint64": "BigUint64Array",
 }
+BUFFER, DEVICE = 'Global<"GPUBuffer">', 'Global<"GPUDevice">'
 TAKEN = {"float16": 'Global<"Float16Array">', "uint8": "Uint8ClampedArray"}
 """What an input takes besides its array and an array of numbers."""
 DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "OffscreenCanvas", "ImageBitmap", "ImageData", "VideoFrame")
@@ -26,7 +27,8 @@ DRAWABLES = ("HTMLImageElement", "HTMLVideoElement", "HTMLCanvasElement", "Offsc
 def index_types(manifest: dict[str, Any]) -> str:
     """The text of index.d.ts for a bundle's manifest."""
     taken = inputs_of(manifest)
-    inputs = "".join(_field(tensor, _taken(tensor)) for tensor in taken)
+    gpu = "webgpu" in manifest["backends"]
+    inputs = "".join(_field(tensor, _taken(tensor, gpu)) for tensor in taken)
     outputs = "".join(_field(tensor, _given(tensor)) for tensor in manifest["outputs"])
     only = f" | Inputs[{text_of(taken[0]['name'])}]" if len(taken) == 1 else ""
     drawables = " | ".join(f"Global<{text_of(name)}>" for name in DRAWABLES)
@@ -38,6 +40,15 @@ def index_types(manifest: dict[str, Any]) -> str:
     variant = " | ".join(map(text_of, variants)) or "never"
     public = {key: manifest[key] for key in ("name", "encoding", "inputs", "outputs", "placeholders", "states")}
     arrays = " | ".join([*sorted(set(ARRAYS.values())), TAKEN["float16"]])
+    device = f"  /** What the webgpu backend computes on, with `worker: false`; one of webkiln's own where there is none. */\n  device?: {DEVICE};\n"
+    kept = f"""  /** What GPUBuffers must be of; null where the model takes none. */
+  readonly device: {DEVICE} | null;
+  /** Outputs that stay on the GPU: all of them, or by name in fresh buffers or in those that are given. */
+  run<Kept extends "gpu" | {{ [output in keyof Outputs]?: "gpu" | {BUFFER} }}>(inputs: Inputs{only}, options: RunOptions & {{ outputs: Kept }}): Promise<{{
+    [output in keyof Outputs]: Kept extends "gpu" ? {BUFFER} : output extends keyof Kept ? {BUFFER} : Outputs[output];
+  }}>;
+"""
+    device, kept = (device, kept) if gpu else ("", "")
     return f"""/* eslint-disable */
 /** A class that not every environment declares. */
 type Global<Name extends string> = typeof globalThis extends {{ [key in Name]: {{ prototype: infer Type }} }} ? Type : never;
@@ -56,7 +67,7 @@ export interface LoadOptions {{
   variant?: Variant;
   /** false: the model lives in the calling thread. */
   worker?: boolean;
-  /** Where the wasm and weight files are, when they are not beside this module. */
+{device}  /** Where the wasm and weight files are, when they are not beside this module. */
   baseURL?: string | URL;
   transformURL?: (url: string, file: string) => string;
   cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
@@ -65,6 +76,10 @@ export interface LoadOptions {{
   onProgress?: (progress: {{ loaded: number; total: number }}) => void;
   signal?: AbortSignal;
   profile?: boolean;
+}}
+export interface RunOptions {{
+  signal?: AbortSignal;
+  placeholders?: {{ {placeholders} }};
 }}
 export interface Layer {{
   layer: string;
@@ -97,8 +112,8 @@ export interface Model {{
   readonly stats: {{ loadMs: number; lastRunMs: number | null }};
   /** The shapes of the outputs of the last run. */
   readonly shapes: {{ readonly [output in keyof Outputs]?: readonly number[] }};
-  run(inputs: Inputs{only}, options?: {{ signal?: AbortSignal; placeholders?: {{ {placeholders} }} }}): Promise<Outputs>;
-  reset(): Promise<void>;
+  run(inputs: Inputs{only}, options?: RunOptions): Promise<Outputs>;
+{kept}  reset(): Promise<void>;
   layers(): Promise<Layer[]>;
   /** The times of the launches since the load or the last profile, of a model loaded with `profile: true`. */
   profile(): Promise<Profile>;
@@ -146,8 +161,8 @@ def _literal(value: Any) -> str:
     return text_of(value)
 
 
-def _taken(tensor: dict[str, Any]) -> str:
-    """The types of what may be given for an input."""
+def _taken(tensor: dict[str, Any], gpu: bool) -> str:
+    """The types of what may be given for an input; `gpu`: of a bundle that has the backend whose buffers may be."""
     dtype = tensor["dtype"]
     if dtype == "string":
         return "readonly string[] | readonly (readonly string[])[]"
@@ -157,6 +172,7 @@ def _taken(tensor: dict[str, Any]) -> str:
         *([TAKEN[dtype]] if dtype in TAKEN else []),
         f"readonly {numbers}[]",
         *(["Drawable"] if "image" in tensor else []),
+        *([BUFFER] if gpu else []),
     ]
     return " | ".join(types)
 
