@@ -24,26 +24,28 @@ WEIGHT = np.array([1.5, -2.0, 0.25, 8.0], np.float32)
 INITIAL_TOTAL = np.float32(10.0)
 
 JS = f"""
-const buffer = new ArrayBuffer({MEMORY});
-const f = new Float32Array(buffer);
-const move = (to, bytes) => new Uint8Array(buffer).copyWithin(to, {STAGING}, {STAGING} + bytes);
-let tell = () => {{}};
-export const create = () => ({{
-  buffer, base: 0,
-  watch(given) {{ tell = given; }},
-  init(i) {{ move([{W}, {BULK}, {INITIAL}][i], [16, {BULK_BYTES}, 4][i]); }},
-  run() {{
-    if (f[{X // 4}] > 1e9) throw new RangeError('trap');
-    let total = f[{TOTAL // 4}];
-    for (let i = 0; i < 4; i++) {{
-      f[{SCALED // 4} + i] = f[{X // 4} + i] * f[{W // 4} + i];
-      f[{Y // 4} + i] = f[{SCALED // 4} + i] + total;
-    }}
-    for (let i = 0; i < 4; i++) total += f[{X // 4} + i];
-    f[{NEXT // 4}] = total;
-    tell(0);
-  }},
-}});
+export function create() {{
+  const buffer = new ArrayBuffer({MEMORY});
+  const f = new Float32Array(buffer);
+  const move = (to, bytes) => new Uint8Array(buffer).copyWithin(to, {STAGING}, {STAGING} + bytes);
+  let tell = () => {{}};
+  return {{
+    buffer, base: 0,
+    watch(given) {{ tell = given; }},
+    init(i) {{ move([{W}, {BULK}, {INITIAL}][i], [16, {BULK_BYTES}, 4][i]); }},
+    run() {{
+      if (f[{X // 4}] > 1e9) throw new RangeError('trap');
+      let total = f[{TOTAL // 4}];
+      for (let i = 0; i < 4; i++) {{
+        f[{SCALED // 4} + i] = f[{X // 4} + i] * f[{W // 4} + i];
+        f[{Y // 4} + i] = f[{SCALED // 4} + i] + total;
+      }}
+      for (let i = 0; i < 4; i++) total += f[{X // 4} + i];
+      f[{NEXT // 4}] = total;
+      tell(0);
+    }},
+  }};
+}}
 """
 
 WASM = """
