@@ -30,11 +30,11 @@ export const ENGINES = {
     return () => model.run(mapped(given, (_, data) => data));
   },
 
-  async onnxruntime({ threads }) {
-    const ort = await import("/npm/onnxruntime-web/dist/ort.wasm.bundle.min.mjs");
+  async onnxruntime({ backend, threads }) {
+    const ort = await import(`/npm/onnxruntime-web/dist/ort.${backend === "wasm" ? "wasm" : "all"}.bundle.min.mjs`);
     ort.env.wasm.numThreads = threads;
     ort.env.wasm.wasmPaths = "/npm/onnxruntime-web/dist/";
-    const session = await ort.InferenceSession.create(await bytes("/data/model.onnx"), { executionProviders: ["wasm"], graphOptimizationLevel: "all" });
+    const session = await ort.InferenceSession.create(await bytes("/data/model.onnx"), { executionProviders: [backend], graphOptimizationLevel: "all" });
     const given = await inputs("first");
     return async () => {
       const outputs = await session.run(mapped(given, (shape, data) => new ort.Tensor("float32", data, shape)));
@@ -42,28 +42,33 @@ export const ENGINES = {
     };
   },
 
-  async litert({ threads }) {
+  async litert({ backend, threads }) {
     const { loadLiteRt, loadAndCompile, Tensor } = await import("/npm/@litertjs/core/dist/index.js");
     await loadLiteRt("/npm/@litertjs/core/wasm/", { threads: threads > 1 });
-    const model = await loadAndCompile("/data/model.tflite", { accelerator: "wasm", cpuOptions: { numThreads: threads } });
+    const model = await loadAndCompile("/data/model.tflite", { accelerator: backend, cpuOptions: { numThreads: threads } });
     const given = await inputs("last");
     return async () => {
       const tensors = mapped(given, (shape, data) => new Tensor(data, shape));
       const outputs = await model.run(tensors);
-      const values = mapped(Object.entries(outputs), (tensor) => tensor.toTypedArray().slice());
+      const values = {};
+      for (const [name, tensor] of Object.entries(outputs)) values[name] = (await tensor.data()).slice();
       for (const item of [...Object.values(tensors), ...Object.values(outputs)]) item.delete();
       return values;
     };
   },
 
-  async tfjs({ threads }) {
-    await script("/npm/@tensorflow/tfjs-core/dist/tf-core.min.js");
-    await script("/npm/@tensorflow/tfjs-backend-wasm/dist/tf-backend-wasm.min.js");
+  async tfjs({ backend, threads }) {
+    const kind = backend === "js" ? "cpu" : backend;
+    for (const part of ["core", ...(kind === "webgpu" ? ["backend-cpu"] : []), `backend-${kind}`]) {
+      await script(`/npm/@tensorflow/tfjs-${part}/dist/tf-${part}.min.js`);
+    }
     const { tf } = globalThis;
-    tf.wasm.setWasmPaths("/npm/@tensorflow/tfjs-backend-wasm/dist/");
-    tf.wasm.setThreadsCount(threads);
-    tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", threads > 1);
-    await tf.setBackend("wasm");
+    if (kind === "wasm") {
+      tf.wasm.setWasmPaths("/npm/@tensorflow/tfjs-backend-wasm/dist/");
+      tf.wasm.setThreadsCount(threads);
+      tf.env().set("WASM_HAS_MULTITHREAD_SUPPORT", threads > 1);
+    }
+    if (!(await tf.setBackend(kind))) throw new Error(`TensorFlow.js has no ${kind} here`);
     const { constants, calls, outputs } = await (await fetch("/data/calls.json")).json();
     const values = await floats("/data/calls.bin");
     const held = {};

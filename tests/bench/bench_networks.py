@@ -1,7 +1,8 @@
-"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js: SIMD, in one page of headless Chromium, in turn, with one thread each or several.
+"""Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, each on the same kind of backend, in one page of headless Chromium, in turn.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
-    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 15] [--backend js] [--variant simd] [--threads 2]
+    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 15] [--variant simd] [--threads 2]
+    .venv/bin/python -m tests.bench.bench_networks mobilenetv2 transformer --backend webgl
 
 All run the same weights on the same input, through their public calls, input and output included; outputs must agree with Keras's to 1e-3.
 The table has medians, and of our time divided by a rival's in the same round the median and the extremes.
@@ -37,6 +38,8 @@ from webkiln.recipe import PathSource, Recipe
 
 HERE = Path(__file__).parent
 RIVALS = ("onnxruntime", "litert", "tfjs")
+SAME = {"wasm": RIVALS, "js": ("tfjs",), "webgl": ("onnxruntime", "tfjs"), "webgpu": RIVALS}
+"""Who has a backend of the kind: JavaScript alone has TensorFlow.js, as `cpu`."""
 ALONE = "webkiln alone"
 """Our time with one thread, where the others have several."""
 TOLERANCE = 1e-3
@@ -185,12 +188,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(networks.NETWORKS))
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--backend", choices=("wasm", "js"), default="wasm")
+    parser.add_argument("--backend", choices=SAME, default="wasm")
     parser.add_argument("--variant", choices=("relaxed", "simd"))
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rivals", default=",".join(RIVALS))
+    parser.add_argument("--rivals", help="separated by commas; by default all that have the backend")
     options = parser.parse_args()
-    rivals = [name for name in options.rivals.split(",") if name]
+    rivals = SAME[options.backend] if options.rivals is None else [name for name in options.rivals.split(",") if name]
     for name in options.networks or ("resnet50", "mobilenetv2"):
         with TemporaryDirectory() as folder:
             reference = prepare(name, (options.backend,), rivals, Path(folder))
