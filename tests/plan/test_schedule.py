@@ -46,6 +46,21 @@ GRAPHS = {
         slot w: float32[31,62]
         y: float32[9,62] = MatMul(x, w)
     """,
+    "few rows by weights beyond caches": """
+        input x: float32[54,256]
+        slot w: float32[256,512]
+        y: float32[54,512] = MatMul(x, w)
+    """,
+    "few rows by fewer weights": """
+        input x: float32[54,256]
+        slot w: float32[256,496]
+        y: float32[54,496] = MatMul(x, w)
+    """,
+    "more rows by weights beyond caches": """
+        input x: float32[55,256]
+        slot w: float32[256,512]
+        y: float32[55,512] = MatMul(x, w)
+    """,
     "rows by rows": """
         input x: float32[20,64]
         input w: float32[30,64]
@@ -61,6 +76,10 @@ EXPECTED = {
     ("rows", "js"): (4, "r0", False, 1),
     ("short rows", "wasm"): (1, None, False, 1),
     ("columns", "wasm"): (16, "a0", True, 1),
+    ("few rows by weights beyond caches", "wasm"): (16, "a1", True, 2),
+    ("few rows by fewer weights", "wasm"): (8, "a1", True, 6),
+    ("more rows by weights beyond caches", "wasm"): (8, "a1", True, 6),
+    ("few rows by weights beyond caches", "js"): (4, "a1", False, 4),
     ("rows by rows", "wasm"): (8, "r0", False, 4),
     ("rows by rows", "js"): (2, "r0", False, 4),
 }  # fmt: skip

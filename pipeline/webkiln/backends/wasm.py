@@ -11,6 +11,7 @@ TARGET = Target(
     each=(16, 2),
     map_lanes=16,
     alone=32,
+    streamed=(16, 2),
     packs=True,
     pixels=True,
     zeros=room.WALKED,
@@ -18,7 +19,7 @@ TARGET = Target(
     wide=True,
     shared=True,
     tried={
-        "shapes": ((8, 4), (16, 2), (16, 3), (4, 6), (4, 8)),
+        "shapes": ((8, 6), (8, 4), (16, 2), (16, 3), (4, 6)),
         "dot": ((8, 2), (4, 4), (16, 2), (4, 2), (8, 6)),
         "each": ((16, 1), (8, 2), (8, 4), (32, 1), (4, 4)),
         "alone": ((16, 1), (64, 1), (8, 1)),

@@ -13,7 +13,7 @@ WORDS = {
 @dataclass(frozen=True, slots=True)
 class Target:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
-    of contractions whose lanes lie on a reduction loop. `each`: of those of which all factors move along the vector axis. `alone`: the lanes of contractions
+    of contractions whose lanes lie on a reduction loop. `streamed`: that of those with few neighbours for constants beyond caches. `each`: of those of which all factors move along the vector axis. `alone`: the lanes of contractions
     without a tile, a vector by a matrix, where they are more. `map_lanes`: lanes otherwise.
 
     `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `group`: how many
@@ -35,6 +35,7 @@ class Target:
     map_lanes: int
     packs: bool
     alone: int = 0
+    streamed: tuple[int, int] | None = None
     threads: bool = False
     group: int = 1
     alignment: int = 64

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from webkiln.ir.dim import is_symbolic
+from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
@@ -23,6 +24,9 @@ FEW_LOADS = 8
 """So many loads leave registers for several vectors of each."""
 MANY_TURNS = 100
 """So many are shared evenly by a few processors, whatever their number."""
+FEW_ROWS = 54
+"""So many neighbours at most of each constant are done before it has been read once from memory, if caches do not hold all constants."""
+CACHED_BYTES = 1 << 19
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -202,7 +206,8 @@ def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
     first = ((target.each,) if each(call, name) else ()) if _tile(call, name) else ((target.alone, 1),) if target.alone else ()
-    for lanes, count in (*first, *target.shapes):
+    streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
+    for lanes, count in (*first, *streamed, *target.shapes):
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
     return target.shapes[-1]
@@ -211,6 +216,15 @@ def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
 def each(call: NestCall, name: str) -> bool:
     """Whether all factors of a contraction move along an axis."""
     return all(depends(factor, name) for factor in call.nest.accumulators[0].body.args)
+
+
+def _streams(call: NestCall, name: str) -> bool:
+    """Whether a factor that moves along an axis alone is read from memory for few points of the tile."""
+    tile = _tile(call, name)
+    if tile is None or extent(call, tile) > FEW_ROWS:
+        return False
+    sources = [call.inputs[e.value[0]] for e in call.nest.loads if depends(e, name) and not depends(e, tile.axis)]
+    return any(not is_symbolic(view.type.size) and view.type.size * itemsize(view.type.dtype) >= CACHED_BYTES for view in sources)
 
 
 def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -> Schedule:
