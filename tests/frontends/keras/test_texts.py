@@ -12,8 +12,8 @@ from keras import layers as L
 
 from tests.frontends.keras.conftest import ROOT
 from tests.frontends.keras.text_cases import TEXTS, WEIGHTS, WORDS
-from webkiln import canonical
 from webkiln.backends import pages
+from webkiln.codegen.bundles import sealed
 from webkiln.errors import SourceError, UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model, read_memory
@@ -63,10 +63,11 @@ def layer_of(name, texts, options):
     return L.Hashing(**options)
 
 
-def asked_of(entry, texts):
-    data = json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode()
+def asked_of(entry, texts, folder):
+    vocabulary = folder / "vocabulary.json"
+    vocabulary.write_bytes(json.dumps(entry["tokens"], ensure_ascii=False, separators=(",", ":")).encode())
     text = {key: value for key, value in entry.items() if key not in ("tensor", "tokens")}
-    return {"text": text, "tensor": entry["tensor"], "tokens": entry["tokens"], "texts": texts, "sha256": canonical.digest(data)}
+    return {"text": text, "tensor": entry["tensor"], "tokens": entry["tokens"], "texts": texts, "digest": sealed(vocabulary)["digest"]}
 
 
 def indices_of(host, asked, folder):
@@ -92,7 +93,7 @@ def test_texts_become_what_keras_makes_of_them(host, tmp_path):
         spec, _ = read_memory(keras.Model(x, layer(x)), name)
         converter = KerasConverter(batch_size=shape[0])
         graph = converter.convert(spec)
-        asked.append(asked_of(converter.texts[0], texts.tolist()))
+        asked.append(asked_of(converter.texts[0], texts.tolist(), tmp_path))
         rest.append((name, graph, keras.ops.convert_to_numpy(layer(tf.constant(texts)))))
     for (name, graph, expected), answer in zip(rest, indices_of(host, asked, tmp_path), strict=True):
         assert "error" not in answer, (name, answer)
@@ -108,7 +109,7 @@ def test_buckets_of_texts_of_every_length(tmp_path):
         "tensor": "x", "tokens": [], "input": "x", "shape": [len(texts)], "standardize": None, "split": None, "ngrams": None, "first": 0,
         "other": 0, "others": 1 << 30, "mask": None, "masked": 0, "fill": 0, "length": None, "hashed": True,
     }  # fmt: skip
-    fast, strong = indices_of("node", [asked_of({**entry, "salt": salt}, texts) for salt in (None, ["7", "-5"])], tmp_path)
+    fast, strong = indices_of("node", [asked_of({**entry, "salt": salt}, texts, tmp_path) for salt in (None, ["7", "-5"])], tmp_path)
     np.testing.assert_array_equal(fast["indices"], tf.strings.to_hash_bucket_fast(texts, 1 << 30))
     np.testing.assert_array_equal(strong["indices"], tf.strings.to_hash_bucket_strong(texts, 1 << 30, [7, -5]))
 
@@ -132,7 +133,7 @@ def test_texts_that_a_model_does_not_take(texts, shape, message, tmp_path):
         "tensor": "x", "tokens": ["a"], "input": "x", "shape": shape, "standardize": None, "split": None, "ngrams": None, "first": 0, "other": 0,
         "others": 0, "mask": None, "masked": 0, "fill": 0, "length": None, "hashed": False, "salt": None,
     }  # fmt: skip
-    (answer,) = indices_of("node", [asked_of(entry, texts)], tmp_path)
+    (answer,) = indices_of("node", [asked_of(entry, texts, tmp_path)], tmp_path)
     assert answer == {"error": message}
 
 

@@ -6,10 +6,10 @@ export async function runSets({ runtime, count }, get, put) {
   for (let set = 0; set < count; set++) {
     const asked = JSON.parse(new TextDecoder().decode(await get(set)));
     const answers = [];
-    for (const { text, tensor, tokens, texts, sha256 } of asked) {
+    for (const { text, tensor, tokens, texts, digest } of asked) {
       const bytes = new TextEncoder().encode(JSON.stringify(tokens));
       const url = `data:application/octet-stream,${encodeURIComponent(JSON.stringify(tokens))}`;
-      const vocabulary = tokens.length > 0 ? { vocabulary: { file: 'v.bin', bytes: bytes.length, sha256 } } : {};
+      const vocabulary = tokens.length > 0 ? { vocabulary: { file: 'v.bin', bytes: bytes.length, digest } } : {};
       const manifest = { name: 'm', inputs: [{ name: tensor, dtype: 'int32', shape: [], text: { ...text, ...vocabulary } }] };
       const request = { manifest, urls: { 'v.bin': url }, cacheStrategy: 'networkOnly', saveCache: false, ignoreCache: false };
       try {
