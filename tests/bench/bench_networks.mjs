@@ -188,7 +188,13 @@ async function peak() {
   };
 }
 
-/** Runs every engine once a round, in turn; gives milliseconds by engine and round, the first outputs, and the peak by round. */
+/** The same in an order of chance, so that what an engine leaves behind (caches, threads that still wait) meets all others. */
+function shuffled(names) {
+  const rest = [...names];
+  return names.map(() => rest.splice(Math.floor(Math.random() * rest.length), 1)[0]);
+}
+
+/** Runs every engine once a round, in a new order each time; gives milliseconds by engine and round, the first outputs, and the peak by round. */
 export async function run(names, options, rounds) {
   const engines = {};
   const outputs = {};
@@ -202,7 +208,7 @@ export async function run(names, options, rounds) {
   const measured = await peak();
   for (let round = 0; round < rounds; round++) {
     peaks.push(measured());
-    for (const name of names) {
+    for (const name of shuffled(names)) {
       const start = performance.now();
       await engines[name]();
       times[name].push(performance.now() - start);
