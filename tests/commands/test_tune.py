@@ -51,27 +51,24 @@ def launched(bundle: Path) -> list[str]:
 
 
 def test_what_is_measured_is_written_once(webkiln: Command, recipe: Path, cache: Path) -> None:
-    done = webkiln("tune", recipe, "--browser", "node", "--backend", "wasm")
+    done = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"small, wasm in node: \d+ of \d+ choices change", done.stdout)
+    assert re.search(r"small, js in node: \d+ of \d+ choices change", done.stdout)
     assert 'tuned = "tuned.json"' in done.stdout, "how the recipe takes it"
     data = canonical.read(recipe / "tuned.json")
-    table = data["backends"]["wasm"]
+    table = data["backends"]["js"]
     assert (data["schema"], table["browser"]) == (SCHEMA, "node")
     kinds = Counter(key.partition(" ")[0] for key in table["kernels"])
-    assert kinds["convolution"] == 1
-    assert kinds["contraction"] >= 3
-    (whole,) = (entry for key, entry in table["kernels"].items() if key.startswith("convolution"))
-    assert set(whole["ms"]) == {"winograd 4x4", "winograd 2x2", "direct"}
-    assert all(entry["chosen"] in entry["ms"] for entry in table["kernels"].values())
+    assert kinds == {"contraction": 2}, "that of the convolution, and the product"
+    assert all(len(entry["ms"]) > 1 and entry["chosen"] in entry["ms"] for entry in table["kernels"].values())
     written, before = (recipe / "tuned.json").read_bytes(), executions(cache)
-    again = webkiln("tune", recipe, "--browser", "node", "--backend", "wasm")
+    again = webkiln("tune", recipe, "--browser", "node", "--backend", "js")
     assert again.returncode == 0, again.stderr
     assert executions(cache) == before, "nothing runs twice"
     assert (recipe / "tuned.json").read_bytes() == written
-    forced = webkiln("tune", recipe, "--browser", "node", "--backend", "wasm", "--force")
+    forced = webkiln("tune", recipe, "--browser", "node", "--backend", "js", "--force")
     assert forced.returncode == 0, forced.stderr
-    assert executions(cache) - before == {"tune:small:wasm:node": 1}, "it measures again, and builds nothing"
+    assert executions(cache) - before == {"tune:small:js:node": 1}, "it measures again, and builds nothing"
 
 
 def test_a_recipe_takes_the_choices_of_its_file(webkiln: Command, recipe: Path, tmp_path: Path) -> None:
