@@ -8,9 +8,11 @@ import pytest
 from tests.backends.harness import Job, error, run
 from tests.lower.mixed_graphs import graph
 from tests.passes.graphs import evaluate_graph
+from webkiln.ir import dim
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
 from webkiln.lower.lower import lower
+from webkiln.nest.build import Repeat
 from webkiln.nest.interpret import interpret
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.table import infer
@@ -31,17 +33,25 @@ def optimised(made):
     return made
 
 
-def run_calls(made, values):
+def run_calls(made, values, limit=0):
     """Run the fused calls with the interpreter of nests."""
     memory = fixed_values(made, values) | {name: values[name] for name in made.inputs}
-    lowered = lower(made)
-    for call in lowered.calls:
-        for view in call.outputs:
-            memory.setdefault(view.name, np.zeros(view.type.size, view.type.dtype))
-        inputs = [memory[view.name].reshape(view.shape) for view in call.inputs]
-        with np.errstate(all="ignore"):
-            interpret(call.nest, inputs, call.args, [memory[view.name].reshape(view.shape) for view in call.outputs])
+    lowered = lower(made, limit=limit)
+    _run_steps(lowered.steps, memory, {})
     return {output: memory[lowered.roots[name]].reshape(made.type(name).shape) for output, name in made.outputs.items()}
+
+
+def _run_steps(steps, memory, counters):
+    for step in steps:
+        if isinstance(step, Repeat):
+            for number in range(step.count):
+                _run_steps(step.steps, memory, counters | {step.counter: number})
+            continue
+        for view in step.outputs:
+            memory.setdefault(view.name, np.zeros(view.type.size, view.type.dtype))
+        inputs, outputs = ([memory[view.name].reshape(view.shape) for view in views] for views in (step.inputs, step.outputs))
+        with np.errstate(all="ignore"):
+            interpret(step.nest, inputs, {name: dim.at(value, counters) for name, value in step.args.items()}, outputs)
 
 
 def wrong(got, reference):

@@ -10,6 +10,7 @@ TARGET = Target(
     each=(4, 4),
     map_lanes=4,
     packs=False,
+    between=1 << 20,
     tried={
         "shapes": ((4, 2), (2, 4), (2, 2), (4, 1), (8, 1)),
         "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),

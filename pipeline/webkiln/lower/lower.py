@@ -6,6 +6,8 @@ from itertools import count, groupby
 
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
+from webkiln.lower.chains import chained
+from webkiln.lower.defer import deferred
 from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
@@ -29,18 +31,21 @@ class Lowered:
         return tuple(calls(self.steps))
 
 
-def lower(graph: Graph, keep: Collection[str] = (), targets: int = 0, rewrite: Rewrite = lambda call: None) -> Lowered:
+def lower(
+    graph: Graph, keep: Collection[str] = (), targets: int = 0, rewrite: Rewrite = lambda call: None, limit: int = 0
+) -> Lowered:  # fmt: skip
     """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
     Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, where a
     launch draws to textures, which it cannot read at the same time. `rewrite` gives the steps that take the place of a fused call, if any.
+    `limit`: the bytes between products from which on those are computed by blocks; 0: never.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    fused = _fused(steps, kept | _crossing(steps), rewrite, apart=targets > 0)
+    fused = _Fusion(kept | _crossing(steps), rewrite, limit, apart=targets > 0).steps(steps)
     return Lowered(_drawn(fused, targets) if targets else fused, roots)
 
 
@@ -106,13 +111,28 @@ def _crossing(steps: Iterable[Step]) -> set[str]:
     return found
 
 
-def _fused(steps: Iterable[Step], kept: set[str], rewrite: Rewrite, *, apart: bool) -> tuple[Step, ...]:
-    result: list[Step] = []
-    for run, between in _runs(steps):
-        for call in join(fuse(run, kept), kept, apart=apart):
-            result += rewrite(call) or [tidy(call)]
-        result += (map_inside(step, lambda block: _fused(block, kept, rewrite, apart=apart)) for step in between)
-    return tuple(result)
+@dataclass(frozen=True, slots=True)
+class _Fusion:
+    """Fuses each run of calls; what `lower` is given."""
+
+    kept: set[str]
+    rewrite: Rewrite
+    limit: int
+    apart: bool
+
+    def steps(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        for run, between in _runs(steps):
+            fused = join(fuse(run, self.kept), self.kept, apart=self.apart)
+            result += self.written(chained(deferred(fused, self.kept), self.kept, self.limit))
+            result += (map_inside(step, self.steps) for step in between)
+        return tuple(result)
+
+    def written(self, steps: Iterable[Step]) -> tuple[Step, ...]:
+        result: list[Step] = []
+        for step in steps:
+            result += (self.rewrite(step) or [tidy(step)]) if isinstance(step, NestCall) else [map_inside(step, self.written)]
+        return tuple(result)
 
 
 def _drawn(steps: Iterable[Step], targets: int) -> tuple[Step, ...]:

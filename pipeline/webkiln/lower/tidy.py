@@ -11,7 +11,7 @@ from webkiln.nest.nest import Loop, Operand, load_index, written_output
 
 
 def tidy(call: NestCall) -> NestCall:
-    call = _drop_unused_inputs(call)
+    call = without_unused_inputs(call)
     call = _squeeze(call)
     while (merged := _merge_one(call)) is not None:
         call = merged
@@ -41,7 +41,7 @@ def _reindexed(call: NestCall, inputs: Sequence[tuple[View, Sequence[int]]], out
     return replace(call, nest=nest, inputs=tuple(v for v, _ in inputs), outputs=tuple(v for v, _ in outputs))
 
 
-def _drop_unused_inputs(call: NestCall) -> NestCall:
+def without_unused_inputs(call: NestCall) -> NestCall:
     used = sorted({e.value[0] for e in call.nest.loads})
     position = {old: new for new, old in enumerate(used)}
     nest = call.nest.map(lambda e: make("load", e.type, e.args, (position[e.value[0]], e.value[1])) if e.op == "load" else None)
