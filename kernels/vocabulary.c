@@ -253,6 +253,21 @@ static inline int wk_least(int a, int b) { return a < b ? a : b; }
 
 __attribute__((weak)) float wk_zeros[WK_ZEROS];
 
+/* Reads a byte that is needed soon, so that it is in the cache then. */
+static inline void wk_fetch(const float *p) { (void)*(const volatile char *)p; }
+
+/* The lines of a panel for each of the tiles that use the one before. */
+static inline int wk_lines(int elements, int points, int count) {
+  const int tiles = points > count ? (points + count - 1) / count : 1;
+  return (elements / 16 + tiles) / tiles;
+}
+
+/* The turns of a loop from one line to the next; fewer would cost more than they save. */
+static inline int wk_turns(int extent, int lines) {
+  const int turns = (extent + lines - 1) / lines;
+  return turns < 8 ? 8 : turns;
+}
+
 static inline int wk_share(int turns, int grain, int part, int parts) {
   const int units = (turns + grain - 1) / grain, at = (int)((long long)units * part / parts) * grain;
   return at < turns ? at : turns;

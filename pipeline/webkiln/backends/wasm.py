@@ -16,6 +16,7 @@ TARGET = Target(
     pixels=True,
     zeros=room.WALKED,
     winograd=True,
+    ahead=True,
     between=1 << 20,
     wide=True,
     shared=True,

@@ -27,8 +27,8 @@ class Braces(ABC):
     def counter(self, name: str, first: str | None = None) -> str:
         return self.variable(INT, name) if first is None else f"{self.keyword(INT)} {name} = {first};"
 
-    def chunks(self, name: str, extent: str, chunk: int, rest: bool) -> str:
-        return f"for (; {name}{f' + {chunk - 1}' if chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
+    def chunks(self, name: str, extent: str, chunk: int | str, rest: bool) -> str:
+        return f"for (; {name}{f' + {chunk - 1}' if isinstance(chunk, int) and chunk > 1 and not rest else ''} < {extent}; {name} += {chunk}) {{"
 
     def clamped(self, name: str, end: str, chunk: int, extent: str) -> str:
         return f"for (; {chunk - 1} < {extent} && {name} + 1 < {end}; {name} += {chunk}) {{"

@@ -4,11 +4,11 @@ A schedule makes several copies of the innermost body: `count` neighbours on the
 as vectors where the dialect has them and as scalars where it has not.
 """
 
+from webkiln.codegen.ahead import Ahead
 from webkiln.codegen.blocked import Blocked
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.grouped import Split
 from webkiln.codegen.invocations import Invocations
-from webkiln.codegen.points import Points
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import PART, Kernel
@@ -28,7 +28,7 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
     return top.lines()
 
 
-class _Loops(Points):
+class _Loops(Ahead):
     def parallel(self, loops: list[Loop]) -> None:
         if not loops:
             self.point()
@@ -74,13 +74,17 @@ class _Loops(Points):
             self.copies = (chunk // self.width, tiles) if name == self.vector else (vectors, chunk)
             self.partial = before[1] or (partial and name == self.vector and self.width > 1 and not schedule.whole)
             clamped = schedule.clamped and name == self.tile and not partial
+            following = self.next_panel(first, end, chunk) if schedule.ahead and name == self.tile and not partial else None
             header = self.dialect.clamped(name, end, chunk, extent) if clamped else self.dialect.chunks(name, end, chunk, partial)
             with self.loop(name, header):
                 if clamped:
                     self.clamped = self.clamp(name, extent, chunk)
                 if self.simd and name == self.vector and self.partial:
                     self.declare(len(self.blocks) - 1, INT, f"{extent} - {name}", "left")
+                self.next = following or self.next
                 self.parallel(inner)
+                if following:
+                    self.next = None
                 if clamped:
                     self.clamped = ()
         self.copies, self.partial = before

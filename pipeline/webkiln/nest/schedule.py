@@ -30,6 +30,7 @@ class Schedule:
     it is the only one left.
     `split`: the parallel loop whose turns several processors share, in multiples of `grain`.
     `block`: so many neighbours on the tile axis are computed for all of the vector axis before the next ones.
+    `ahead`: the panels of constants are read a little before their turn.
     `zeros`: loads whose guard is false walk over zeros as far as others do over their operand.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `full`: it is one of `lanes`, so that no fewer are
     computed together. `aligned`: besides, all vectors in memory begin
@@ -60,6 +61,7 @@ class Schedule:
     block: int = 0
     split: str | None = None
     full: bool = False
+    ahead: bool = False
 
     @property
     def grain(self) -> int:
@@ -96,6 +98,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"block": schedule.block} if schedule.block else {}),
         **({"split": schedule.split} if schedule.split else {}),
         **({"full": True} if schedule.full else {}),
+        **({"ahead": True} if schedule.ahead else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
@@ -120,4 +123,5 @@ def from_json(data: dict[str, Any]) -> Schedule:
         block=data.get("block", 0),
         split=data.get("split"),
         full=data.get("full", False),
+        ahead=data.get("ahead", False),
     )

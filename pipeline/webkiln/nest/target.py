@@ -21,7 +21,7 @@ class Target:
     `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie in memory, where it is another one. `targets`: where a launch
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
-    elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `between`: the bytes that
+    elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `ahead`: whether panels are read before their turn. `between`: the bytes that
     may lie between products which can be computed by blocks of their rows. `wide`: whether 64-bit integers
     are as fast as others. `shared`: whether several processors may compute parts of a launch. `tried`: what may be measured against `shapes`, `dot`, `each` and
     `alone` (as (lanes, 1)), by these names, at most five each; all lanes are
@@ -46,6 +46,7 @@ class Target:
     pixels: bool = False
     zeros: int = 0
     winograd: bool = False
+    ahead: bool = False
     between: int = 0
     wide: bool = False
     shared: bool = False

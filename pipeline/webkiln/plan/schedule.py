@@ -10,7 +10,7 @@ from math import prod
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import itemsize
 from webkiln.nest.affine import depends
-from webkiln.nest.build import NestCall
+from webkiln.nest.build import NestCall, View
 from webkiln.nest.expr import FLOAT, Expr, axis, const, walk
 from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
@@ -27,6 +27,8 @@ MANY_TURNS = 100
 FEW_ROWS = 54
 """So many neighbours at most of each constant are done before it has been read once from memory, if caches do not hold all constants."""
 CACHED_BYTES = 1 << 19
+AHEAD_BYTES = 1 << 16
+"""Smaller constants come as fast by themselves."""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -44,7 +46,8 @@ def plain(call: NestCall, why: str) -> Choice:
 def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
     """The schedule of `call` on a backend; operands named in `constants` may be repacked."""
     choice = _ordered(call, target, constants)
-    choice = replace(choice, schedule=replace(choice.schedule, full=_is_full(call, choice.schedule, target)))
+    full, ahead = _is_full(call, choice.schedule, target), target.ahead and _reads_ahead(call, choice.schedule)
+    choice = replace(choice, schedule=replace(choice.schedule, full=full, ahead=ahead))
     return replace(choice, schedule=replace(choice.schedule, split=_split(call, choice.schedule))) if target.shared else choice
 
 
@@ -224,7 +227,7 @@ def _streams(call: NestCall, name: str) -> bool:
     if tile is None or extent(call, tile) > FEW_ROWS:
         return False
     sources = [call.inputs[e.value[0]] for e in call.nest.loads if depends(e, name) and not depends(e, tile.axis)]
-    return any(not is_symbolic(view.type.size) and view.type.size * itemsize(view.type.dtype) >= CACHED_BYTES for view in sources)
+    return any(_bytes(view) >= CACHED_BYTES for view in sources)
 
 
 def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -> Schedule:
@@ -260,6 +263,21 @@ def _is_full(call: NestCall, schedule: Schedule, target: Target) -> bool:
     """Whether loops are printed, and that over the vector axis has no rest."""
     sizes = [call.args[loop.extent.value] for loop in call.nest.axes if loop.axis == schedule.vector]
     return target.loops and all(not is_symbolic(size) and size % schedule.lanes == 0 for size in sizes) and sizes != []
+
+
+def _reads_ahead(call: NestCall, schedule: Schedule) -> bool:
+    """Whether a loop over tiles uses one panel after another, of constants that caches do not hold beside all others."""
+    if len(schedule.panels) != 1 or len(call.nest.reduce) != 1 or schedule.tile is None or schedule.order[-1] != schedule.tile:
+        return False
+    (panel,) = schedule.panels
+    view = call.inputs[panel.source]
+    loads = [expr for expr in call.nest.loads if expr.value[0] == panel.source]
+    moving = any(depends(expr, schedule.tile) for expr in loads)
+    return bool(panel.order) and not moving and _bytes(view) >= AHEAD_BYTES
+
+
+def _bytes(view: View) -> int:
+    return 0 if is_symbolic(view.type.size) else view.type.size * itemsize(view.type.dtype)
 
 
 def _along(call: NestCall, name: str, target: Target) -> Schedule:
