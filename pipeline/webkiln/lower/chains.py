@@ -69,12 +69,11 @@ class Portion:
 
 def chained(calls: Sequence[NestCall], kept: Collection[str], limit: int) -> list[NestCall | Repeat]:
     """The calls, and repeats of those between which more than `limit` bytes would lie; Variables in `kept` are read from outside."""
-    writes = Counter(view.name for call in calls for view in call.outputs)
-    unique = {name for name, count in writes.items() if count == 1} - set(kept)
+    alone = unique(calls, kept)
     steps: list[NestCall | Repeat] = []
     rest = list(calls)
     while rest:
-        numbers = _followed(rest, unique) if limit and _bytes(rest[0].outputs[0]) > limit else None
+        numbers = _followed(rest, alone) if limit and _bytes(rest[0].outputs[0]) > limit else None
         chain = None if numbers is None else _chain([rest[number] for number in numbers])
         blocks = None if chain is None else _blocks(chain, limit)
         if numbers is None or chain is None or blocks is None:
@@ -87,10 +86,16 @@ def chained(calls: Sequence[NestCall], kept: Collection[str], limit: int) -> lis
     return steps
 
 
-def _followed(calls: Sequence[NestCall], unique: Collection[str]) -> list[int] | None:
+def unique(calls: Sequence[NestCall], kept: Collection[str]) -> set[str]:
+    """The Variables that one call alone writes, and only calls read."""
+    writes = Counter(view.name for call in calls for view in call.outputs)
+    return {name for name, count in writes.items() if count == 1} - set(kept)
+
+
+def _followed(calls: Sequence[NestCall], alone: Collection[str]) -> list[int] | None:
     """Where the calls stand that belong to a chain from the first one, if there is one: only they read what lies between them, of which nothing
     has another writer, and the calls that stand among them need nothing of theirs."""
-    if not calls[0].nest.is_contraction or not _is_plain(calls[0], unique):
+    if not calls[0].nest.is_contraction or not is_plain(calls[0], alone):
         return None
     between, results, read = {calls[0].outputs[0].name}, set[str](), set[str]()
     last = max((number for number, call in enumerate(calls) if _reads(call, between)), default=0)
@@ -108,7 +113,7 @@ def _followed(calls: Sequence[NestCall], unique: Collection[str]) -> list[int] |
         read |= {view.name for view in call.inputs}
         if call.nest.is_contraction and len(call.outputs) == 1:
             results.add(call.outputs[0].name)
-        elif _is_plain(call, unique):
+        elif is_plain(call, alone):
             between.add(call.outputs[0].name)
             last = max((n for n, item in enumerate(calls) if _reads(item, between)), default=0)
         else:
@@ -116,9 +121,9 @@ def _followed(calls: Sequence[NestCall], unique: Collection[str]) -> list[int] |
     return found if results else None
 
 
-def _is_plain(call: NestCall, unique: Collection[str]) -> bool:
+def is_plain(call: NestCall, alone: Collection[str]) -> bool:
     """Whether a call stores each element of one output once, which it alone writes and only other calls read."""
-    return len(call.outputs) == 1 and call.outputs[0].name in unique and not call.nest.outputs[0].also
+    return len(call.outputs) == 1 and call.outputs[0].name in alone and not call.nest.outputs[0].also
 
 
 def _reads(call: NestCall, names: Collection[str]) -> bool:

@@ -7,6 +7,7 @@ from itertools import count, groupby
 from webkiln.errors import InternalError
 from webkiln.ir.graph import Graph, Node
 from webkiln.lower.chains import chained
+from webkiln.lower.columns import columned
 from webkiln.lower.defer import deferred
 from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
@@ -124,7 +125,8 @@ class _Fusion:
         result: list[Step] = []
         for run, between in _runs(steps):
             fused = join(fuse(run, self.kept), self.kept, apart=self.apart)
-            result += self.written(chained(deferred(fused, self.kept), self.kept, self.limit))
+            fused = deferred(fused, self.kept)
+            result += self.written(chained(fused if self.apart else columned(fused, self.kept), self.kept, self.limit))
             result += (map_inside(step, self.steps) for step in between)
         return tuple(result)
 

@@ -1,0 +1,105 @@
+"""Second factors that lie along the sum are stored by columns: which are, which are not, and that the numbers stay."""
+
+import pytest
+
+from tests.backends.harness import error, run
+from tests.lower.test_chains import given, job, parsed
+from tests.lower.test_fusion import run_calls, wrong
+from tests.passes.graphs import evaluate_graph
+from webkiln.ir.dim import is_symbolic
+from webkiln.lower import lower as lowering
+from webkiln.lower.columns import ALIKE, APART
+from webkiln.ops.evaluate import run_graph
+
+
+def scores(queries, keys, heads=3, width=8):
+    return f"""
+        input q: float32[1,{queries},{heads},{width}]
+        input x: float32[1,{keys},5]
+        slot w: float32[5,{heads},{width}]
+        k: float32[1,{keys},{heads},{width}] = Einsum(x, w) {{"equation":"bkc,chd->bkhd"}}
+        y: float32[1,{heads},{queries},{keys}] = Einsum(q, k) {{"equation":"bqhd,bkhd->bhqk"}}
+        output out = y
+    """
+
+
+TAKEN = {
+    "heads": scores(20, 30),
+    "rows that are alike": scores(16, ALIKE),
+    "open sizes": scores("T", "S"),
+    "a matrix": """
+        input q: float32[20,8]
+        input x: float32[30,5]
+        slot w: float32[5,8]
+        slot b: float32[8]
+        m: float32[30,8] = MatMul(x, w)
+        k: float32[30,8] = Add(m, b)
+        y: float32[20,30] = MatMul(q, k) {"transpose_b":true}
+        output out = y
+    """,
+    "what a map makes": """
+        input q: float32[20,8]
+        input x: float32[30,8]
+        k: float32[30,8] = Tanh(x)
+        y: float32[20,30] = MatMul(q, k) {"transpose_b":true}
+        output out = y
+    """,
+}
+STAYS = {
+    "few rows": scores(1, 30),
+    "an input": """
+        input q: float32[20,8]
+        input k: float32[30,8]
+        y: float32[20,30] = MatMul(q, k) {"transpose_b":true}
+        output out = y
+    """,
+    "an output": TAKEN["a matrix"] + "output keys = k\n",
+    "another reader": TAKEN["a matrix"] + """
+        z: float32[30,8] = Relu(k)
+        s: float32[30,8] = Sign(z)
+        output other = s
+        output third = z
+    """,
+    "rows of columns already": """
+        input q: float32[20,8]
+        input x: float32[8,30]
+        k: float32[8,30] = Tanh(x)
+        y: float32[20,30] = MatMul(q, k)
+        output out = y
+    """,
+}  # fmt: skip
+
+
+def stored(made, monkeypatch):
+    """The shapes in which Variables are stored, where they are others than the graph's."""
+    monkeypatch.setattr(lowering, "tidy", lambda call: call)
+    views = {view.name: view.shape for call in lowering.lower(made).calls for view in call.outputs}
+    return {name: shape for name, shape in views.items() if name in made.variables and shape != made.type(name).shape}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_columns_lie_innermost(name, monkeypatch):
+    made = parsed(TAKEN[name])
+    ((variable, found),) = stored(made, monkeypatch).items()
+    columns = made.type(variable).shape[1 if name in ("heads", "rows that are alike", "open sizes") else 0]
+    assert found[-1] == columns + (APART if is_symbolic(columns) or columns == ALIKE else 0)
+
+
+@pytest.mark.parametrize("name", STAYS)
+def test_what_stays(name, monkeypatch):
+    assert stored(parsed(STAYS[name]), monkeypatch) == {}
+
+
+@pytest.mark.parametrize("name", [name for name in (TAKEN | STAYS) if name != "open sizes"])
+def test_the_numbers_stay(name):
+    made = parsed((TAKEN | STAYS)[name])
+    values = given(made)
+    assert not wrong(run_calls(made, values), evaluate_graph(made, values))
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])
+def test_backends_compute_them(backend, tmp_path):
+    jobs = [job(made, given(made)) for made in map(parsed, (TAKEN | STAYS).values())]
+    for item, outputs in zip(jobs, run(jobs, backend, tmp_path), strict=True):
+        reference, _ = run_graph(item.graph, item.inputs, item.weights)
+        assert all(error(outputs[key], value) < 1e-5 for key, value in reference.items())
