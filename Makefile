@@ -91,6 +91,7 @@ bench: setup tests/bench/rivals/node_modules/.package-lock.json
 bench-others: setup
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_kernels
+	$(BIN)/python -m tests.bench.bench_scaling
 	$(BIN)/python -m tests.bench.bench_long_models
 	$(BIN)/python -m tests.bench.bench_bert
 

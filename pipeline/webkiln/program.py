@@ -78,7 +78,7 @@ def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequenc
             filters.append(stored_call(found.filter, target))
         return found.steps
 
-    fused = lower(graph, keep, target.targets, rewrite, target.between)
+    fused = lower(graph, keep, target, rewrite)
     lowered = replace(fused, steps=stored_steps(fused.steps, target))
     if target.targets:
         return _drawn(graph, target, lowered, layout)

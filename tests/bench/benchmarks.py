@@ -179,7 +179,7 @@ def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, vis
     lines = [
         "# Benchmarks", "",
         (f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()}, {os.cpu_count()} processors, {browsers.version('chromium')} without a window; {versions}, all on their wasm backends. "
-        f"Batch 1, float32, random weights, inputs and outputs included. In each of {rounds} rounds every engine runs once, in turn; times are medians, and a lead is the median over rounds of the ratio in the same round. "
+        f"Batch 1, float32, random weights, inputs and outputs included. In each of {rounds} rounds every engine runs once, in an order of chance; times are medians, and a lead is the median over rounds of the ratio in the same round. "
         f"The peak of relaxed SIMD was {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an output, against Keras."), "",
         f"![Time of the fastest other engine divided by webkiln's](images/{PICTURE.name})", "",
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from tests.backends.harness import error, run
 from tests.lower.test_chains import given, job, parsed
 from tests.lower.test_fusion import run_calls, wrong
 from tests.passes.graphs import evaluate_graph
+from webkiln.backends.table import TARGETS
 from webkiln.ir.dim import is_symbolic
 from webkiln.lower import lower as lowering
 from webkiln.lower.columns import ALIKE, APART
@@ -73,7 +74,7 @@ STAYS = {
 def stored(made, monkeypatch):
     """The shapes in which Variables are stored, where they are others than the graph's."""
     monkeypatch.setattr(lowering, "tidy", lambda call: call)
-    views = {view.name: view.shape for call in lowering.lower(made).calls for view in call.outputs}
+    views = {view.name: view.shape for call in lowering.lower(made, target=TARGETS["js"]).calls for view in call.outputs}
     return {name: shape for name, shape in views.items() if name in made.variables and shape != made.type(name).shape}
 
 
@@ -94,7 +95,7 @@ def test_what_stays(name, monkeypatch):
 def test_the_numbers_stay(name):
     made = parsed((TAKEN | STAYS)[name])
     values = given(made)
-    assert not wrong(run_calls(made, values), evaluate_graph(made, values))
+    assert not wrong(run_calls(made, values, TARGETS["js"]), evaluate_graph(made, values))
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu"])

@@ -6,6 +6,7 @@ import pytest
 from tests.lower.test_chains import BLOCKED, given, parsed
 from tests.lower.test_fusion import run_calls, wrong
 from tests.passes.graphs import evaluate_graph
+from webkiln.backends.table import TARGETS
 from webkiln.lower.lower import lower
 from webkiln.nest.expr import walk
 
@@ -108,7 +109,7 @@ STAYS = {
 
 def divided_products(made):
     """The products behind whose sums something is divided."""
-    found = [call for call in lower(made).calls if call.nest.is_contraction]
+    found = [call for call in lower(made, target=TARGETS["js"]).calls if call.nest.is_contraction]
     return sum(any(expr.op == "div" for expr in walk(out.value for out in call.nest.outputs)) for call in found), len(found)
 
 
@@ -118,7 +119,7 @@ def test_products_are_divided(name):
     (softmax,) = (node.outputs[0] for node in made.nodes if node.op == "Softmax")
     divided, _ = divided_products(made)
     assert divided == sum(softmax in node.inputs for node in made.nodes)
-    for call in lower(made).calls:
+    for call in lower(made, target=TARGETS["js"]).calls:
         operations = [expr.op for expr in call.nest.nodes]
         assert operations.count("exp") <= 1
         assert not {"exp", "div"} <= set(operations), "what is multiplied is not divided"
@@ -138,7 +139,7 @@ def test_the_numbers_stay(name):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = evaluate_graph(made, values)
         if all(np.isfinite(value).all() for value in expected.values()):
-            assert not wrong(run_calls(made, values), expected), scale
+            assert not wrong(run_calls(made, values, TARGETS["js"]), expected), scale
 
 
 def test_rows_without_a_finite_element_are_no_numbers():
@@ -146,6 +147,6 @@ def test_rows_without_a_finite_element_are_no_numbers():
     made = parsed(TAKEN["a scale and a mask"])
     values = given(made)
     values["m"][0, 0, 2] = -np.inf
-    got, expected = run_calls(made, values)["out"], evaluate_graph(made, values)["out"]
+    got, expected = run_calls(made, values, TARGETS["js"])["out"], evaluate_graph(made, values)["out"]
     assert np.array_equal(np.isnan(got), np.isnan(expected))
     assert np.isnan(expected).any()

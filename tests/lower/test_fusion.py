@@ -33,10 +33,10 @@ def optimised(made):
     return made
 
 
-def run_calls(made, values, limit=0):
+def run_calls(made, values, target=None):
     """Run the fused calls with the interpreter of nests."""
     memory = fixed_values(made, values) | {name: values[name] for name in made.inputs}
-    lowered = lower(made, limit=limit)
+    lowered = lower(made, target=target)
     _run_steps(lowered.steps, memory, {})
     return {output: memory[lowered.roots[name]].reshape(made.type(name).shape) for output, name in made.outputs.items()}
 

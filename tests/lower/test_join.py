@@ -6,6 +6,7 @@ import pytest
 from tests.backends.harness import Job, error, run
 from tests.lower.test_fusion import run_calls
 from tests.passes.graphs import evaluate_graph, values_for
+from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.lower.lower import lower
 
@@ -84,9 +85,9 @@ def graph(name):
     return parse("\n".join(sorted(lines, key=lambda line: not line.startswith(("graph", "input", "slot")))))
 
 
-def copies(made, targets=0):
+def copies(made, target=None):
     """Calls that only move elements."""
-    calls = lower(made, targets=targets).calls
+    calls = lower(made, target=target).calls
     return sum(not call.nest.accumulators and call.nest.outputs[0].value.op == "load" for call in calls)
 
 
@@ -97,8 +98,8 @@ def test_copies_that_stay(name, count):
 
 @pytest.mark.parametrize(("name", "count"), [("skip", 1), ("dense", 3), ("twice", 3), ("shown", 1), ("reshaped", 2), ("turned", 1)])
 def test_copies_that_stay_where_a_draw_cannot_read_what_it_writes(name, count):
-    assert copies(graph(name), targets=4) == count
-    for call in lower(graph(name), targets=4).calls:
+    assert copies(graph(name), TARGETS["webgl"]) == count
+    for call in lower(graph(name), target=TARGETS["webgl"]).calls:
         assert not {view.name for view in call.inputs} & {view.name for view in call.outputs}
 
 

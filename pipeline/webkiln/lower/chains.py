@@ -106,7 +106,7 @@ def _followed(calls: Sequence[NestCall], alone: Collection[str]) -> list[int] | 
         if _reads(call, results):
             return None
         if not _reads(call, between):
-            if read & {view.name for view in call.outputs}:
+            if (read | results) & {view.name for view in call.outputs}:
                 return None
             continue
         found.append(number)

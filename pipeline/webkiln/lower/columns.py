@@ -59,13 +59,13 @@ def _order(call: NestCall, name: str) -> list[int] | None:
         or index[-1].value not in summed
     ):
         return None
-    if any(item.op not in ("axis", "const") for item in index) or not _is_worth_it(call, others[0], index, column):
+    if any(item.op not in ("axis", "const") for item in index) or not _is_worth_it(call, others[0], index):
         return None
     place = index.index(column)
     return [*(d for d in range(len(index)) if d != place), place]
 
 
-def _is_worth_it(call: NestCall, other: Expr, index: Sequence[Expr], column: Expr) -> bool:
+def _is_worth_it(call: NestCall, other: Expr, index: Sequence[Expr]) -> bool:
     """Whether there are rows enough, which are what only the first factor moves along."""
     rows = 1
     for loop in call.nest.axes:

@@ -14,6 +14,7 @@ from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Lowering, NestCall, Step, View, calls, inside, map_inside, reads, writes
+from webkiln.nest.target import Target
 from webkiln.ops.table import complete, find
 
 Rewrite = Callable[[NestCall], Sequence[Step] | None]
@@ -33,21 +34,20 @@ class Lowered:
 
 
 def lower(
-    graph: Graph, keep: Collection[str] = (), targets: int = 0, rewrite: Rewrite = lambda call: None, limit: int = 0
+    graph: Graph, keep: Collection[str] = (), target: Target | None = None, rewrite: Rewrite = lambda call: None
 ) -> Lowered:  # fmt: skip
     """Write the steps of all nodes outside the fixed part, fused; reshapes share memory and cost nothing.
 
-    Variables in `keep` are computed even where fusion could do without them. `targets`: how many outputs of one shape a call may have, where a
-    launch draws to textures, which it cannot read at the same time. `rewrite` gives the steps that take the place of a fused call, if any.
-    `limit`: the bytes between products from which on those are computed by blocks; 0: never.
+    Variables in `keep` are computed even where fusion could do without them. Without a `target`, calls are only fused. `rewrite` gives the steps
+    that take the place of a fused call, if any.
     """
     views = {name: View(name, variable.type) for name, variable in graph.variables.items()}
     fixed = {node.name for node in graph.fixed_part()}
     steps = _steps(graph, [node for node in graph.nodes if node.name not in fixed], views, _literals(graph), "", 0)
     roots = {name: view.name for name, view in views.items()}
     kept = {roots[name] for name in (*graph.outputs.values(), *keep)} | {roots[state.output] for state in graph.states}
-    fused = _Fusion(kept | _crossing(steps), rewrite, limit, apart=targets > 0).steps(steps)
-    return Lowered(_drawn(fused, targets) if targets else fused, roots)
+    fused = _Fusion(kept | _crossing(steps), rewrite, target).steps(steps)
+    return Lowered(_drawn(fused, target.targets) if target is not None and target.targets else fused, roots)
 
 
 def _steps(
@@ -118,17 +118,22 @@ class _Fusion:
 
     kept: set[str]
     rewrite: Rewrite
-    limit: int
-    apart: bool
+    target: Target | None
 
     def steps(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
+        apart = self.target is not None and self.target.targets > 0
         for run, between in _runs(steps):
-            fused = join(fuse(run, self.kept), self.kept, apart=self.apart)
-            fused = deferred(fused, self.kept)
-            result += self.written(chained(fused if self.apart else columned(fused, self.kept), self.kept, self.limit))
+            result += self.written(self.arranged(join(fuse(run, self.kept), self.kept, apart=apart)))
             result += (map_inside(step, self.steps) for step in between)
         return tuple(result)
+
+    def arranged(self, calls: Sequence[NestCall]) -> Sequence[Step]:
+        """The calls as a backend computes them best."""
+        if self.target is None:
+            return calls
+        calls = deferred(calls, self.kept)
+        return chained(columned(calls, self.kept) if self.target.loops else calls, self.kept, self.target.between)
 
     def written(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []
