@@ -60,8 +60,8 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
         made = parse(text)
         values = {name: rng.standard_normal(made.type(name).shape).astype(np.float32) for name in (*made.inputs, *sorted(made.slots))}
         jobs.append(Job(made, {"x": values.pop("x")}, values))
-    monkeypatch.setattr(schedule, "AHEAD_BYTES", 0)
-    monkeypatch.setattr(schedule, "CACHED_BYTES", 0)
+    for bound in ("AHEAD_BYTES", "AHEAD_TILES", "CACHED_BYTES"):
+        monkeypatch.setattr(schedule, bound, 0)
     results = []
     for ahead in (False, True):
         monkeypatch.setitem(TARGETS, "wasm", replace(TARGETS["wasm"], ahead=ahead))
@@ -73,7 +73,7 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
 
 
 def test_what_caches_hold_comes_by_itself():
-    for sizes, expected in (((128, 384, 384), True), ((128, 64, 64), False), ((1, 384, 384), False)):
+    for sizes, expected in (((128, 384, 384), True), ((128, 64, 64), False), ((16, 384, 384), False), ((1, 384, 384), False)):
         made = program(parse(product_of(*sizes)), TARGETS["wasm"], "float32")
         (step,) = launches(made["main"])
         assert made["kernels"][step["kernel"]]["schedule"].get("ahead", False) == expected

@@ -71,7 +71,7 @@ EXPECTED = {
     # graph, backend: lanes and the axis they lie on, whether whole, tile
     ("whole vectors", "wasm"): (8, "a1", True, 6),
     ("part of a vector", "wasm"): (4, "a1", False, 6),
-    ("part of a vector", "js"): (4, "a2", False, 4),
+    ("part of a vector", "js"): (4, "a2", False, 3),
     ("rows", "wasm"): (16, "r0", False, 1),
     ("rows", "js"): (4, "r0", False, 1),
     ("short rows", "wasm"): (1, None, False, 1),
@@ -79,7 +79,7 @@ EXPECTED = {
     ("few rows by weights beyond caches", "wasm"): (16, "a1", True, 2),
     ("few rows by fewer weights", "wasm"): (8, "a1", True, 6),
     ("more rows by weights beyond caches", "wasm"): (8, "a1", True, 6),
-    ("few rows by weights beyond caches", "js"): (4, "a1", False, 4),
+    ("few rows by weights beyond caches", "js"): (4, "a1", False, 3),
     ("rows by rows", "wasm"): (8, "r0", False, 4),
     ("rows by rows", "js"): (2, "r0", False, 4),
 }  # fmt: skip

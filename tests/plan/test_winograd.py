@@ -74,12 +74,12 @@ def convolutions():
     yield case("crop", (1, 20, 20, 16), (3, 3, 16, 16), (16,), **pads((-1, 1), (1, -2)))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_convolutions(variant, tmp_path):
+@pytest.mark.parametrize(("backend", "variant"), [*(("wasm", variant) for variant in VARIANTS), ("js", None)])
+def test_convolutions(backend, variant, tmp_path):
     cases = list(convolutions())
     jobs = [node_job("Conv", case, trained=True) for case in cases]
-    for case, job, outputs in zip(cases, jobs, run(jobs, "wasm", tmp_path, variant), strict=True):
-        assert plan(job.graph, TARGETS["wasm"]).filters, f"{case.name} is computed directly"
+    for case, job, outputs in zip(cases, jobs, run(jobs, backend, tmp_path, variant), strict=True):
+        assert plan(job.graph, TARGETS[backend]).filters, f"{case.name} is computed directly"
         for name, value in expected("Conv", case).items():
             assert error(outputs[name], value) <= case.tolerance, case.name
 
@@ -143,8 +143,9 @@ SEEN = "a filter that is an output"
 """It lies in memory as it is, so that its convolution is computed directly."""
 
 
+@pytest.mark.parametrize("backend", ["wasm", "js"])
 @pytest.mark.parametrize("encoding", ["float32", "int8"])
-def test_graphs(encoding, tmp_path):
+def test_graphs(encoding, backend, tmp_path):
     rng = np.random.default_rng(0)
     jobs = []
     for text in GRAPHS.values():
@@ -155,8 +156,8 @@ def test_graphs(encoding, tmp_path):
         }
         values = {name: (rng.integers(-127, 128, shape) / 127).astype(np.float32) for name, shape in shapes.items()}
         jobs.append(Job(graph, {name: values[name] for name in graph.inputs}, {name: values[name] for name in graph.slots}, encoding))
-    for name, job, outputs in zip(GRAPHS, jobs, run(jobs, "wasm", tmp_path), strict=True):
-        assert bool(plan(job.graph, TARGETS["wasm"]).filters) == (name != SEEN), name
+    for name, job, outputs in zip(GRAPHS, jobs, run(jobs, backend, tmp_path), strict=True):
+        assert bool(plan(job.graph, TARGETS[backend]).filters) == (name != SEEN), name
         reference, _ = run_graph(job.graph, job.inputs, job.weights)
         for output, value in reference.items():
             assert error(outputs[output], value) < (1e-5 if encoding == "float32" else 2e-2), (name, output)

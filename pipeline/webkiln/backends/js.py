@@ -5,16 +5,17 @@ from webkiln.nest.target import Target
 TARGET = Target(
     backend="js",
     width=1,
-    shapes=((4, 4),),
+    shapes=((4, 3),),
     dot=(2, 4),
-    each=(4, 4),
+    each=(4, 2),
     map_lanes=4,
     packs=False,
+    winograd=True,
     between=1 << 20,
     tried={
-        "shapes": ((4, 2), (2, 4), (2, 2), (4, 1), (8, 1)),
+        "shapes": ((4, 4), (2, 4), (2, 2), (4, 1), (8, 1)),
         "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),
-        "each": ((4, 2), (2, 4), (2, 2), (4, 1)),
+        "each": ((4, 4), (2, 4), (2, 2), (4, 1)),
         "alone": ((8, 1), (2, 1)),
     },
 )

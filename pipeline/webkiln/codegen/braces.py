@@ -7,6 +7,8 @@ from webkiln.nest.nest import Accumulator
 
 
 class Braces(ABC):
+    heap = False
+
     @abstractmethod
     def keyword(self, type_: str) -> str:
         """What begins the declaration of a variable that changes."""

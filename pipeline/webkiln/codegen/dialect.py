@@ -106,10 +106,12 @@ class Sequential(Protocol):
 
 
 class Dialect(Protocol):
-    """A language. `composed`: operations printed as compositions of others."""
+    """A language. `composed`: operations printed as compositions of others. `heap`: whether operands are places in arrays of all elements."""
 
     @property
     def composed(self) -> frozenset[str]: ...
+    @property
+    def heap(self) -> bool: ...
     @property
     def simd(self) -> Simd | None: ...
     @property

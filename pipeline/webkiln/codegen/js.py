@@ -60,6 +60,7 @@ class JavaScript(Braces):
     composed = frozenset({"erf"})
     simd = None
     threads = None
+    heap = True
 
     @property
     def pointers(self) -> "JavaScript":
@@ -69,7 +70,7 @@ class JavaScript(Braces):
         return INT
 
     def chosen(self, operand: Operand, pointer: str, condition: str, base: str, other: str) -> str:
-        return f"{condition} ? {pointer} + {base} : {other}"
+        return f"{condition} ? {base} : {other}"
 
     def declare(self, type_: str, name: str, text: str) -> str:
         return f"const {name} = {text};"
@@ -119,7 +120,7 @@ class JavaScript(Braces):
         return text if target in REAL else WRAP[target].format(text)
 
     def load(self, operand: Operand, pointer: str, at: str) -> str:
-        element = f"{HEAPS[operand.dtype]}[{pointer} + {at}]"
+        element = f"{HEAPS[operand.dtype]}[{_sum(pointer, at)}]"
         if operand.dtype == "float16":
             return f"wk_half({element})"
         return f"{element} !== 0" if operand.dtype == "bool" else element
@@ -128,7 +129,7 @@ class JavaScript(Braces):
         return f"{condition} ? {self.load(operand, pointer, at)} : {other}"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
-        return f"{HEAPS[operand.dtype]}[{pointer} + {at}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
+        return f"{HEAPS[operand.dtype]}[{_sum(pointer, at)}] = {f'wk_to_half({value})' if operand.dtype == 'float16' else value};"
 
     def multiply_add(self, name: str, a: str, b: str, type_: str) -> list[str]:
         if type_ in REAL:
@@ -145,6 +146,10 @@ class JavaScript(Braces):
             text = self.word("add" if item.combiner == "sum" else "mul", type_).format(name, value)
             return [f"{name} = {WRAP[type_].format(text)};"]
         return super().combine(item, name, value, position)
+
+
+def _sum(pointer: str, at: str) -> str:
+    return pointer if at == "0" else f"{pointer} + {at}"
 
 
 class Arrays(JavaScript):

@@ -35,8 +35,9 @@ class Points(Reductions):
 
         if self.simd is None:
             text = self.scalar(value, t, v)
-            place = plus(at(0), v) if self.runs(index) else at(v)
-            self.put(self.dialect.store(operand, f"y{position}", place, text), t, v)
+            first, lane = (0, v) if self.runs(index) else (v, 0)
+            pointer, place = self.place(value, slot, index, t, first)
+            self.put(self.dialect.store(operand, pointer, plus(place, lane), text), t, v)
             return
         text = self.vector_value(value, t, v)
         if self.runs(index) and not self.ragged:

@@ -152,9 +152,10 @@ class Values(Scopes):
         return summands
 
     def address(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int, *, only: int | None = None) -> str:
-        """Sum the terms level by level, so that each loop adds only what changes in it; `only` bounds the level."""
+        """Sum the terms level by level, so that each loop adds only what changes in it; `only` bounds the level. It is counted from the
+        beginning of the operand, or of the heap where the dialect has one."""
         summands = [item for item in self.terms(position, index, t, v) if only is None or item.level <= only]
-        total = ""
+        total = self.operand(position) if self.dialect.heap else ""
         for level in sorted({item.level for item in summands}):
             parts = ([total] if total else []) + [item.text for item in summands if item.level == level]
             text = " + ".join(parts)
@@ -165,6 +166,15 @@ class Values(Scopes):
             total = self.known(key) or self.bound(expr, key, INT, text, level)
         return total or "0"
 
+    def operand(self, position: int) -> str:
+        inputs = len(self.nest.inputs)
+        return f"x{position}" if position < inputs else f"y{position - inputs}"
+
+    def place(self, expr: Expr, position: int, index: tuple[Expr, ...], t: int, v: int) -> tuple[str, str]:
+        """Pointer and offset of an element."""
+        address = self.address(expr, position, index, t, v)
+        return (address, "0") if self.dialect.heap else (self.operand(position), address)
+
     def load(self, expr: Expr, t: int, v: int) -> str:
         """The text that reads one element."""
         position, index, guard = expr.value[0], load_index(expr), load_guard(expr)
@@ -172,12 +182,13 @@ class Values(Scopes):
         run = self.runs(index) and self.kernel.panel(position) is None
         first, lane = (0, v) if run else (v, 0)
         if guard is None:
-            return self.dialect.load(operand, f"x{position}", plus(self.address(expr, position, index, t, first), lane))
+            pointer, at = self.place(expr, position, index, t, first)
+            return self.dialect.load(operand, pointer, plus(at, lane))
         if self.dialect.pointers and (run or self.level(expr) > self.level(guard[0])):
             pointer, at = self.guarded_pointer(expr, guard, t, first)
             return self.dialect.load(operand, pointer, plus(at, lane))
         condition, other = self.scalar(guard[0], t, v), self.scalar(guard[1], t, v)
-        return self.dialect.guarded(operand, f"x{position}", self.address(expr, position, index, t, v), condition, other)
+        return self.dialect.guarded(operand, *self.place(expr, position, index, t, v), condition, other)
 
     def runs(self, index: tuple[Expr, ...]) -> bool:
         """Neighbours on the vector axis are neighbours in memory."""

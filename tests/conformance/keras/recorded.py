@@ -34,6 +34,8 @@ Left = Mapping[str, Mapping[str, int]]
 
 def recorded(part: str) -> tuple[list[Call], Left]:
     """The calls of a part, and why others are none: name -> reason -> how many."""
+    if not COMPANIONS.is_dir():
+        raise SystemExit(f"{COMPANIONS} is missing, without which half of Keras's tests stop at once: run `make conformance-keras`")
     state = digest([Path(__file__), Path(__file__).with_name("record.py")])
     path = user_cache_path("webkiln") / "conformance" / f"keras-{keras.__version__}-{part}-{state}.pickle"
     if not path.exists():

@@ -15,52 +15,59 @@ export function create(module, bytes = program.loaded) {
   const U64 = new BigUint64Array(buffer);
   function k_a735eafa5f159348(x0, x1, y0, p0, p1, s1_0, s2_0) {
     for (let a0 = 0; a0 < p0; a0++) {
-      const v1 = a0 * s1_0;
-      const v7 = a0 * s2_0;
+      const v1 = x1 + a0 * s1_0;
+      const v8 = y0 + a0 * s2_0;
       for (let a1 = 0; a1 < p1; a1++) {
         const v2 = v1 + a1;
-        const v3 = I8[x1 + v2];
+        const v3 = I8[v2];
         const v4 = v3;
-        const v5 = F32[x0 + a1];
-        const v6 = v4 * v5;
-        const v8 = v7 + a1;
-        F32[y0 + v8] = v6;
+        const v5 = x0 + a1;
+        const v6 = F32[v5];
+        const v7 = v4 * v6;
+        const v9 = v8 + a1;
+        F32[v9] = v7;
       }
     }
   }
   function k_7a3d4e0843b0c0a3(x0, x1, y0, p0, p1, s1_0) {
     let a0 = 0;
     for (; a0 + 3 < p0; a0 += 4) {
+      const v3 = x1 + a0;
+      const v9 = y0 + a0;
       let acc0_0_0 = 0;
       let acc0_0_1 = 0;
       let acc0_0_2 = 0;
       let acc0_0_3 = 0;
       for (let r0 = 0; r0 < p1; r0++) {
-        const v1 = F32[x0 + r0];
-        const v2 = a0 + r0 * s1_0;
-        const v3 = F32[x1 + v2];
-        const v4 = F32[x1 + v2 + 1];
-        const v5 = F32[x1 + v2 + 2];
-        const v6 = F32[x1 + v2 + 3];
-        acc0_0_0 += v1 * v3;
-        acc0_0_1 += v1 * v4;
-        acc0_0_2 += v1 * v5;
-        acc0_0_3 += v1 * v6;
+        const v1 = x0 + r0;
+        const v2 = F32[v1];
+        const v4 = v3 + r0 * s1_0;
+        const v5 = F32[v4];
+        const v6 = F32[v4 + 1];
+        const v7 = F32[v4 + 2];
+        const v8 = F32[v4 + 3];
+        acc0_0_0 += v2 * v5;
+        acc0_0_1 += v2 * v6;
+        acc0_0_2 += v2 * v7;
+        acc0_0_3 += v2 * v8;
       }
-      F32[y0 + a0] = acc0_0_0;
-      F32[y0 + a0 + 1] = acc0_0_1;
-      F32[y0 + a0 + 2] = acc0_0_2;
-      F32[y0 + a0 + 3] = acc0_0_3;
+      F32[v9] = acc0_0_0;
+      F32[v9 + 1] = acc0_0_1;
+      F32[v9 + 2] = acc0_0_2;
+      F32[v9 + 3] = acc0_0_3;
     }
     for (; a0 < p0; a0 += 1) {
+      const v12 = x1 + a0;
+      const v15 = y0 + a0;
       let acc0_0_0 = 0;
       for (let r0 = 0; r0 < p1; r0++) {
-        const v7 = F32[x0 + r0];
-        const v8 = a0 + r0 * s1_0;
-        const v9 = F32[x1 + v8];
-        acc0_0_0 += v7 * v9;
+        const v10 = x0 + r0;
+        const v11 = F32[v10];
+        const v13 = v12 + r0 * s1_0;
+        const v14 = F32[v13];
+        acc0_0_0 += v11 * v14;
       }
-      F32[y0 + a0] = acc0_0_0;
+      F32[v15] = acc0_0_0;
     }
   }
   const entries = [

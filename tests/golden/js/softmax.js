@@ -15,7 +15,8 @@ export function create(module, bytes = program.loaded) {
   const U64 = new BigUint64Array(buffer);
   function k_3dccd671e449f995(x0, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
-      const v1 = a0 * s0_0;
+      const v1 = x0 + a0 * s0_0;
+      const v9 = y0 + a0;
       let acc0_0_0 = -Infinity;
       let lane0_0_0 = -Infinity;
       let lane0_0_1 = -Infinity;
@@ -24,10 +25,10 @@ export function create(module, bytes = program.loaded) {
       let r0 = 0;
       for (; r0 + 3 < p1; r0 += 4) {
         const v2 = v1 + r0;
-        const v3 = F32[x0 + v2];
-        const v4 = F32[x0 + v2 + 1];
-        const v5 = F32[x0 + v2 + 2];
-        const v6 = F32[x0 + v2 + 3];
+        const v3 = F32[v2];
+        const v4 = F32[v2 + 1];
+        const v5 = F32[v2 + 2];
+        const v6 = F32[v2 + 3];
         lane0_0_0 = v3 > lane0_0_0 || v3 !== v3 ? v3 : lane0_0_0;
         lane0_0_1 = v4 > lane0_0_1 || v4 !== v4 ? v4 : lane0_0_1;
         lane0_0_2 = v5 > lane0_0_2 || v5 !== v5 ? v5 : lane0_0_2;
@@ -35,20 +36,22 @@ export function create(module, bytes = program.loaded) {
       }
       for (; r0 < p1; r0 += 1) {
         const v7 = v1 + r0;
-        const v8 = F32[x0 + v7];
+        const v8 = F32[v7];
         acc0_0_0 = v8 > acc0_0_0 || v8 !== v8 ? v8 : acc0_0_0;
       }
       acc0_0_0 = lane0_0_0 > acc0_0_0 || lane0_0_0 !== lane0_0_0 ? lane0_0_0 : acc0_0_0;
       acc0_0_0 = lane0_0_1 > acc0_0_0 || lane0_0_1 !== lane0_0_1 ? lane0_0_1 : acc0_0_0;
       acc0_0_0 = lane0_0_2 > acc0_0_0 || lane0_0_2 !== lane0_0_2 ? lane0_0_2 : acc0_0_0;
       acc0_0_0 = lane0_0_3 > acc0_0_0 || lane0_0_3 !== lane0_0_3 ? lane0_0_3 : acc0_0_0;
-      F32[y0 + a0] = acc0_0_0;
+      F32[v9] = acc0_0_0;
     }
   }
   function k_b62b5f0ce262484e(x0, x1, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
-      const v1 = a0 * s0_0;
-      const v4 = F32[x1 + a0];
+      const v1 = x0 + a0 * s0_0;
+      const v4 = x1 + a0;
+      const v5 = F32[v4];
+      const v21 = y0 + a0;
       let acc0_0_0 = 0;
       let lane0_0_0 = 0;
       let lane0_0_1 = 0;
@@ -57,51 +60,53 @@ export function create(module, bytes = program.loaded) {
       let r0 = 0;
       for (; r0 + 3 < p1; r0 += 4) {
         const v2 = v1 + r0;
-        const v3 = F32[x0 + v2];
-        const v5 = v3 - v4;
-        const v6 = Math.exp(v5);
-        const v7 = F32[x0 + v2 + 1];
-        const v8 = v7 - v4;
-        const v9 = Math.exp(v8);
-        const v10 = F32[x0 + v2 + 2];
-        const v11 = v10 - v4;
-        const v12 = Math.exp(v11);
-        const v13 = F32[x0 + v2 + 3];
-        const v14 = v13 - v4;
-        const v15 = Math.exp(v14);
-        lane0_0_0 += v6;
-        lane0_0_1 += v9;
-        lane0_0_2 += v12;
-        lane0_0_3 += v15;
+        const v3 = F32[v2];
+        const v6 = v3 - v5;
+        const v7 = Math.exp(v6);
+        const v8 = F32[v2 + 1];
+        const v9 = v8 - v5;
+        const v10 = Math.exp(v9);
+        const v11 = F32[v2 + 2];
+        const v12 = v11 - v5;
+        const v13 = Math.exp(v12);
+        const v14 = F32[v2 + 3];
+        const v15 = v14 - v5;
+        const v16 = Math.exp(v15);
+        lane0_0_0 += v7;
+        lane0_0_1 += v10;
+        lane0_0_2 += v13;
+        lane0_0_3 += v16;
       }
       for (; r0 < p1; r0 += 1) {
-        const v16 = v1 + r0;
-        const v17 = F32[x0 + v16];
-        const v18 = v17 - v4;
-        const v19 = Math.exp(v18);
-        acc0_0_0 += v19;
+        const v17 = v1 + r0;
+        const v18 = F32[v17];
+        const v19 = v18 - v5;
+        const v20 = Math.exp(v19);
+        acc0_0_0 += v20;
       }
       acc0_0_0 += lane0_0_0;
       acc0_0_0 += lane0_0_1;
       acc0_0_0 += lane0_0_2;
       acc0_0_0 += lane0_0_3;
-      F32[y0 + a0] = acc0_0_0;
+      F32[v21] = acc0_0_0;
     }
   }
   function k_eca8437e5d36f95c(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {
     for (let a0 = 0; a0 < p0; a0++) {
-      const v1 = a0 * s0_0;
-      const v4 = F32[x1 + a0];
-      const v7 = F32[x2 + a0];
-      const v9 = a0 * s3_0;
+      const v1 = x0 + a0 * s0_0;
+      const v4 = x1 + a0;
+      const v5 = F32[v4];
+      const v8 = x2 + a0;
+      const v9 = F32[v8];
+      const v11 = y0 + a0 * s3_0;
       for (let a1 = 0; a1 < p1; a1++) {
         const v2 = v1 + a1;
-        const v3 = F32[x0 + v2];
-        const v5 = v3 - v4;
-        const v6 = Math.exp(v5);
-        const v8 = v6 / v7;
-        const v10 = v9 + a1;
-        F32[y0 + v10] = v8;
+        const v3 = F32[v2];
+        const v6 = v3 - v5;
+        const v7 = Math.exp(v6);
+        const v10 = v7 / v9;
+        const v12 = v11 + a1;
+        F32[v12] = v10;
       }
     }
   }
