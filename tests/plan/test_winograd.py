@@ -74,7 +74,7 @@ def convolutions():
     yield case("crop", (1, 20, 20, 16), (3, 3, 16, 16), (16,), **pads((-1, 1), (1, -2)))
 
 
-@pytest.mark.parametrize(("backend", "variant"), [*(("wasm", variant) for variant in VARIANTS), ("js", None)])
+@pytest.mark.parametrize(("backend", "variant"), [*(("wasm", variant) for variant in VARIANTS), ("js", None), ("webgpu", None)])
 def test_convolutions(backend, variant, tmp_path):
     cases = list(convolutions())
     jobs = [node_job("Conv", case, trained=True) for case in cases]
@@ -143,7 +143,7 @@ SEEN = "a filter that is an output"
 """It lies in memory as it is, so that its convolution is computed directly."""
 
 
-@pytest.mark.parametrize("backend", ["wasm", "js"])
+@pytest.mark.parametrize("backend", ["wasm", "js", "webgpu"])
 @pytest.mark.parametrize("encoding", ["float32", "int8"])
 def test_graphs(encoding, backend, tmp_path):
     rng = np.random.default_rng(0)

@@ -4,5 +4,5 @@ from webkiln.nest.target import WORDS, Target
 
 TARGET = Target(
     backend="webgpu", width=4, shapes=((4, 4),), dot=(4, 4), each=(4, 4), map_lanes=4, packs=True, threads=True, group=64, storage=WORDS,
-    between=1 << 25,
+    winograd=True, between=1 << 25,
 )  # fmt: skip

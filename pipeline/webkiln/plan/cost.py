@@ -25,8 +25,10 @@ class Machine:
 MACHINES = {
     "wasm": Machine(gflops=58.6, gigabytes=20.0, launch=0.0005, width=4, registers=16),
     "js": Machine(gflops=4.4, gigabytes=8.0, launch=0.0005, width=1, registers=16),
+    "webgpu": Machine(gflops=9.5, gigabytes=4.0, launch=0.016, width=4, registers=64),
 }
-"""One core of a server processor in Chromium 156: a loop of fused multiply-adds, a sum over more than the caches hold, an empty launch."""
+"""One core of a server processor in Chromium 156: a loop of fused multiply-adds, a sum over more than the caches hold, an empty launch. For webgpu,
+two such cores that stand in for a GPU (SwiftShader): what is said of a real one is right in its order at most."""
 UNDER_WAY = 8
 """So many sums hide what a multiply-add takes: 4 turns of 2 units. 1, 2 and 4 vectors reached 0.27, 0.51 and 0.92 of the peak."""
 LOADING = 0.08
