@@ -29,6 +29,9 @@ void main() { gl_Position = vec4(gl_VertexID == 1 ? 3 : -1, gl_VertexID == 2 ? 3
 `;
 
 const POLL_MS = 4;
+// Textures are narrow: what draws to them is divided by rows among processors, and a drawing of one row would leave half of each block of 2x2
+// fragments unused. WIDE is for models whose sizes are told later.
+const NARROW = 6, WIDE = 9, WIDEST = 12;
 
 /**
  * @param {string} code
@@ -49,8 +52,7 @@ class Textures {
     this.gl = gl;
     this.generated = generated;
     this.rows = Math.floor(Math.log2(gl.getParameter(gl.MAX_TEXTURE_SIZE)));
-    this.shift = Math.min(12, this.rows);
-    this.most = gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS) * 2 ** (this.shift + this.rows);
+    this.layers = gl.getParameter(gl.MAX_ARRAY_TEXTURE_LAYERS);
     /** @type {Record<string, { internal: number, format: number, type: number, all: number, array: any, lanes: number, quarters?: boolean }>} */
     this.formats = {
       float32x4q: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4, quarters: true },
@@ -67,6 +69,25 @@ class Textures {
     this.targets = new Map();
     this.reader = gl.createFramebuffer();
     this.made = 0;
+    const widest = Math.min(WIDEST, this.rows);
+    this.shift = Math.min(generated.buffers.every(([, elements]) => elements > 0) ? NARROW : WIDE, widest);
+    while (this.shift < widest && generated.buffers.some(([format, elements]) => this.texels(format, elements) > this.most(format))) this.shift++;
+  }
+
+  /**
+   * @param {string} format
+   * @param {number} elements
+   */
+  texels(format, elements) {
+    return Math.max(Math.ceil(elements / this.format(format).lanes), 1);
+  }
+
+  /**
+   * How many texels a texture holds.
+   * @param {string} format
+   */
+  most(format) {
+    return (this.format(format).quarters ? 4 : this.layers) * 2 ** (this.shift + this.rows);
   }
 
   /** Compiles every kernel at once, and waits for all. What is too large for a texture is told before. */
@@ -131,8 +152,8 @@ class Textures {
    */
   sides(format, elements) {
     const { lanes, quarters } = this.format(format);
-    const texels = Math.max(Math.ceil(elements / lanes), 1), largest = 2 ** (this.shift + this.rows);
-    if (texels > (quarters ? 4 * largest : this.most)) throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${this.most * lanes} here`);
+    const texels = this.texels(format, elements), largest = 2 ** (this.shift + this.rows), most = this.most(format);
+    if (texels > most) throw failure('OutOfMemory', `a tensor has ${elements} elements, textures hold ${most * lanes} here`);
     const span = quarters ? Math.ceil(texels / 4) : largest, held = Math.min(texels, span);
     const width = Math.min(held, 2 ** this.shift), height = Math.ceil(held / 2 ** this.shift);
     return { width, height, layers: quarters ? 4 : Math.ceil(texels / largest), span };

@@ -2,9 +2,11 @@ ivec3 wk_at(int i) {
   return ivec3(i & ((1 << WK_SHIFT) - 1), (i >> WK_SHIFT) & ((1 << WK_ROWS) - 1), i >> (WK_SHIFT + WK_ROWS));
 }
 
+ivec2 wk_in_layer(int i) { return ivec2(i & ((1 << WK_SHIFT) - 1), i >> WK_SHIFT); }
+
 ivec3 wk_in_quarters(int i, int quarter) {
   int layer = int(i >= quarter) + int(i >= 2 * quarter) + int(i >= 3 * quarter), at = i - layer * quarter;
-  return ivec3(at & ((1 << WK_SHIFT) - 1), at >> WK_SHIFT, layer);
+  return ivec3(wk_in_layer(at), layer);
 }
 
 uint wk_packed(uint word, int i, int bits) { return (word >> ((i & (32 / bits - 1)) * bits)) & ((1u << bits) - 1u); }

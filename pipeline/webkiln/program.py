@@ -1,7 +1,7 @@
 """Graph -> program.json: kernels, launches and the memory map of one backend."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webkiln.errors import InternalError
@@ -46,14 +46,14 @@ SCHEMA = "webkiln.program/5"
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The calls of a graph with the schedule of each; `filters` are done once, when weights have arrived; `texels` are the Variables that lie four elements to a texel, `quarters`
-    those of them of which each quarter lies in a layer of its own. `decided`: what was chosen among several ways, for each call."""
+    those of them of which each quarter lies in a layer of its own, and the elements of a quarter. `decided`: what was chosen among several ways, for each call."""
 
     lowered: Lowered
     choices: tuple[Choice, ...]
     destinations: dict[str, Destination]
     filters: tuple[NestCall, ...] = ()
     texels: frozenset[str] = frozenset()
-    quarters: frozenset[str] = frozenset()
+    quarters: Mapping[str, int] = field(default_factory=dict)
     decided: tuple[tuple[Decision, ...], ...] = ()
 
     @property
@@ -194,7 +194,9 @@ class _Writer:
     def buffer(self, name: str, type_: Type) -> Buffer:
         """The room for a Variable, as large as it may become."""
         lanes = VECTOR if name in self.planned.texels else 1
-        return Buffer(self.target.stored(type_.dtype), dim.at(type_.size, self.late), lanes, name in self.planned.quarters)
+        quarter = self.planned.quarters.get(name)
+        size = type_.size if quarter is None else VECTOR * quarter
+        return Buffer(self.target.stored(type_.dtype), dim.at(size, self.late), lanes, quarter is not None)
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(name, self.graph.type(name)))
@@ -372,7 +374,7 @@ class _Writer:
             "kernel": kernel.name,
             "layer": call.layer,
             "operands": operands,
-            "args": list(map(size_to_json, kernels.values(kernel, views, call.args))),
+            "args": list(map(size_to_json, kernels.values(kernel, views, call.args, self.planned.quarters))),
             "why": choice.why,
             "flops": size_to_json(flops(call)),
             "bytes": size_to_json(moved(call)),

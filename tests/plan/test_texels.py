@@ -6,6 +6,7 @@ import pytest
 
 from webkiln.backends.table import TARGETS
 from webkiln.errors import InternalError
+from webkiln.ir import dim
 from webkiln.ir.text import parse
 from webkiln.plan.texels import draw
 from webkiln.program import plan
@@ -27,10 +28,45 @@ ROWS = """
 def test_a_product_of_whole_rows_computes_four_by_four():
     made = planned(ROWS.format(columns=20))
     assert made.texels == {"x", "w", "y"}
-    assert made.quarters == {"y"}
+    assert made.quarters == {"y": 2 * 20}
     (schedule,) = [choice.schedule for choice in made.choices]
     assert (schedule.vector, schedule.lanes, schedule.tile, schedule.count, schedule.unroll) == ("a1", 4, "a0", 4, "r0")
     assert (schedule.texels, schedule.vectors, schedule.quarters) == ((0, 1, 2), (0, 1), (2,))
+
+
+SQUARE = """
+    input x: float32[{rows},12]
+    slot w: float32[12,12]
+    a: float32[{rows},12] = MatMul(x, w)
+    y: float32[{rows},12] = MatMul(a, w)
+    output y = y
+"""
+
+
+@pytest.mark.parametrize(("rows", "quarter"), [(1, None), (2, None), (3, 1), (4, 1), (5, 2), (49, 13), ("N", None), ("4*N", "N")])
+def test_rows_that_are_no_multiple_of_four_end_beyond_the_output(rows, quarter):
+    made = planned(SQUARE.format(rows=rows))
+    if quarter is None:
+        assert not made.quarters
+        return
+    quarters = {name: dim.shown(size) if dim.is_symbolic(size) else size for name, size in made.quarters.items()}
+    assert quarters == dict.fromkeys(("a", "y"), "12*N" if quarter == "N" else 12 * quarter)
+    first, second = (choice.schedule for choice in made.choices)
+    assert (first.quarters, first.level) == ((2,), ()), "what is given lies as it came"
+    assert (second.quarters, second.level) == ((0, 2), (0,)), "each row of a lies in the layer of that of y"
+
+
+def test_quarters_of_other_rows_are_not_level():
+    made = planned("""
+        input x: float32[1,7,7,12]
+        slot w: float32[3,3,1,12]
+        slot v: float32[1,1,12,16]
+        a: float32[1,7,7,12] = Conv(x, w) {"dilation":[1,1],"groups":12,"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+        y: float32[1,7,7,16] = Conv(a, v) {"dilation":[1,1],"groups":1,"out_dims":[0,3,1,2],"pad_high":[0,0],"pad_low":[0,0],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+        output y = y
+    """)
+    assert made.quarters == {"a": 2 * 7 * 12, "y": 13 * 16}
+    assert [choice.schedule.level for choice in made.choices] == [(), ()]
 
 
 def test_rows_that_are_no_whole_texels_are_computed_one_by_one():

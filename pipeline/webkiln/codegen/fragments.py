@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.glsl_vectors import spelling
-from webkiln.codegen.glsl_words import LANES, texel
+from webkiln.codegen.glsl_words import LANES, read, texel
 from webkiln.codegen.points import Points
 from webkiln.codegen.values import accumulator
 from webkiln.errors import InternalError
@@ -41,9 +41,9 @@ class Fragments(Points):
     def run(self) -> list[str]:
         with self.block() as top:
             top.declarations += [self.dialect.declare(INT, name, text) for name, text in self.arguments()]
-            for loop in self.nest.axes:
-                if loop.axis == self.tile:
-                    self.declare(0, INT, f"{self.scalar(loop.extent, 0, 0)} / {self.schedule.count}", DISTANCE)
+            if self.tile is not None:
+                slot = len(self.nest.inputs)
+                self.declare(0, INT, f"(q{slot} << 2) / s{slot}_0", DISTANCE)
             self.locate()
             self.point()
         return top.lines()
@@ -222,7 +222,11 @@ class Fragments(Points):
         name = self.known(key)
         if name is None:
             position, guard = expr.value[0], load_guard(expr)
-            text = self.fetch(position, self.address(expr, position, load_index(expr), t, first))
+            text = (
+                self.fetch_level(expr, t, first)
+                if position in self.schedule.level
+                else self.fetch(position, self.address(expr, position, load_index(expr), t, first))
+            )
             if guard is not None:
                 text = f"{self.scalar(guard[0], t, first)} ? {text} : vec4({self.scalar(guard[1], t, first)})"
             name = self.bound(expr, key, "vec4", text)
@@ -232,6 +236,14 @@ class Fragments(Points):
     def fetch(self, position: int, at: str) -> str:
         """The texel that holds an element of an operand."""
         return texel(f"x{position}", at, f"q{position}" if position in self.schedule.quarters else None)
+
+    def fetch_level(self, expr: Expr, t: int, v: int) -> str:
+        """The texel in a layer, where those of all neighbours on the tile axis lie at the same place."""
+        position = expr.value[0]
+        at = self.address(expr, position, load_index(expr), 0, v)
+        key = ("place", at)
+        place = self.known(key) or self.bound(expr, key, "ivec2", f"wk_in_layer(({at}) >> 2)")
+        return read(f"x{position}", f"{place}, {t}")
 
     def load(self, expr: Expr, t: int, v: int) -> str:
         position, guard = expr.value[0], load_guard(expr)

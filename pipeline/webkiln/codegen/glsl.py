@@ -7,7 +7,7 @@ import numpy as np
 from webkiln.codegen.braces import Braces
 from webkiln.codegen.fragments import Fragments
 from webkiln.codegen.glsl_vectors import GlslVectors
-from webkiln.codegen.glsl_words import BITS, BY_TYPE, CASTS, SCALAR
+from webkiln.codegen.glsl_words import BITS, BY_TYPE, CASTS, SCALAR, read
 from webkiln.codegen.templates import Templates
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -64,8 +64,8 @@ class Glsl(Braces):
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         bits = PACKED.get(operand.dtype)
         if bits is None:
-            return f"texelFetch({pointer}, wk_at({at}), 0).r"
-        element = f"wk_packed(texelFetch({pointer}, wk_at(({at}) / {32 // bits}), 0).r, {at}, {bits})"
+            return f"{read(pointer, f'wk_at({at})')}.r"
+        element = f"wk_packed({read(pointer, f'wk_at(({at}) / {32 // bits})')}.r, {at}, {bits})"
         if operand.dtype == "float16":
             return f"wk_half({element})"
         if operand.dtype == "bool":

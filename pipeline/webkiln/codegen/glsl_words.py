@@ -32,7 +32,11 @@ BITS = {
 }  # fmt: skip
 
 
-def texel(pointer: str, at: str, quarter: str | None = None) -> str:
+def read(sampler: str, place: str) -> str:
+    """The texel at a place (column, row, layer). It is sampled at its middle: software GPUs fetch by whole numbers more slowly."""
+    return f"texture({sampler}, vec3({place}) * {sampler}_step + {sampler}_middle)"
+
+
+def texel(sampler: str, at: str, quarter: str | None = None) -> str:
     """The texel that holds an element, where four lie in each; `quarter` is how many a layer holds, if each holds a quarter."""
-    place = f"wk_at(({at}) >> 2)" if quarter is None else f"wk_in_quarters(({at}) >> 2, {quarter})"
-    return f"texelFetch({pointer}, {place}, 0)"
+    return read(sampler, f"wk_at(({at}) >> 2)" if quarter is None else f"wk_in_quarters(({at}) >> 2, {quarter})")

@@ -40,7 +40,7 @@ class Schedule:
 
     Of textures: `texels` are the operands that lie four elements to a texel, `vectors` those of them of which the loads along `vector` and
     `unroll` are whole texels. `quarters` are those operands of which each quarter lies in a layer of its own; with a `tile`, its `count`
-    neighbours lie a quarter of the axis apart, one in each layer."""
+    neighbours lie a quarter of the axis apart, one in each layer; `level` are those inputs of them whose rows do so in the same layers."""
 
     order: tuple[str, ...]
     vector: str | None = None
@@ -56,6 +56,7 @@ class Schedule:
     vectors: tuple[int, ...] = ()
     unroll: str | None = None
     quarters: tuple[int, ...] = ()
+    level: tuple[int, ...] = ()
     clamped: bool = False
     zeros: bool = False
     block: int = 0
@@ -102,6 +103,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
+        **({"level": list(schedule.level)} if schedule.level else {}),
         **({"unroll": schedule.unroll} if schedule.unroll else {}),
         **({"texels": list(schedule.texels), "vectors": list(schedule.vectors)} if schedule.texels else {}),
     }
@@ -110,7 +112,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
 def from_json(data: dict[str, Any]) -> Schedule:
     panels = tuple(Panel(source, dim, tuple(order), block) for source, dim, order, block in data["panels"])
     loops = (tuple(data["order"]), data["vector"], data["lanes"], data["tile"], data["count"])
-    texels, vectors, quarters = (tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters"))
+    texels, vectors, quarters, level = (tuple(data.get(name, ())) for name in ("texels", "vectors", "quarters", "level"))
     schedule = Schedule(*loops, panels, data["whole"], data.get("aligned", False), data.get("group", 1), data.get("depth", 0))
     return replace(
         schedule,
@@ -118,6 +120,7 @@ def from_json(data: dict[str, Any]) -> Schedule:
         vectors=vectors,
         unroll=data.get("unroll"),
         quarters=quarters,
+        level=level,
         clamped=data.get("clamped", False),
         zeros=data.get("zeros", False),
         block=data.get("block", 0),

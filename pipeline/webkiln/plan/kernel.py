@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from webkiln.canonical import key
@@ -16,8 +17,10 @@ from webkiln.nest.nest import Nest, Operand
 from webkiln.nest.schedule import Panel, Schedule
 
 PART = ("part_from", "part_to")
-QUARTER = 16
-"""The elements of a tensor for each texel of a quarter of it."""
+TEXEL = 4
+"""Elements."""
+NONE: Mapping[str, int] = MappingProxyType({})
+"""No Variable lies in quarters."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +88,15 @@ def elements(view: View, panel: Panel | None) -> int:
     return blocks * panel.block * prod(view[dim] for dim in panel.order)
 
 
-def values(kernel: Kernel, views: Sequence[View], args: Mapping[str, int]) -> list[int]:
-    """The value of every argument for operands seen as `views`."""
+def values(kernel: Kernel, views: Sequence[View], args: Mapping[str, int], quarters: Mapping[str, int] = NONE) -> list[int]:
+    """The value of every argument for operands seen as `views`; `quarters`: the elements of a quarter of those that lie in quarters."""
     result = []
     for name in kernel.arguments:
         if name.startswith("s"):
             position, dim = map(int, name[1:].split("_"))
             result.append(strides(views[position], kernel.panel(position))[dim])
         elif name.startswith("q"):
-            result.append(floordiv(views[int(name[1:])].type.size, QUARTER))
+            result.append(floordiv(quarters[views[int(name[1:])].name], TEXEL))
         else:
             result.append(args[name])
     return result

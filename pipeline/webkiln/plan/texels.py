@@ -5,8 +5,10 @@ it one by one picks a component; a load that moves along the vector axis or the 
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import prod
 
 from webkiln.errors import InternalError
+from webkiln.ir.dim import floordiv, is_symbolic, rounded_up
 from webkiln.ir.types import Type
 from webkiln.nest.affine import depends, step
 from webkiln.nest.build import Copy, NestCall, Step, View, WrittenCall, reads, writes
@@ -14,8 +16,12 @@ from webkiln.nest.expr import Expr, axis
 from webkiln.nest.nest import Loop, load_guard, load_index
 from webkiln.nest.schedule import Schedule
 from webkiln.plan.align import VECTOR, divides, multiple
+from webkiln.plan.kernel import NONE
 from webkiln.plan.memory import flat
 from webkiln.plan.schedule import Choice
+
+FEWEST_ROWS = 3
+"""Of fewer rows, less than three quarters of what is computed at once would be of use."""
 
 
 def packed(steps: Iterable[Step], given: Mapping[str, Type], pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
@@ -62,28 +68,59 @@ def _moves(index: tuple[Expr, ...], name: str) -> bool:
     return bool(index) and step(index[-1], name) == 1 and not any(depends(item, name) for item in index[:-1])
 
 
-def in_quarters(steps: Iterable[Step], found: Collection[str], pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The Variables of which each quarter lies in a layer of its own, so that a fragment computes four rows: only contractions write them."""
+def in_quarters(steps: Iterable[Step], found: Collection[str], pairs: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """The Variables of which each quarter lies in a layer of its own, so that a fragment computes four rows, and the elements of a quarter, the last
+    of which are beyond the end where rows are no multiple of four. Only contractions write them."""
     flattened = list(flat(steps))
-    fits = {view.name for step in flattened if isinstance(step, NestCall) and _rows(step) is not None for view in writes(step)}
-    apart = {view.name for step in flattened if not isinstance(step, NestCall) or _rows(step) is None for view in writes(step)}
-    copied = {view.name for step in flattened if isinstance(step, Copy) for view in reads(step)} | {name for pair in pairs for name in pair}
-    return frozenset(fits.intersection(found) - apart - copied)
+    apart = {name for pair in pairs for name in pair}
+    written: dict[str, list[View]] = {}
+    for item in flattened:
+        apart |= {view.name for view in reads(item)} if isinstance(item, Copy) else set()
+        if isinstance(item, NestCall) and _rows(item) is not None:
+            written.setdefault(item.outputs[0].name, []).append(item.outputs[0])
+        else:
+            apart |= {view.name for view in writes(item)}
+    quarters = {name: _quarter([view.shape for view in views]) for name, views in written.items() if name in found and name not in apart}
+    return {name: quarter for name, quarter in quarters.items() if quarter is not None}
+
+
+def _quarter(shapes: Sequence[tuple[int, ...]]) -> int | None:
+    """The elements of a quarter in which all that write a Variable have whole rows; None where four rows at once are not worth it."""
+    heights = {shape[0] for shape in shapes}
+    if len(heights) == 1:
+        (height,) = heights
+    elif any(map(is_symbolic, heights)) or any(other % min(heights) for other in heights):
+        return None
+    else:
+        height = min(heights)
+    if not divides(height) and (is_symbolic(height) or height < FEWEST_ROWS):
+        return None
+    return floordiv(rounded_up(height, VECTOR), VECTOR) * next(prod(shape[1:]) for shape in shapes if shape[0] == height)
 
 
 def _rows(call: NestCall) -> Loop | None:
-    """The outermost axis of a contraction, where its quarters are quarters of the output."""
+    """The outermost axis of a contraction, where it is that of the output."""
     view, out = call.outputs[0], call.nest.outputs[0]
     if not call.nest.is_contraction or len(call.outputs) > 1 or len(out.index) < 2:
         return None
     loop = next((loop for loop in call.nest.axes if out.index[0] is axis(loop.axis)), None)
-    if loop is None or not _is_whole(call, loop) or call.args[loop.extent.value] != view.shape[0]:
+    if loop is None or call.args[loop.extent.value] != view.shape[0]:
         return None
     return None if any(depends(item, loop.axis) for item in out.index[1:]) else loop
 
 
-def draw(call: NestCall, found: Collection[str], quarters: Collection[str] = ()) -> Choice:
-    """The schedule of a call among Variables of which those in `found` lie four elements to a texel, those in `quarters` also in quarters."""
+def _is_level(call: NestCall, position: int, rows: Loop, quarters: Mapping[str, int]) -> bool:
+    """Whether an operand has its rows in the layers in which the output has them."""
+    view, out = call.inputs[position], call.outputs[0]
+    if view.name not in quarters or quarters[view.name] * prod(out.shape[1:]) != quarters[out.name] * prod(view.shape[1:]):
+        return False
+    indices = [load_index(expr) for expr in call.nest.loads if expr.value[0] == position]
+    return all(index[0] is axis(rows.axis) and not any(depends(item, rows.axis) for item in index[1:]) for index in indices)
+
+
+def draw(call: NestCall, found: Collection[str], quarters: Mapping[str, int] = NONE) -> Choice:
+    """The schedule of a call among Variables of which those in `found` lie four elements to a texel, those in `quarters` also in quarters of so many
+    elements."""
     nest = call.nest
     texels = tuple(n for n, view in enumerate((*call.inputs, *call.outputs)) if view.name in found)
     along = _along(call) if call.outputs[0].name in found else None
@@ -98,6 +135,7 @@ def draw(call: NestCall, found: Collection[str], quarters: Collection[str] = ())
         tile=rows.axis if rows else None,
         count=VECTOR if rows else 1,
         quarters=tuple(n for n in texels if (*call.inputs, *call.outputs)[n].name in quarters),
+        level=tuple(n for n in whole if rows is not None and _is_level(call, n, rows, quarters)),
         vector=along.axis if along else None,
         lanes=VECTOR if along else 1,
         whole=along is not None,

@@ -15,6 +15,10 @@ ivec3 wk_at(int i) {
 }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
+  vec3 x1_step = 1.0 / vec3(vec2(textureSize(x1, 0).xy), 1.0);
+  vec3 x1_middle = vec3(0.5, 0.5, 0.0) * x1_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int p2 = P[0].z;
@@ -22,7 +26,7 @@ void main() {
   int s1_0 = P[1].x;
   int s2_0 = P[1].y;
   int q2 = P[1].z;
-  int distance = p0 / 4;
+  int distance = (q2 << 2) / s2_0;
   int number = (first + (int(gl_FragCoord.y) << WK_SHIFT | int(gl_FragCoord.x))) << 2;
   int v1 = number / s2_0;
   int v2 = number - v1 * s2_0;
@@ -41,27 +45,27 @@ void main() {
   int r0 = 0;
   for (; r0 + 3 < p2; r0 += 4) {
     int v4 = v3 + r0;
-    vec4 v5 = texelFetch(x0, wk_at((v4) >> 2), 0);
+    vec4 v5 = texture(x0, vec3(wk_at((v4) >> 2)) * x0_step + x0_middle);
     float v6 = v5.x;
     vec4 v7 = vec4(v6);
     int v8 = a1 + r0 * s1_0;
-    vec4 v9 = texelFetch(x1, wk_at((v8) >> 2), 0);
+    vec4 v9 = texture(x1, vec3(wk_at((v8) >> 2)) * x1_step + x1_middle);
     int v11 = v10 + r0;
-    vec4 v12 = texelFetch(x0, wk_at((v11) >> 2), 0);
+    vec4 v12 = texture(x0, vec3(wk_at((v11) >> 2)) * x0_step + x0_middle);
     float v13 = v12.x;
     vec4 v14 = vec4(v13);
     int v16 = v15 + r0;
-    vec4 v17 = texelFetch(x0, wk_at((v16) >> 2), 0);
+    vec4 v17 = texture(x0, vec3(wk_at((v16) >> 2)) * x0_step + x0_middle);
     float v18 = v17.x;
     vec4 v19 = vec4(v18);
     int v21 = v20 + r0;
-    vec4 v22 = texelFetch(x0, wk_at((v21) >> 2), 0);
+    vec4 v22 = texture(x0, vec3(wk_at((v21) >> 2)) * x0_step + x0_middle);
     float v23 = v22.x;
     vec4 v24 = vec4(v23);
     float v25 = v5.y;
     vec4 v26 = vec4(v25);
     int v27 = a1 + (r0 + 1) * s1_0;
-    vec4 v28 = texelFetch(x1, wk_at((v27) >> 2), 0);
+    vec4 v28 = texture(x1, vec3(wk_at((v27) >> 2)) * x1_step + x1_middle);
     float v29 = v12.y;
     vec4 v30 = vec4(v29);
     float v31 = v17.y;
@@ -71,7 +75,7 @@ void main() {
     float v35 = v5.z;
     vec4 v36 = vec4(v35);
     int v37 = a1 + (r0 + 2) * s1_0;
-    vec4 v38 = texelFetch(x1, wk_at((v37) >> 2), 0);
+    vec4 v38 = texture(x1, vec3(wk_at((v37) >> 2)) * x1_step + x1_middle);
     float v39 = v12.z;
     vec4 v40 = vec4(v39);
     float v41 = v17.z;
@@ -81,7 +85,7 @@ void main() {
     float v45 = v5.w;
     vec4 v46 = vec4(v45);
     int v47 = a1 + (r0 + 3) * s1_0;
-    vec4 v48 = texelFetch(x1, wk_at((v47) >> 2), 0);
+    vec4 v48 = texture(x1, vec3(wk_at((v47) >> 2)) * x1_step + x1_middle);
     float v49 = v12.w;
     vec4 v50 = vec4(v49);
     float v51 = v17.w;

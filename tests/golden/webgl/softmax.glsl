@@ -17,6 +17,8 @@ float wk_max(float a, float b) { return a > b || wk_isnan(a) ? a : b; }
 vec4 wk_max(vec4 a, vec4 b) { return mix(mix(b, a, greaterThan(a, b)), a, wk_isnan(a)); }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
@@ -27,7 +29,7 @@ void main() {
   float acc0_0_0 = uintBitsToFloat(0xff800000u);
   for (int r0 = 0; r0 < p1; r0++) {
     int v2 = v1 + r0;
-    float v3 = texelFetch(x0, wk_at(v2), 0).r;
+    float v3 = texture(x0, vec3(wk_at(v2)) * x0_step + x0_middle).r;
     acc0_0_0 = wk_max(acc0_0_0, v3);
   }
   y0 = acc0_0_0;
@@ -65,6 +67,10 @@ int wk_i32(float x) {
 ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
+  vec3 x1_step = 1.0 / vec3(vec2(textureSize(x1, 0).xy), 1.0);
+  vec3 x1_middle = vec3(0.5, 0.5, 0.0) * x1_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
@@ -72,11 +78,11 @@ void main() {
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   int v1 = a0 * s0_0;
-  float v4 = texelFetch(x1, wk_at(a0), 0).r;
+  float v4 = texture(x1, vec3(wk_at(a0)) * x1_step + x1_middle).r;
   float acc0_0_0 = 0.0;
   for (int r0 = 0; r0 < p1; r0++) {
     int v2 = v1 + r0;
-    float v3 = texelFetch(x0, wk_at(v2), 0).r;
+    float v3 = texture(x0, vec3(wk_at(v2)) * x0_step + x0_middle).r;
     float v5 = v3 - v4;
     bool v6 = wk_lt(v5, (-104.0));
     float v7 = v6 ? (-104.0) : v5;
@@ -142,6 +148,12 @@ int wk_i32(float x) {
 ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
+  vec3 x1_step = 1.0 / vec3(vec2(textureSize(x1, 0).xy), 1.0);
+  vec3 x1_middle = vec3(0.5, 0.5, 0.0) * x1_step;
+  vec3 x2_step = 1.0 / vec3(vec2(textureSize(x2, 0).xy), 1.0);
+  vec3 x2_middle = vec3(0.5, 0.5, 0.0) * x2_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
@@ -154,8 +166,8 @@ void main() {
   int a1 = v2;
   if (uint(a1) >= uint(p1)) discard;
   int v3 = a0 * s0_0 + a1;
-  float v4 = texelFetch(x0, wk_at(v3), 0).r;
-  float v5 = texelFetch(x1, wk_at(a0), 0).r;
+  float v4 = texture(x0, vec3(wk_at(v3)) * x0_step + x0_middle).r;
+  float v5 = texture(x1, vec3(wk_at(a0)) * x1_step + x1_middle).r;
   float v6 = v4 - v5;
   bool v7 = wk_lt(v6, (-104.0));
   float v8 = v7 ? (-104.0) : v6;
@@ -184,7 +196,7 @@ void main() {
   int v31 = v30 << (23 & 31);
   float v32 = intBitsToFloat(v31);
   float v33 = v28 * v32;
-  float v34 = texelFetch(x2, wk_at(a0), 0).r;
+  float v34 = texture(x2, vec3(wk_at(a0)) * x2_step + x2_middle).r;
   float v35 = v33 / v34;
   y0 = v35;
 }

@@ -17,6 +17,8 @@ float wk_max(float a, float b) { return a > b || wk_isnan(a) ? a : b; }
 vec4 wk_max(vec4 a, vec4 b) { return mix(mix(b, a, greaterThan(a, b)), a, wk_isnan(a)); }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
@@ -28,7 +30,7 @@ void main() {
   int r0 = 0;
   for (; r0 + 3 < p1; r0 += 4) {
     int v2 = v1 + r0;
-    vec4 v3 = texelFetch(x0, wk_at((v2) >> 2), 0);
+    vec4 v3 = texture(x0, vec3(wk_at((v2) >> 2)) * x0_step + x0_middle);
     float v4 = v3.x;
     float v5 = v3.y;
     float v6 = v3.z;
@@ -73,6 +75,10 @@ int wk_i32(float x) {
 ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
+  vec3 x1_step = 1.0 / vec3(vec2(textureSize(x1, 0).xy), 1.0);
+  vec3 x1_middle = vec3(0.5, 0.5, 0.0) * x1_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
@@ -80,12 +86,12 @@ void main() {
   int a0 = number;
   if (uint(a0) >= uint(p0)) discard;
   int v1 = a0 * s0_0;
-  float v5 = texelFetch(x1, wk_at(a0), 0).r;
+  float v5 = texture(x1, vec3(wk_at(a0)) * x1_step + x1_middle).r;
   float acc0_0_0 = 0.0;
   int r0 = 0;
   for (; r0 + 3 < p1; r0 += 4) {
     int v2 = v1 + r0;
-    vec4 v3 = texelFetch(x0, wk_at((v2) >> 2), 0);
+    vec4 v3 = texture(x0, vec3(wk_at((v2) >> 2)) * x0_step + x0_middle);
     float v4 = v3.x;
     float v6 = v4 - v5;
     bool v7 = wk_lt(v6, (-104.0));
@@ -239,6 +245,12 @@ int wk_i32(float x) {
 ivec4 wk_i32(vec4 x) { return ivec4(wk_i32(x.x), wk_i32(x.y), wk_i32(x.z), wk_i32(x.w)); }
 
 void main() {
+  vec3 x0_step = 1.0 / vec3(vec2(textureSize(x0, 0).xy), 1.0);
+  vec3 x0_middle = vec3(0.5, 0.5, 0.0) * x0_step;
+  vec3 x1_step = 1.0 / vec3(vec2(textureSize(x1, 0).xy), 1.0);
+  vec3 x1_middle = vec3(0.5, 0.5, 0.0) * x1_step;
+  vec3 x2_step = 1.0 / vec3(vec2(textureSize(x2, 0).xy), 1.0);
+  vec3 x2_middle = vec3(0.5, 0.5, 0.0) * x2_step;
   int p0 = P[0].x;
   int p1 = P[0].y;
   int s0_0 = P[0].z;
@@ -253,8 +265,8 @@ void main() {
   vec4 v3 = vec4(0.00019875691);
   vec4 v4 = vec4(0.0013981999);
   int v5 = a0 * s0_0 + a1;
-  vec4 v6 = texelFetch(x0, wk_at((v5) >> 2), 0);
-  float v7 = texelFetch(x1, wk_at(a0), 0).r;
+  vec4 v6 = texture(x0, vec3(wk_at((v5) >> 2)) * x0_step + x0_middle);
+  float v7 = texture(x1, vec3(wk_at(a0)) * x1_step + x1_middle).r;
   vec4 v8 = vec4(v7);
   vec4 v9 = v6 - v8;
   vec4 v10 = vec4((-104.0));
@@ -295,7 +307,7 @@ void main() {
   ivec4 v45 = v44 << (23 & 31);
   vec4 v46 = vec4(intBitsToFloat(v45.x), intBitsToFloat(v45.y), intBitsToFloat(v45.z), intBitsToFloat(v45.w));
   vec4 v47 = v42 * v46;
-  float v48 = texelFetch(x2, wk_at(a0), 0).r;
+  float v48 = texture(x2, vec3(wk_at(a0)) * x2_step + x2_middle).r;
   vec4 v49 = vec4(v48);
   vec4 v50 = v47 / v49;
   y0 = v50;
