@@ -2,6 +2,8 @@ const bytes = async (path) => new Uint8Array(await (await fetch(path)).arrayBuff
 
 const floats = async (path) => new Float32Array((await bytes(path)).buffer);
 
+const RIVALS = ["onnxruntime", "litert", "tfjs"];
+
 /** What webkiln has with one thread, where the others have several. */
 const ALONE = "webkiln alone";
 
@@ -194,14 +196,25 @@ function shuffled(names) {
   return names.map(() => rest.splice(Math.floor(Math.random() * rest.length), 1)[0]);
 }
 
-/** Runs every engine once a round, in a new order each time; gives milliseconds by engine and round, the first outputs, and the peak by round. */
-export async function run(names, options, rounds) {
+/**
+ * Runs every engine once a round, in a new order each time; gives milliseconds by engine and round, the first outputs, the peak by round, and what
+ * others said that do not run the network.
+ */
+export async function run(wanted, options, rounds) {
   const engines = {};
   const outputs = {};
-  for (const name of names) {
-    engines[name] = await (name === ALONE ? ENGINES.webkiln({ ...options, threads: 1 }) : ENGINES[name](options));
-    outputs[name] = mapped(Object.entries(await engines[name]()), (values) => Array.from(values));
+  const refused = {};
+  for (const name of wanted) {
+    try {
+      const engine = await (name === ALONE ? ENGINES.webkiln({ ...options, threads: 1 }) : ENGINES[name](options));
+      outputs[name] = mapped(Object.entries(await engine()), (values) => Array.from(values));
+      engines[name] = engine;
+    } catch (error) {
+      if (!RIVALS.includes(name)) throw error;
+      refused[name] = String(error);
+    }
   }
+  const names = Object.keys(engines);
   for (let warm = 0; warm < 3; warm++) for (const name of names) await engines[name]();
   const times = Object.fromEntries(names.map((name) => [name, []]));
   const peaks = [];
@@ -214,5 +227,5 @@ export async function run(names, options, rounds) {
       times[name].push(performance.now() - start);
     }
   }
-  return { times, outputs, peaks };
+  return { times, outputs, peaks, refused };
 }

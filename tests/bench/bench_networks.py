@@ -124,7 +124,7 @@ def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:
 
 
 def measure(folder: Path, options: Mapping[str, Any], rivals: Sequence[str], rounds: int) -> dict[str, Any]:
-    """The times of each engine by round in milliseconds, its outputs, and the peak of relaxed SIMD by round in GFLOP/s."""
+    """The times of each engine by round in milliseconds, its outputs, the peak of relaxed SIMD by round in GFLOP/s, and why others were refused."""
     toolchain.compile_objects([HERE / "peak.c"], [folder / "peak.o"], "relaxed")
     toolchain.link([folder / "peak.o"], folder / "peak.wasm")
     with measuring(folder) as session:
@@ -182,6 +182,8 @@ def report(name: str, result: Mapping[str, Any], reference: Mapping[str, Array])
             ratio = ours / np.array(times)
             line += f"   webkiln/{engine} {np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
         print(line, flush=True)
+    for engine, reason in result["refused"].items():
+        print(f"{name:12} {engine:14} {reason}", flush=True)
 
 
 def main() -> None:

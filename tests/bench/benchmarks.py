@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from tests.bench import bench_first
 from tests.bench.bench_memory import renderer_peak
-from tests.bench.bench_networks import ALONE, RIVALS, errors, measure, measuring, prepare, ran
+from tests.bench.bench_networks import ALONE, RIVALS, SAME, errors, measure, measuring, prepare, ran
 from tests.bench.bench_sizes import BUNDLE, PACKAGES, sizes
 from tests.bench.bench_sizes import RIVALS as CODE
 from webkiln.backends import browsers
@@ -40,6 +40,10 @@ ENGINES = {"onnxruntime": "onnxruntime-web", "litert": "LiteRT.js", "tfjs": "Ten
 PACKAGED = {"onnxruntime": "onnxruntime-web", "litert": "@litertjs/core", "tfjs": "@tensorflow/tfjs-core"}
 WEIGHTS = {"onnxruntime": "model.onnx", "litert": "model.tflite", "tfjs": "calls.bin"}
 
+OTHERS = ("webgpu", "webgl", "js")
+ELSEWHERE = ("mobilenetv2", "transformer")
+"""What is measured on other backends than wasm, too, in fewer rounds."""
+FEWER = 3
 VISITED = ("webkiln", *RIVALS, "waterfall", "bytes")
 
 Result = dict[str, Any]
@@ -52,7 +56,7 @@ def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Res
         reference = prepare(name, ("wasm",), RIVALS, folder)
         runs = {}
         for count in threads:
-            run = measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds)
+            run = complete(measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds))
             runs[count] = {"times": run["times"], "peak": float(np.median(run["peaks"])), "errors": errors(name, run, reference)}
         memory = {engine: peak_memory(folder, engine) for engine in ("webkiln", *RIVALS)}
         shards = json.loads((folder / "bundle" / "manifest.json").read_text())["shards"]
@@ -70,11 +74,29 @@ def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Res
         }
 
 
+def complete(run: Result) -> Result:
+    """RuntimeError where an engine did not run."""
+    if run["refused"]:
+        raise RuntimeError("; ".join(f"{engine}: {reason}" for engine, reason in run["refused"].items()))
+    return run
+
+
+def elsewhere(name: str, rounds: int) -> dict[str, Result]:
+    """The times of one network on each other backend than wasm."""
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        reference = prepare(name, OTHERS, RIVALS, folder)
+        found = {backend: measure(folder, {"backend": backend, "threads": 1}, SAME[backend], rounds) for backend in OTHERS}
+        for run in found.values():
+            errors(name, run, reference)
+        return found
+
+
 def peak_memory(folder: Path, engine: str) -> int:
     """The peak in bytes of a new browser's renderer in which one engine has loaded the network and run it, with one thread."""
     browsers.session.cache_clear()
     with measuring(folder) as session:
-        ran(session, [engine], {"backend": "wasm", "threads": 1}, 1)
+        complete(ran(session, [engine], {"backend": "wasm", "threads": 1}, 1))
         peak = renderer_peak(session)
         session.quit()
     browsers.session.cache_clear()
@@ -116,6 +138,28 @@ def timed(results: Mapping[str, Result], threads: int) -> list[str]:
             rows.append([*row, f"{result['operations'] / 1e9:.2g}", f"{100 * share:.0f} %", f"{run['errors']['webkiln']:.1e}"])
     more = ["one thread / these"] if several else ["GFLOP", "of the peak", "largest error"]
     return [*table([*head, *more], rows), "", f"Geometric mean of the leads: **{mean(leads):.2f}**."]
+
+
+def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
+    """The section about other backends than wasm."""
+    if not found:
+        return []
+    head = ["network", "backend", "webkiln, ms", *(f"{title}, ms" for title in ENGINES.values()), "fastest of them / webkiln"]
+    rows = []
+    for name, runs in found.items():
+        for backend, run in runs.items():
+            times = run["times"]
+            cells = [
+                f"{median(times, engine):.3g}" if engine in times else "*refused*" if engine in run["refused"] else "" for engine in RIVALS
+            ]
+            rivals = [engine for engine in RIVALS if engine in times]
+            rows.append([TITLES[name], backend, f"{median(times, 'webkiln'):.3g}", *cells, f"**{lead(times, rivals):.2f}**"])
+    return [
+        "## Other backends", "",
+        (f"Against the same backend of the others, in {rounds} rounds; TensorFlow.js has `cpu` for js. The processors stand in for a GPU (SwiftShader): nothing is said of real ones. "
+         "*refused*: does not run the network there."), "",
+        *table(head, rows), "",
+    ]  # fmt: skip
 
 
 def downloads(results: Mapping[str, Result]) -> list[str]:
@@ -171,7 +215,9 @@ def processor() -> str:
     return "unknown processor"
 
 
-def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, visits: int, command: str) -> str:
+def page(
+    results: Mapping[str, Result], found: Mapping[str, Mapping[str, Result]], threads: Sequence[int], rounds: int, visits: int, command: str
+) -> str:
     versions = ", ".join(
         f"{title} {json.loads((PACKAGES / PACKAGED[engine] / 'package.json').read_text())['version']}" for engine, title in ENGINES.items()
     )
@@ -187,6 +233,7 @@ def page(results: Mapping[str, Result], threads: Sequence[int], rounds: int, vis
         lines += [f"## {count} thread{'s' if count > 1 else ''}", "", *timed(results, count), ""]
     lines += [
         "Operations are those of the network as it is written; convolutions that multiply less (docs/speed.md) can be above the peak.", "",
+        *others(found, max(rounds // FEWER, 1)),
         "## What a page downloads", "", *downloads(results), "",
         "## The first result", "",
         (f"From the navigation of a page to its first output, one thread in the page, medians of {visits} visits in turn: the first with a browser that has an empty profile, the second with the same profile after the browser was started again. "
@@ -233,10 +280,16 @@ def main() -> None:
     for name in options.networks or ORDER:
         results[name] = measured(name, threads, options.rounds, options.visits)
         print(name, {count: round(lead(run["times"]), 2) for count, run in results[name]["runs"].items()}, flush=True)
+    found = {}
+    for name in results:
+        if name in ELSEWHERE:
+            found[name] = elsewhere(name, max(options.rounds // FEWER, 1))
+            print(name, {backend: round(lead(run["times"], list(run["times"])[1:]), 2) for backend, run in found[name].items()}, flush=True)
     draw(results, threads)
     PAGE.write_text(
         page(
             results,
+            found,
             threads,
             options.rounds,
             options.visits,
