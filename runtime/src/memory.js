@@ -1,6 +1,7 @@
 /** @import { Engine, Layout, Linear, Move, Placed, Program, TypedArray } from './types.ts' */
 import { WebkilnError, messageOf } from './errors.js';
 import { arrayOf, sizeOf } from './dtypes.js';
+import { Pace } from './pace.js';
 
 /** So many for each thread, so that one which was busy elsewhere holds up the others by a part of its share only. */
 const CHUNKS = 2;
@@ -18,6 +19,7 @@ export class Memory {
     this.staging = program.staging.offset;
     /** @type {MessagePort[]} */
     this.helpers = [];
+    this.pace = new Pace();
     this.flops = 0;
     this.first = true;
   }
@@ -79,7 +81,7 @@ export class Memory {
   }
 
   /**
-   * Wakes helpers where the run takes long enough for that; they come when they can, and what is to be done is handed out in chunks.
+   * Wakes helpers where the run gains by that; they come when they can, and what is to be done is handed out in chunks.
    * @param {number[]} placeholders
    */
   run(...placeholders) {
@@ -87,15 +89,19 @@ export class Memory {
     const { first, helpers } = this;
     this.first = false;
     if (!threads || this.flops < threads.short || (helpers.length === 0 && !first)) return run(...placeholders);
+    // The first run is in code that engines have not optimised yet: it tells nothing of later ones.
+    const helped = helpers.length > 0 && (first || this.pace.begin());
     const { begin, end, share } = threads.exports;
-    share(helpers.length > 0 ? CHUNKS * (helpers.length + 1) : FIRST_CHUNKS);
+    if (helped) share(CHUNKS * (helpers.length + 1));
+    else if (first) share(FIRST_CHUNKS);
     begin();
-    for (const port of helpers) port.postMessage(0);
+    if (helped) for (const port of helpers) port.postMessage(0);
     try {
       return run(...placeholders);
     } finally {
       end();
       share(1);
+      if (!first) this.pace.end(this.flops);
     }
   }
 

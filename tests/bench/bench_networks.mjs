@@ -178,6 +178,16 @@ const CALLS = {
   Pad: (tf, [x], { low, high, value }) => tf.pad(x, low.map((size, axis) => [size, high[axis]]), value),
 };
 
+const COUNTED = 3;
+
+/** Threads of other engines wait for their next run with a processor of their own for some milliseconds; then they sleep. */
+const CALM_MS = 50;
+
+/** What a system needs to see that two threads want a processor each. */
+const WARM_MS = 100;
+
+const calm = () => new Promise((resolve) => setTimeout(resolve, CALM_MS));
+
 const PEAK_STEPS = 500000;
 
 /** GFLOP/s of ten independent relaxed multiplications and additions. */
@@ -190,15 +200,15 @@ async function peak() {
   };
 }
 
-/** The same in an order of chance, so that what an engine leaves behind (caches, threads that still wait) meets all others. */
+/** The same in an order of chance, so that what an engine leaves behind (caches, for one) meets all others. */
 function shuffled(names) {
   const rest = [...names];
   return names.map(() => rest.splice(Math.floor(Math.random() * rest.length), 1)[0]);
 }
 
 /**
- * Runs every engine once a round, in a new order each time; gives milliseconds by engine and round, the first outputs, the peak by round, and what
- * others said that do not run the network.
+ * Every engine has its turn once a round, in a new order each time and after a rest: runs in a row, of which the last ones count. Gives
+ * milliseconds by engine and run, the first outputs, the peak by round, and what others said that do not run the network.
  */
 export async function run(wanted, options, rounds) {
   const engines = {};
@@ -222,9 +232,15 @@ export async function run(wanted, options, rounds) {
   for (let round = 0; round < rounds; round++) {
     peaks.push(measured());
     for (const name of shuffled(names)) {
-      const start = performance.now();
-      await engines[name]();
-      times[name].push(performance.now() - start);
+      await calm();
+      const begin = performance.now();
+      do await engines[name]();
+      while (performance.now() - begin < WARM_MS);
+      for (let run = 0; run < COUNTED; run++) {
+        const start = performance.now();
+        await engines[name]();
+        times[name].push(performance.now() - start);
+      }
     }
   }
   return { times, outputs, peaks, refused };

@@ -1,7 +1,7 @@
 """Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, each on the same kind of backend, in one page of headless Chromium, in turn.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
-    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 15] [--variant simd] [--threads 2]
+    .venv/bin/python -m tests.bench.bench_networks resnet50 mobilenetv2 [--rounds 6] [--variant simd] [--threads 2]
     .venv/bin/python -m tests.bench.bench_networks mobilenetv2 transformer --backend webgl
 
 All run the same weights on the same input, through their public calls, input and output included; outputs must agree with Keras's to 1e-3.
@@ -144,7 +144,9 @@ def ran(session: Any, engines: Sequence[str], options: Mapping[str, Any], rounds
 @contextmanager
 def measuring(folder: Path) -> Iterator[Any]:
     """A session of Chromium at a page that can run every engine on what `prepare` wrote into `folder`."""
-    page = {"/": (200, "text/html", PAGE.encode()), "/bench.mjs": (200, "text/javascript", (HERE / "bench_networks.mjs").read_bytes())}
+    modules = {"/bench.mjs": "bench_networks.mjs", "/work.mjs": "bench_gpu_work.mjs"}
+    page = {"/": (200, "text/html", PAGE.encode())}
+    page |= {path: (200, "text/javascript", (HERE / name).read_bytes()) for path, name in modules.items()}
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
         session = browsers.session("chromium")
@@ -189,7 +191,7 @@ def report(name: str, result: Mapping[str, Any], reference: Mapping[str, Array])
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(networks.NETWORKS))
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--backend", choices=SAME, default="wasm")
     parser.add_argument("--variant", choices=("relaxed", "simd"))
     parser.add_argument("--threads", type=int, default=1)

@@ -1,7 +1,7 @@
 """Networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, written to docs/benchmarks.md: `make bench`.
 
     (cd tests/bench/rivals && npm ci) && .venv/bin/pip install --no-deps onnx==1.23.2
-    .venv/bin/python -m tests.bench.benchmarks [resnet50 ...] [--rounds 15] [--threads 1,2]
+    .venv/bin/python -m tests.bench.benchmarks [resnet50 ...] [--rounds 6] [--threads 1,2]
 
 The page has what this run measured and nothing else: medians of rounds in which the engines took turns in one page of headless Chromium, and of
 visits to fresh pages (tests/bench/bench_first.py).
@@ -225,7 +225,7 @@ def page(
     lines = [
         "# Benchmarks", "",
         (f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}: {processor()}, {os.cpu_count()} processors, {browsers.version('chromium')} without a window; {versions}, all on their wasm backends. "
-        f"Batch 1, float32, random weights, inputs and outputs included. In each of {rounds} rounds every engine runs once, in an order of chance; times are medians, and a lead is the median over rounds of the ratio in the same round. "
+        f"Batch 1, float32, random weights, inputs and outputs included. In each of {rounds} rounds every engine has its turn, in an order of chance and after a rest of 50 ms in which threads of others fall asleep: runs in a row for 100 ms, one at least, and three that count. Times are medians, and a lead is the median of the ratios in the same round. "
         f"The peak of relaxed SIMD was {peak:.0f} GFLOP/s on one processor. Errors are relative to the largest value of an output, against Keras."), "",
         f"![Time of the fastest other engine divided by webkiln's](images/{PICTURE.name})", "",
     ]  # fmt: skip
@@ -271,7 +271,7 @@ def draw(results: Mapping[str, Result], threads: Sequence[int]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", metavar="NETWORK", help=", ".join(ORDER))
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--visits", type=int, default=3)
     options = parser.parse_args()
