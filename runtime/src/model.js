@@ -1,4 +1,4 @@
-/** @import { Failure, Host, LayerValue, LoadReply, Manifest, Profile, TakeInputs, TypedArray } from './types.ts' */
+/** @import { Failure, Film, Host, LayerValue, LoadReply, Manifest, Profile, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { isBuffer, named, shown, takeInputs } from './dtypes.js';
 import { checkNames } from './options.js';
@@ -21,6 +21,8 @@ export class Model {
   #take;
   /** @type {() => void} */
   #endHelp;
+  /** @type {Film | null} */
+  #film;
 
   /**
    * @param {Host} host
@@ -29,8 +31,9 @@ export class Model {
    * @param {number} loadMs
    * @param {{ threads: number, end: () => void }} [help] what helps with its runs
    * @param {TakeInputs} [take]
+   * @param {(device: any) => Film} [makeFilm]
    */
-  constructor(host, manifest, { backend, variant, failures, overlap }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders]) {
+  constructor(host, manifest, { backend, variant, failures, overlap }, loadMs, help = { threads: 1, end: () => {} }, take = (_, inputs, placeholders) => [inputs, placeholders], makeFilm) {
     this.#host = host;
     this.#endHelp = help.end;
     this.threads = help.threads;
@@ -44,6 +47,7 @@ export class Model {
     this.worker = host.remote;
     /** What GPUBuffers must be of; null where the model takes none. @type {any} */
     this.device = host.device ?? null;
+    this.#film = this.device && makeFilm ? makeFilm(this.device) : null;
     /** @type {{ loadMs: number, lastRunMs: number | null }} */
     this.stats = { loadMs, lastRunMs: null };
     /** @type {Record<string, number[]>} the shapes of the outputs of the last run */
@@ -125,7 +129,7 @@ export class Model {
     checkNames('run', ['signal', 'placeholders', 'outputs'], options);
     const { inputs: tensors } = this.manifest;
     checkPlaceholders(this.manifest.placeholders, options.placeholders ?? {});
-    const [given, sizes] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {});
+    const [given, sizes, filmed = []] = this.#take(tensors, named(tensors, inputs), options.placeholders ?? {}, this.#film);
     if (!this.device && (options.outputs || Object.values(given).some(isBuffer))) {
       throw new WebkilnError('WrongOption', `GPUBuffers need worker: false and the webgpu backend; this model runs on ${this.backend}${this.worker ? ' in a Worker' : ''}`);
     }
@@ -141,7 +145,7 @@ export class Model {
         if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
       }
       return outputs;
-    }, this.#overlap, options.signal);
+    }, this.#overlap, options.signal).finally(() => this.#film?.give(filmed));
   }
 
   /**
@@ -173,6 +177,7 @@ export class Model {
   dispose() {
     if (this.#lost?.code === 'Disposed') return;
     this.#end(new WebkilnError('Disposed', `the model '${this.manifest.name}' was disposed of; load it again`));
+    this.#film?.dispose();
     this.#host.dispose();
     this.#endHelp();
   }

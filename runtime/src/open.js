@@ -167,7 +167,7 @@ export async function open(bundle, options = {}) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
     const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, signal), take);
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, signal), take, bundle.makeFilm);
   } catch (error) {
     help.end();
     host.dispose();

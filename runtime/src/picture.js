@@ -5,18 +5,26 @@ import { extentOf, isDrawable, pixelsOf } from './canvas.js';
 import { pack } from './pixels.js';
 
 /**
- * The pixels of an image at a size: all of it, or the largest part around its middle that has the shape of the size.
- * @param {Drawable} drawable
+ * What of an image is seen at a size: all of it, or the largest part around its middle that has the shape of the size.
+ * @param {[width: number, height: number]} extent
  * @param {'stretch' | 'crop'} fit
  * @param {number} dstW
  * @param {number} dstH
  */
-function pixelsAt(drawable, fit, dstW, dstH) {
-  const [width, height] = extentOf(drawable);
-  if ('data' in drawable && width === dstW && height === dstH && drawable.data instanceof Uint8ClampedArray) return drawable;
+function cutOf([width, height], fit, dstW, dstH) {
   const srcW = fit === 'crop' ? Math.max(1, Math.min(width, Math.round(height * dstW / dstH))) : width;
   const srcH = fit === 'crop' ? Math.max(1, Math.min(height, Math.round(width * dstH / dstW))) : height;
-  return pixelsOf(drawable, { srcX: (width - srcW) >> 1, srcY: (height - srcH) >> 1, srcW, srcH, dstW, dstH }, 'high');
+  return { srcX: (width - srcW) >> 1, srcY: (height - srcH) >> 1, srcW, srcH, dstW, dstH };
+}
+
+/**
+ * @param {Drawable} drawable
+ * @param {ReturnType<typeof cutOf>} cut
+ */
+function pixelsAt(drawable, cut) {
+  const [width, height] = extentOf(drawable);
+  const same = 'data' in drawable && width === cut.dstW && height === cut.dstH && drawable.data instanceof Uint8ClampedArray;
+  return same ? /** @type {ImageData} */ (drawable) : pixelsOf(drawable, cut, 'high');
 }
 
 /**
@@ -35,10 +43,13 @@ function near(extent, [period, rests]) {
  * @param {Tensor[]} tensors
  * @param {Record<string, any>} inputs
  * @param {Record<string, number>} placeholders
- * @returns {[inputs: Record<string, any>, placeholders: Record<string, number>]}
+ * @param {import('./film.js').Film | null} [film] makes buffers of what the GPU can read
+ * @returns {[inputs: Record<string, any>, placeholders: Record<string, number>, filmed: any[]]}
  */
-export function takeImages(tensors, inputs, placeholders) {
+export function takeImages(tensors, inputs, placeholders, film) {
   const [arrays, sizes] = [{ ...inputs }, { ...placeholders }];
+  /** @type {any[]} */
+  const filmed = [];
   for (const { name, dtype, shape, image } of tensors) {
     const value = inputs[name];
     if (!image || !isDrawable(value)) continue;
@@ -51,12 +62,15 @@ export function takeImages(tensors, inputs, placeholders) {
     };
     if (shape.length === 4) lengthOf(/** @type {Size} */ (shape[0]), 1);
     try {
-      const pixels = pixelsAt(value, image.fit, lengthOf(image.size[1], extent[0]), lengthOf(image.size[0], extent[1]));
-      arrays[name] = pack(pixels, { type: /** @type {any} */ (arrayOf(dtype)), color: image.color, order: image.layout, bias: image.mean, scale: image.scale });
+      const cut = cutOf(extent, image.fit, lengthOf(image.size[1], extent[0]), lengthOf(image.size[0], extent[1]));
+      const options = { type: /** @type {any} */ (arrayOf(dtype)), color: image.color, order: image.layout, bias: image.mean, scale: image.scale };
+      const buffer = dtype === 'float32' ? film?.take(value, extent, cut, options) : null;
+      if (buffer) filmed.push(buffer);
+      arrays[name] = buffer ?? pack(pixelsAt(value, cut), options);
     } catch (error) {
       if (/** @type {any} */ (error).name !== 'SecurityError') throw error;
       throw new WebkilnError('Tainted', `input '${name}': the image is of another origin, which keeps its pixels; load it with crossorigin="anonymous" from a server that allows it`);
     }
   }
-  return [arrays, sizes];
+  return [arrays, sizes, filmed];
 }

@@ -33,7 +33,7 @@ function nameOf(names, option, value) {
 }
 
 /** @param {PackOptions} options */
-function layout({ color = Color.RGB, order = Order.HWC, bias = 0, scale = 1 }) {
+export function layout({ color = Color.RGB, order = Order.HWC, bias = 0, scale = 1 }) {
   const format = nameOf(Color, 'color', color);
   const grey = format === 'GREY';
   const channels = /** @type {number[]} */ (CHANNELS[format]);

@@ -63,8 +63,15 @@ export interface ImageInput {
 
 /** What makes arrays of the images or texts among the inputs, and what it sets placeholders to. */
 export type TakeInputs = (
-  tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>,
-) => [inputs: Record<string, any>, placeholders: Record<string, number>];
+  tensors: Tensor[], inputs: Record<string, any>, placeholders: Record<string, number>, film?: Film | null,
+) => [inputs: Record<string, any>, placeholders: Record<string, number>, filmed?: any[]];
+
+/** Makes buffers of the frames of videos, and takes them back when the runs that read them have been submitted. */
+export interface Film {
+  take(source: any, extent: [width: number, height: number], cut: any, options: any): any;
+  give(buffers: any[]): void;
+  dispose(): void;
+}
 
 export interface FileEntry {
   file: string;
@@ -252,6 +259,8 @@ export interface Bundle {
   worker: () => any;
   /** In bundles with an input that takes images. */
   takeImages?: TakeInputs;
+  /** In those of them that have the webgpu backend. */
+  makeFilm?: (device: any) => Film;
   /** In bundles with an input that takes texts, and where these are hashed. */
   loadTexts?: (bundle: Bundle, request: LoadRequest, signal?: AbortSignal) => Promise<TakeInputs>;
   bucketOf?: (text: string, count: number, salt: string[] | null) => number;

@@ -39,8 +39,10 @@ def assets(manifest: Mapping[str, Any]) -> list[str]:
 def parts_of(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The modules of the runtime that only some models need, each with what the model is opened with of it."""
     texts = [tensor["text"] for tensor in manifest["inputs"] if "text" in tensor]
+    images = any("image" in tensor for tensor in manifest["inputs"])
     return [
-        *([("picture", "takeImages")] if any("image" in tensor for tensor in manifest["inputs"]) else []),
+        *([("picture", "takeImages")] if images else []),
+        *([("film", "makeFilm")] if images and "webgpu" in manifest["backends"] else []),
         *([("text", "loadTexts")] if texts else []),
         *([("fingerprint", "bucketOf")] if any(text["hashed"] for text in texts) else []),
     ]
