@@ -139,13 +139,14 @@ export class Model {
     return this.#enqueue(async () => {
       const begin = performance.now();
       const { outputs, shapes } = await this.#host.run({ inputs: taken, placeholders: values, into: options.outputs });
+      this.#film?.give(filmed);
       this.stats.lastRunMs = performance.now() - begin;
       this.shapes = shapes;
       for (const { name, dtype } of this.manifest.outputs) {
         if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
       }
       return outputs;
-    }, this.#overlap, options.signal).finally(() => this.#film?.give(filmed));
+    }, this.#overlap, options.signal);
   }
 
   /**
