@@ -1,10 +1,13 @@
-/** @import { Failure, Film, Host, LayerValue, LoadReply, Manifest, Profile, TakeInputs, TypedArray } from './types.ts' */
+/** @import { Failure, Film, Host, LayerValue, LoadReply, Manifest, Profile, RunReply, TakeInputs, TypedArray } from './types.ts' */
 import { FATAL, WebkilnError, abortedError } from './errors.js';
 import { isBuffer, named, shown, takeInputs } from './dtypes.js';
 import { checkNames } from './options.js';
 import { checkPlaceholders, placeholdersOf } from './placeholders.js';
 
-/** @typedef {{ start: () => Promise<any>, resolve: (value: any) => void, reject: (error: Error) => void, overlap: number }} Job `overlap`: with how many like it, it may be at work */
+/** @typedef {{ start: () => Promise<any>, finish: (value: any) => any, resolve: (value: any) => void, reject: (error: Error) => void, overlap: number }} Job `overlap`: with how many like it, it may be at work */
+
+/** So many microtasks lie between the answer to a call and what awaited it, at most. */
+const TICKS = 10;
 
 /** A loaded model. Its calls are answered in the order in which they were made; runs on a GPU overlap. */
 export class Model {
@@ -15,6 +18,8 @@ export class Model {
   /** @type {Set<Job>} */
   #current = new Set();
   #overlap;
+  /** That the last call was answered. @type {Promise<void>} */
+  #told = Promise.resolve();
   /** @type {WebkilnError | null} */
   #lost = null;
   /** @type {TakeInputs} */
@@ -58,9 +63,10 @@ export class Model {
    * @param {() => Promise<any>} start
    * @param {number} [overlap]
    * @param {AbortSignal} [signal]
+   * @param {(value: any) => any} [finish] what `start` gives -> the answer
    * @returns {Promise<any>}
    */
-  async #enqueue(start, overlap = 1, signal) {
+  async #enqueue(start, overlap = 1, signal, finish = value => value) {
     if (this.#lost) throw this.#lost;
     if (signal?.aborted) throw abortedError('the run');
     return new Promise((resolve, reject) => {
@@ -74,6 +80,7 @@ export class Model {
           signal?.removeEventListener('abort', abort);
           return start();
         },
+        finish,
         resolve,
         reject,
         overlap,
@@ -99,14 +106,24 @@ export class Model {
   /** @param {Job} job */
   async #answer(job) {
     this.#current.add(job);
-    try {
-      job.resolve(await job.start());
-    } catch (error) {
+    const tell = await job.start().then((/** @type {any} */ value) => () => job.resolve(job.finish(value)), (/** @type {Error} */ error) => {
       if (error instanceof WebkilnError && FATAL.has(error.code)) this.#end(error);
-      job.reject(/** @type {Error} */ (error));
-    }
+      return () => job.reject(error);
+    });
     this.#current.delete(job);
     this.#work();
+    this.#told = this.#tell(tell, this.#told);
+  }
+
+  /**
+   * Answers a call when whoever awaited the one before has gone on, so that both see the shapes of their own run.
+   * @param {() => void} tell
+   * @param {Promise<void>} before
+   */
+  async #tell(tell, before) {
+    await before;
+    tell();
+    for (let tick = 0; tick < TICKS; tick++) await null;
   }
 
   /** @param {WebkilnError} error what every call is answered with from now on */
@@ -138,15 +155,17 @@ export class Model {
     const taken = takeInputs(tensors, given, values, !this.worker && this.#queue.length === 0 && this.#free(this.#overlap));
     return this.#enqueue(async () => {
       const begin = performance.now();
-      const { outputs, shapes } = await this.#host.run({ inputs: taken, placeholders: values, into: options.outputs });
+      const reply = await this.#host.run({ inputs: taken, placeholders: values, into: options.outputs });
       this.#film?.give(filmed);
-      this.stats.lastRunMs = performance.now() - begin;
+      return { ...reply, ms: performance.now() - begin };
+    }, this.#overlap, options.signal, (/** @type {RunReply & { ms: number }} */ { outputs, shapes, ms }) => {
+      this.stats.lastRunMs = ms;
       this.shapes = shapes;
       for (const { name, dtype } of this.manifest.outputs) {
         if (ArrayBuffer.isView(outputs[name])) outputs[name] = shown(dtype, outputs[name]);
       }
       return outputs;
-    }, this.#overlap, options.signal);
+    });
   }
 
   /**

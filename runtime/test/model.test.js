@@ -32,6 +32,29 @@ test('calls do not overlap and keep their order', async () => {
   assert.deepEqual(log, ['begin 1', 'end 1', 'reset', 'begin 2', 'end 2']);
 });
 
+test('runs that end together leave each its own shapes to who awaits it', async () => {
+  let end;
+  const ended = new Promise(resolve => { end = resolve; });
+  const host = {
+    remote: false,
+    run: async ({ inputs: { x } }) => {
+      await ended;
+      return { outputs: {}, shapes: { y: [x[0]] } };
+    },
+    dispose() {},
+  };
+  const model = new Model(host, manifest, { ...reply, overlap: 3 }, 1);
+  const seen = [];
+  const runs = [1, 2, 3].map(async number => {
+    await model.run({ x: [number] });
+    seen.push(model.shapes.y[0]);
+  });
+  await tick();
+  end();
+  await Promise.all(runs);
+  assert.deepEqual(seen, [1, 2, 3]);
+});
+
 test('an aborted run never starts, the one that runs goes on', async () => {
   const { log, model } = make();
   const controller = new AbortController();
