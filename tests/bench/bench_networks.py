@@ -12,7 +12,9 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, redirect_stdout
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +45,8 @@ SAME = {"wasm": RIVALS, "js": ("tfjs",), "webgl": ("onnxruntime", "tfjs"), "webg
 ALONE = "webkiln alone"
 """Our time with one thread, where the others have several."""
 TOLERANCE = 1e-3
+PATIENCE_S = 1800
+"""What a page may take to measure one network."""
 PAGE = """<!doctype html><title>bench</title>
 <script type="importmap">{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>"""
 
@@ -70,7 +74,15 @@ def flattened(outputs: Any) -> dict[str, Array]:
 
 
 def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
-    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`; give Keras's outputs by name."""
+    """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`; give Keras's outputs by name.
+
+    That is done in a process of its own, since frameworks keep gigabytes of what they have converted."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(write, name, tuple(backends), tuple(rivals), folder).result()
+
+
+def write(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
+    """What `prepare` does, in this process."""
     model = networks.make(name, folder)
     recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends))
     rng = np.random.default_rng(5)
@@ -150,7 +162,8 @@ def measuring(folder: Path) -> Iterator[Any]:
     folders = {"/data/": folder, "/bundle/": folder / "bundle", "/npm/": HERE / "rivals" / "node_modules"}
     with Server(folders, headers=ISOLATED, route=lambda path, body: page.get(path)) as server:
         session = browsers.session("chromium")
-        session.set_script_timeout(1800)
+        session.set_script_timeout(PATIENCE_S)
+        session.command_executor.client_config.timeout = PATIENCE_S
         session.get(f"{server.url}/")
         yield session
 

@@ -140,6 +140,11 @@ def timed(results: Mapping[str, Result], threads: int) -> list[str]:
     return [*table([*head, *more], rows), "", f"Geometric mean of the leads: **{mean(leads):.2f}**."]
 
 
+def ran_of(run: Result) -> list[str]:
+    """The other engines that ran."""
+    return [engine for engine in RIVALS if engine in run["times"]]
+
+
 def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
     """The section about other backends than wasm."""
     if not found:
@@ -152,8 +157,7 @@ def others(found: Mapping[str, Mapping[str, Result]], rounds: int) -> list[str]:
             cells = [
                 f"{median(times, engine):.3g}" if engine in times else "*refused*" if engine in run["refused"] else "" for engine in RIVALS
             ]
-            rivals = [engine for engine in RIVALS if engine in times]
-            rows.append([TITLES[name], backend, f"{median(times, 'webkiln'):.3g}", *cells, f"**{lead(times, rivals):.2f}**"])
+            rows.append([TITLES[name], backend, f"{median(times, 'webkiln'):.3g}", *cells, f"**{lead(times, ran_of(run)):.2f}**"])
     return [
         "## Other backends", "",
         (f"Against the same backend of the others, in {rounds} rounds; TensorFlow.js has `cpu` for js. The processors stand in for a GPU (SwiftShader): nothing is said of real ones. "
@@ -284,7 +288,7 @@ def main() -> None:
     for name in results:
         if name in ELSEWHERE:
             found[name] = elsewhere(name, max(options.rounds // FEWER, 1))
-            print(name, {backend: round(lead(run["times"], list(run["times"])[1:]), 2) for backend, run in found[name].items()}, flush=True)
+            print(name, {backend: round(lead(run["times"], ran_of(run)), 2) for backend, run in found[name].items()}, flush=True)
     draw(results, threads)
     PAGE.write_text(
         page(
