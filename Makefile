@@ -5,11 +5,11 @@ BIN := .venv/bin
 VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
 # command:package, or file:package, for Debian and Ubuntu; geckodriver comes with Python's packages
 TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
-	firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
+	nginx:nginx-light firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
 
 .PHONY: setup tools build verify report models test check conformance conformance-keras bench bench-others families formats fuzz fuzz-files soak web
 
-setup: tools .venv/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
+setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
@@ -18,6 +18,12 @@ setup: tools .venv/installed runtime/node_modules/.package-lock.json examples/no
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -qq --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Servers that tests talk to, whose packages are kept apart from what a build has.
+.venv/servers/installed: servers.lock .venv/installed
+	$(PYTHON) -m venv .venv/servers
+	.venv/servers/bin/pip install -qq --disable-pip-version-check -r servers.lock
 	@touch $@
 
 # TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries; npm writes the files itself. Not `npm ci`: it
@@ -98,6 +104,7 @@ bench-others: setup
 # Random edits, each followed by a build that is compared with one from nothing.
 soak: setup
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
+	$(BIN)/python -m tests.build.soak_remote $(or $(n),1000)
 
 # The corpora of model formats on other backends than wasm, which make test has them on, and the rest of large crosses.
 formats: setup

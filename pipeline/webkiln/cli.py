@@ -15,6 +15,7 @@ from webkiln.errors import UserError, missing_package, similar
 
 COMMANDS = {
     "build": "compile a model file to a bundle",
+    "cache": "show, clean, check and share the caches of results",
     "diff": "compare a bundle's layers with another backend's, or Keras's, up to the first that differs",
     "explain": "show, layer by layer, the kernels of a bundle and why they were chosen",
     "init": "set a web project up for a model: a recipe, the plugin's line and a working page",

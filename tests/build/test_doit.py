@@ -103,12 +103,12 @@ def test_graph_prints_dot(toy: Tree) -> None:
 
 def test_cache_commands(toy: Tree) -> None:
     toy.build()
-    assert "actions: " in toy.doit("cache", "stat")
+    assert " results, " in toy.webkiln("cache", "stat")
     blob = next((toy.cache / "blobs").glob("??/*"))
     blob.chmod(0o644)
     blob.write_bytes(b"damaged")
-    assert f"blob {blob.name}" in toy.doit("cache", "verify")
-    assert "stat, gc, verify" in toy.doit("cache", "empty", status=2)
+    assert f"blob {blob.name}" in toy.webkiln("cache", "verify", status=1)
+    assert "'stat', 'gc', 'verify', 'push', 'pull'" in toy.webkiln("cache", "empty", status=2)
 
 
 def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
@@ -118,8 +118,8 @@ def test_gc_keeps_what_manifests_name(toy: Tree) -> None:
     for path in toy.cache.rglob("*"):
         if path.is_file():
             os.utime(path, (0, 0))
-    assert "blobs: 0" not in toy.doit("cache", "gc")
-    assert "blobs: 0" in toy.doit("cache", "gc")
+    assert "and 0 files" not in toy.webkiln("cache", "gc")
+    assert "and 0 files" in toy.webkiln("cache", "gc")
     toy.bundle.rename(toy.root / "elsewhere")
     assert not toy.build()
     toy.edit("models/toy/model.json", "0.75", "0.5")

@@ -40,8 +40,15 @@ class Tree:
 
     def doit(self, *arguments: str, status: int = 0, **environment: str) -> str:
         """Run doit here; returns stdout and stderr together."""
+        return self._run(self.command(*arguments), status, environment)
+
+    def webkiln(self, *arguments: str, status: int = 0, **environment: str) -> str:
+        """Run webkiln here, likewise."""
+        return self._run([sys.executable, "-m", "webkiln.cli", *arguments], status, environment)
+
+    def _run(self, command: list[str], status: int, environment: dict[str, str]) -> str:
         process = subprocess.run(
-            self.command(*arguments),
+            command,
             cwd=self.root,
             env=self.environment(**environment),
             stdout=subprocess.PIPE,

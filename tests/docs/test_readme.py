@@ -45,11 +45,12 @@ class Clone:
                 shutil.copyfile(ROOT / name, self.root / name)
             else:
                 (self.root / name).unlink()
-        (self.root / ".venv").mkdir()
+        (self.root / ".venv" / "servers").mkdir(parents=True)
         for path in Path(sys.prefix).iterdir():
-            if path.name != "installed":
+            if path.name not in {"installed", "servers"}:
                 (self.root / ".venv" / path.name).symlink_to(path)
         (self.root / ".venv" / "installed").touch()
+        (self.root / ".venv" / "servers" / "installed").touch()
         (self.root / "runtime" / "node_modules").mkdir()
         (self.root / "runtime" / "node_modules" / ".package-lock.json").touch()
 
@@ -135,7 +136,7 @@ def after_comparing(clone: Clone, printed: str) -> None:
 
 
 def after_asking_doit(clone: Clone, printed: str) -> None:
-    for part in ("optimize:digits:fold_batchnorm", "up-to-date", '"link:digits:wasm:simd" -> "bundle:digits"', "one key so far", "blobs:"):
+    for part in ("optimize:digits:fold_batchnorm", "up-to-date", '"link:digits:wasm:simd" -> "bundle:digits"', "one key so far", " results, "):
         assert part in printed
     assert not (clone.root / "dist" / "digits" / "index.js").exists()
 

@@ -1,6 +1,6 @@
 """Actions as values: one execution of a stage, its inputs and what it must write."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,12 @@ class ActionResult:
 
     outputs: Mapping[str, Blob]
     printed: str = ""
+
+    def answers(self, outputs: Sequence[str]) -> bool:
+        """Whether these are the outputs: files of these names, and in folders of these names any."""
+        folders = tuple(role for role in outputs if role.endswith("/"))
+        named = all(path in outputs or path.startswith(folders) for path in self.outputs)
+        return named and all(role in self.outputs for role in outputs if role not in folders)
 
     def to_json(self) -> dict[str, Any]:
         blobs = {path: {"sha256": blob.sha256, "bytes": blob.bytes} for path, blob in self.outputs.items()}
@@ -80,6 +86,7 @@ class Action:
     """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds.
 
     `roots`: code of the user's runs in it, which may read below these; what it reads becomes an input when it has run.
+    `final`: what users want of a build; its result is also found by what the whole of it is made of, without looking at the steps between.
     `source` is what the user calls the file of the role `source`; it is for messages and takes no part in the key.
     """
 
@@ -94,6 +101,7 @@ class Action:
     each: Each | None = None
     source: str = ""
     roots: tuple[Path, ...] = ()
+    final: bool = False
 
     @property
     def producers(self) -> tuple["Action", ...]:

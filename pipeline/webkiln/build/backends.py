@@ -44,6 +44,8 @@ def missing_compilers() -> list[str]:
 def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection:
     """What a bundle can have here: the choice, or where it has other backends too, and neither compilers nor the cache give wasm, these alone."""
     others = tuple(backend for backend in choice.backends if backend != "wasm")
-    if not others or others == choice.backends or not missing_compilers() or all(engine.available(graph.link(v, choice)) for v in VARIANTS):
+    if not others or others == choice.backends or not missing_compilers() or engine.available(graph.anew().bundle(choice)):
+        return choice
+    if all(engine.available(graph.link(variant, choice)) for variant in VARIANTS):
         return choice
     return replace(choice, backends=others)

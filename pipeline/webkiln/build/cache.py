@@ -3,13 +3,14 @@
 import errno
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
 from webkiln.build.action import ActionResult
 from webkiln.build.files import write_atomic
+from webkiln.build.remote.shared import SharedCache
 from webkiln.build.scratch import sweep
 from webkiln.build.state import live_blobs
 from webkiln.build.store import LocalStore
@@ -34,9 +35,10 @@ def cache_folder() -> Path:
 class ActionCache:
     """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, shared: SharedCache | None = None) -> None:
         self.root = root
-        self.store = LocalStore(root / "blobs")
+        self.shared = shared
+        self.store = LocalStore(root / "blobs", shared)
 
     def check(self) -> None:
         """OutputError where results cannot be kept."""
@@ -53,7 +55,20 @@ class ActionCache:
     def sandboxes(self) -> Path:
         return self.root / "tmp"
 
-    def get(self, key: str) -> ActionResult | None:
+    def get(self, key: str, outputs: Sequence[str]) -> ActionResult | None:
+        """The result of a key, from here or from the remote cache, of which blobs are fetched when they are wanted. `outputs`: what it has to have."""
+        found = self.own(key)
+        if found is not None or self.shared is None:
+            return found
+        result = self.shared.find(key)
+        if result is not None and result.answers(outputs):
+            self.store.note(result.outputs.values())
+            self._write(key, result)
+            return result if all(map(self.store.has, result.outputs.values())) else None
+        return None
+
+    def own(self, key: str) -> ActionResult | None:
+        """The result of a key, where it is here."""
         try:
             entry = canonical.read(self._path(key))
             body = entry["body"]
@@ -66,19 +81,35 @@ class ActionCache:
 
     def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
         """Create the entry; one that is already there and whole stays, unless it is made `anew`."""
-        if anew or self.get(key) is None:
-            body = {"schema": SCHEMA, "key": key, "result": result.to_json()}
-            write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
+        if anew or self.own(key) is None:
+            self._write(key, result)
+        self.offer(key, result)
+
+    def offer(self, key: str, result: ActionResult) -> None:
+        """Let the remote cache have a result, if there is one that takes results."""
+        if self.shared is not None:
+            self.shared.offer(key, result, lambda blob: self.store.path(blob.sha256))
+
+    def _write(self, key: str, result: ActionResult) -> None:
+        body = {"schema": SCHEMA, "key": key, "result": result.to_json()}
+        write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
 
     def reads(self, key: str) -> list[tuple[str, ...]]:
         """The sets of names that runs of an action with this key, which knows declared inputs alone, have read; the latest first."""
-        return [tuple(names) for names, _ in self._reads(key)]
+        found = [tuple(names) for names, _ in self._reads(key)]
+        if found or self.shared is None:
+            return found
+        body = self.shared.body(_reads_key(key))
+        names = [] if body is None else body.get("reads", [])
+        return [tuple(map(str, names))] if body is not None else []
 
     def note_reads(self, key: str, names: Iterable[str], result: str) -> None:
         """Remember what the run read whose result has the key `result`."""
         noted = [list(names), result]
         rows = [noted, *(row for row in self._reads(key) if row[0] != noted[0])][:READS]
         write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
+        if self.shared is not None:
+            self.shared.note(_reads_key(key), {"reads": noted[0]})
 
     def _reads(self, key: str) -> list[Any]:
         try:
@@ -100,7 +131,15 @@ class ActionCache:
             "actions": sum(1 for _ in self._entries()),
             "blobs": len(blobs),
             "bytes": sum(path.stat().st_size for path in blobs),
+            "elsewhere": sum(1 for _ in self.store.marked()),
         }
+
+    def results(self) -> Iterator[tuple[str, ActionResult]]:
+        """Every entry that is whole, with its key."""
+        for path in self._entries():
+            result = self.own(path.name)
+            if result is not None:
+                yield path.name, result
 
     def verify(self) -> list[str]:
         """Read every blob and every entry; remove and name the damaged ones."""
@@ -111,10 +150,30 @@ class ActionCache:
                 damaged.append(f"blob {digest}")
                 path.unlink()
         for path in self._entries():
-            if self.get(path.name) is None:
+            if self.own(path.name) is None:
                 damaged.append(f"action {path.name}")
                 path.unlink()
         return damaged
+
+    def shrink(self, most: int, grace: float = GRACE_SECONDS) -> dict[str, int]:
+        """Remove the blobs that were not used for the longest time, and the entries that name them, until at most so many bytes are left; what is
+        younger than `grace` seconds stays."""
+        stats = sorted(((path.stat(), path) for path in map(self.store.path, self.store.digests())), key=lambda pair: pair[0].st_atime)
+        left, limit = sum(stat.st_size for stat, _ in stats), time.time() - grace
+        removed = {"actions": 0, "blobs": 0, "bytes": 0}
+        for stat, path in stats:
+            if left <= most:
+                break
+            if stat.st_mtime < limit:
+                path.unlink()
+                left -= stat.st_size
+                removed["blobs"] += 1
+                removed["bytes"] += stat.st_size
+        for path in self._entries():
+            if self.own(path.name) is None:
+                path.unlink()
+                removed["actions"] += 1
+        return removed
 
     def gc(self, grace: float = GRACE_SECONDS) -> dict[str, int]:
         """Remove what no live manifest names; what is younger than `grace` seconds may belong to a running build. Folders of processes that live are left, whatever their age."""
@@ -122,7 +181,7 @@ class ActionCache:
         limit = time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
         for path in self._entries():
-            result = self.get(path.name)
+            result = self.own(path.name)
             alive = result is not None and all(blob.sha256 in live for blob in result.outputs.values())
             if not alive and path.stat().st_mtime < limit:
                 path.unlink()
@@ -134,6 +193,12 @@ class ActionCache:
                 path.unlink()
                 removed["blobs"] += 1
                 removed["bytes"] += stat.st_size
+        for mark in list(self.store.marked()):
+            if mark.name not in live and mark.stat().st_mtime < limit:
+                mark.unlink()
+        for path in sorted(self.root.glob("arriving/*")):
+            if path.stat().st_mtime < limit:
+                path.unlink()
         for path in sorted(self.root.glob("reads/??/*")):
             if path.stat().st_mtime < limit and not any(self._path(result).exists() for _, result in self._reads(path.name)):
                 path.unlink()
@@ -146,12 +211,19 @@ class ActionCache:
     def _entries(self) -> Iterable[Path]:
         return (path for path in sorted(self.root.glob("actions/??/*")) if not path.name.startswith("."))
 
-    def _live(self) -> set[str]:
-        live: set[str] = set()
+    def trees(self) -> Iterator[Path]:
+        """The state folders of the trees that are still there."""
         for name in self.root.glob("trees/*"):
             state = Path(os.fsdecode(name.read_bytes()))
             if state.is_dir():
-                live |= live_blobs(state)
+                yield state
             else:
                 name.unlink()
-        return live
+
+    def _live(self) -> set[str]:
+        return {digest for state in self.trees() for digest in live_blobs(state)}
+
+
+def _reads_key(key: str) -> str:
+    """Under which the remote cache has what a run of an action read that has this key by its declared inputs."""
+    return canonical.key({"reads": key})

@@ -11,7 +11,7 @@ from threading import Lock, RLock
 from typing import Any, Self
 
 from webkiln import canonical
-from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules
+from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules, Product
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
@@ -22,6 +22,7 @@ from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.progress import Progress, Silent
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import stamp
+from webkiln.build.remote.shared import of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, sandbox
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
@@ -29,6 +30,8 @@ from webkiln.build.tools import Toolchain
 from webkiln.errors import OutputError, RecipeError, ToolError, UserError
 
 ATTEMPTS = 4
+ORIGIN = {"of": "webkiln.origin/1"}
+"""What tells keys by origins from those by inputs."""
 
 
 class Engine:
@@ -48,7 +51,7 @@ class Engine:
     ) -> None:
         self.share = shared or share()
         self.state = TreeState(state.absolute())
-        self.cache = ActionCache(cache or cache_folder())
+        self.cache = ActionCache(cache or cache_folder(), of_environment())
         self.cache.check()
         self.progress = progress or Silent()
         self._executor = executor
@@ -59,6 +62,8 @@ class Engine:
         self._keys = self._fresh_keys()
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
+        self._origins: dict[tuple[str, bool], str | None] = {}
+        self._seen: dict[str, Sequence[str]] = {}
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
         self._cached_only = False
@@ -78,6 +83,10 @@ class Engine:
             self._derived.save()
             if self._seconds:
                 self.state.save_durations(self._seconds)
+        if (shared := self.cache.shared) is not None:
+            if shared.busy:
+                self.progress.start(shared.place)
+            shared.close(lambda text: self.progress.tell(shared.place, text))
         self.progress.close()
 
     def run(self, action: Action) -> ActionResult:
@@ -101,7 +110,7 @@ class Engine:
 
     def data(self, result: ActionResult, path: str) -> bytes:
         """The bytes of one output of a result."""
-        return self.cache.store.path(result.outputs[path].sha256).read_bytes()
+        return self.cache.store.file(result.outputs[path]).read_bytes()
 
     def current(self, action: Action) -> ActionResult | None:
         """The result of an action if it is up to date; executes nothing and changes nothing."""
@@ -110,6 +119,9 @@ class Engine:
         manifest = self.state.manifest(action.task)
         if manifest is None or not all(map(self.cache.store.has, manifest.result.outputs.values())):
             return None
+        if manifest.origin is not None and manifest.origin == self._origin(action):
+            self._known[action.task] = manifest.result
+            return manifest.result
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
         if any(tree is None for tree in inputs.values()):
             return None
@@ -150,7 +162,8 @@ class Engine:
         for each in behind:
             behind += (producer for producer in each.producers if producer not in behind)
             manifest = self.state.manifest(each.task)
-            reads = (path_of(each, name) for name in (manifest.reads if manifest is not None else ()))
+            names = self._seen.get(each.task, manifest.reads if manifest is not None else ())
+            reads = (path_of(each, name) for name in names)
             found |= {path for path in reads if path is not None and path.is_file()}
             for value in each.inputs.values():
                 match value:
@@ -187,6 +200,7 @@ class Engine:
         try:
             self.run(action)
         except (_NotCached, UserError):
+            self._origins.clear()
             return False
         finally:
             self.progress, self._cached_only = told, False
@@ -194,6 +208,48 @@ class Engine:
 
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
+        origin = self._origin(action) if action.final else None
+        if origin is not None and (found := self.cache.get(origin, action.outputs)) is not None:
+            self._hit(action, found)
+            self.state.save(action.task, {"origin": origin}, found)
+            return found
+        result = self._by_steps(action)
+        if action.final and (origin := self._origin(action, actual=True)) is not None:
+            self.cache.put(origin, result)
+        return result
+
+    def _origin(self, action: Action, *, actual: bool = False) -> str | None:
+        """The key of an action by the files, parameters, code and tools of all that leads to it; None where it is not known what a step on the way reads."""
+        if (action.task, actual) not in self._origins:
+            self._origins[action.task, actual] = self._find_origin(action, actual=actual)
+        return self._origins[action.task, actual]
+
+    def _find_origin(self, action: Action, *, actual: bool) -> str | None:
+        digests: dict[str, str] = {}
+        for role, value in action.inputs.items():
+            if isinstance(value, Product):
+                origin = self._origin(value.action, actual=actual)
+                if origin is None:
+                    return None
+                digests[role] = canonical.key({"origin": origin, "path": value.path, "pattern": value.pattern})
+            else:
+                digests |= _digests({role: self._required(value)})
+        reads: Sequence[str] = ()
+        if action.roots:
+            declared = canonical.key(self._keys.document(action, digests, actual=actual) | ORIGIN)
+            known = self.cache.reads(declared)
+            manifest = self.state.manifest(action.task) if actual else None
+            if manifest is not None and action.task in self._known:
+                reads = manifest.reads
+                self.cache.note_reads(declared, reads, manifest.key)
+            elif known:
+                reads = known[0]
+            else:
+                return None
+            self._seen[action.task] = reads
+        return canonical.key(self._document(action, digests, reads, actual=actual) | ORIGIN)
+
+    def _by_steps(self, action: Action) -> ActionResult:
         for _ in range(ATTEMPTS):
             trees = {role: self._required(value) for role, value in action.inputs.items()}
             try:
@@ -203,6 +259,7 @@ class Engine:
                     self._again(producer)
             except _Moved:
                 self._keys = self._fresh_keys()
+                self._origins.clear()
         raise ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
 
     def _obtain_once(self, action: Action, trees: Mapping[str, Tree]) -> ActionResult:
@@ -219,7 +276,7 @@ class Engine:
             declared = self._keys.document(action, digests, actual=actual)
             for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
                 document = self._document(action, digests, reads, actual=actual)
-                result = self.cache.get(canonical.key(document))
+                result = self.cache.get(canonical.key(document), action.outputs)
                 if result is not None:
                     self._hit(action, result)
                     return document, result
@@ -242,7 +299,7 @@ class Engine:
         for actual in (False, True):
             document = self._keys.document(action, _digests(trees), actual=actual)
             keys = {name: canonical.key(document | {"inputs": _digests(rest) | {each.source: item.sha256}}) for name, item in items.items()}
-            objects = {name: found.outputs[each.result] for name in names.values() if (found := self.cache.get(keys[name]))}
+            objects = {name: found.outputs[each.result] for name in names.values() if (found := self.cache.get(keys[name], [each.result]))}
             if len(objects) == len(items):
                 self._hit(action, ActionResult({}))
                 break

@@ -24,6 +24,9 @@ BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
 
+FINAL = {"bundle", "reference", "verify", "report"}
+"""The stages whose results users want."""
+
 
 @dataclass(frozen=True)
 class Selection:
@@ -51,6 +54,10 @@ class ModelGraph:
         self._passes = passes
         self._share = share
         self._actions: dict[str, Action] = {}
+
+    def anew(self) -> "ModelGraph":
+        """The same model, of which nothing was asked for."""
+        return ModelGraph(self.recipe, self._share, self._passes)
 
     def actions(self) -> Iterator[Action]:
         """Everything asked for so far, producers before consumers."""
@@ -132,6 +139,7 @@ class ModelGraph:
             "encoding": choice.encoding,
             "keep_layers": choice.layers,
             "winograd": self.recipe.winograd,
+            **({"halves": True} if self.recipe.halves(backend) else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:
@@ -204,10 +212,10 @@ class ModelGraph:
             "reference.npz": Product(reference, "reference.npz"),
             "layers.npz": Product(reference, "layers.npz"),
         }
-        tolerance = self.recipe.tolerances[choice.encoding]
         recorded = {"recorded": self.recipe.reference.name} if self.recipe.reference is not None else {}
         found = []
         for backend in backends or choice.backends:
+            tolerance = self.recipe.tolerance(backend, choice.encoding)
             for variant in VARIANTS if backend == "wasm" else ("",):
                 params = {"backend": backend, "variant": variant, "browser": browser, "tolerance": tolerance, "layers": choice.layers}
                 params |= recorded
@@ -246,7 +254,7 @@ class ModelGraph:
         if stage in self._user_stages():
             more.setdefault("roots", self.recipe.roots)
         if task not in self._actions:
-            self._actions[task] = Action(task, stage, outputs, inputs, params, **more)
+            self._actions[task] = Action(task, stage, outputs, inputs, params, final=stage in FINAL, **more)
         return self._actions[task]
 
     def _user_stages(self) -> set[str]:

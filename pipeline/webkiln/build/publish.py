@@ -111,6 +111,7 @@ class Publisher:
         made = not place.exists()
         try:
             place.mkdir(parents=True, exist_ok=True)
+            self._store.bring([blob for blob, _ in copies.values()])
             for name, (blob, target) in copies.items():
                 if not self._store.materialise(blob, place / name, own=True):
                     break

@@ -46,6 +46,7 @@ def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, 
     """Put the files of each role below `folder`; the files of the role `x` are `x` itself, those of `x/` lie in it."""
     places: dict[str, Path] = {}
     missing: dict[str, Action] = {}
+    store.bring([item.blob for tree in trees.values() for item in tree.values() if item.blob is not None])
     for role, tree in trees.items():
         places[role] = folder / role
         (places[role] if role.endswith("/") else places[role].parent).mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,12 @@ DURATIONS = "durations.json"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """`origin`: the key by which the result was found without the steps between, if it was."""
+
     key: str
     result: ActionResult
     reads: tuple[str, ...] = ()
+    origin: str | None = None
 
 
 class TreeState:
@@ -34,7 +38,7 @@ class TreeState:
     def manifest(self, task: str) -> Manifest | None:
         try:
             data = canonical.read(self.manifest_path(task))
-            return Manifest(data["key"], ActionResult.from_json(data["result"]), tuple(data.get("reads", ())))
+            return Manifest(data["key"], ActionResult.from_json(data["result"]), tuple(data.get("reads", ())), data.get("origin"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -43,7 +47,8 @@ class TreeState:
         key = canonical.key(document)
         latest = [document, *(old for old in self.keys(task) if canonical.key(old) != key)]
         write_atomic(path.with_suffix(".keys"), canonical.dumps(latest[:2]))
-        write_atomic(path, canonical.dumps({"key": key, "result": result.to_json(), "reads": sorted(document.get("reads", ()))}))
+        origin = {"origin": document["origin"]} if "origin" in document else {}
+        write_atomic(path, canonical.dumps({"key": key, "result": result.to_json(), "reads": sorted(document.get("reads", ())), **origin}))
 
     def keys(self, task: str) -> list[dict[str, Any]]:
         """The key documents of the latest runs, newest first, at most two."""
@@ -77,12 +82,13 @@ class TreeState:
                 os.close(file)
 
 
+def live_results(root: Path) -> Iterator[ActionResult]:
+    """The results of all manifests below a state folder."""
+    for path in root.glob("*/*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
+            yield ActionResult.from_json(canonical.read(path)["result"])
+
+
 def live_blobs(root: Path) -> set[str]:
     """The digests of all blobs that the manifests below a state folder name."""
-    found: set[str] = set()
-    for path in root.glob("*/*.json"):
-        try:
-            found.update(blob["sha256"] for blob in canonical.read(path)["result"]["outputs"].values())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue
-    return found
+    return {blob.sha256 for result in live_results(root) for blob in result.outputs.values()}

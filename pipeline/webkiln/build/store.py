@@ -2,18 +2,24 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 from webkiln import canonical
 from webkiln.build.action import Blob
 from webkiln.build.files import beside, writing
+from webkiln.build.remote.shared import SharedCache
+from webkiln.errors import OutputError
 
 
 class Store(Protocol):
     def has(self, blob: Blob) -> bool:
-        """Whether a blob of this digest and size is there; does not read it."""
+        """Whether a blob of this digest and size is there or can likely be had; does not read it."""
+
+    def bring(self, blobs: Collection[Blob]) -> None:
+        """Fetch those of the blobs that are elsewhere, as far as they can be had."""
 
     def put(self, path: Path) -> Blob:
         """Take over the bytes of a file, which is gone afterwards."""
@@ -26,41 +32,58 @@ class Store(Protocol):
 
 
 class LocalStore:
-    """A folder of read-only files `ab/abcd...`."""
+    """A folder of read-only files `ab/abcd...`. Of blobs that only the remote cache has, `elsewhere/ab/abcd...` is an empty file beside it; they are
+    fetched when their bytes are wanted."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, shared: SharedCache | None = None) -> None:
         self.root = root
+        self.elsewhere = root.with_name("elsewhere")
+        self._shared = shared
 
     def path(self, sha256: str) -> Path:
         return self.root / sha256[:2] / sha256
 
+    def file(self, blob: Blob) -> Path:
+        """The file of a blob, which is fetched where it is elsewhere. Raises OutputError where it is gone."""
+        self.bring([blob])
+        if not self.is_here(blob):
+            raise OutputError(f"{self.root}: the blob {blob.sha256} is gone; build again, which makes it again")
+        return self.path(blob.sha256)
+
     def has(self, blob: Blob) -> bool:
-        try:
-            return os.stat(self.path(blob.sha256)).st_size == blob.bytes
-        except OSError:
-            return False
+        return self.is_here(blob) or self._is_elsewhere(blob)
+
+    def note(self, blobs: Iterable[Blob]) -> None:
+        """Remember that the remote cache has these."""
+        for blob in blobs:
+            if not self.is_here(blob):
+                mark = self._mark(blob)
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.touch()
+
+    def bring(self, blobs: Collection[Blob]) -> None:
+        wanted = [blob for blob in blobs if not self.is_here(blob) and self._is_elsewhere(blob)]
+        if not wanted or self._shared is None:
+            return
+        with writing(self.root):
+            self._shared.bring(wanted, self._partial, self._keep)
+        for blob in wanted:
+            self._mark(blob).unlink(missing_ok=True)
 
     def put(self, path: Path) -> Blob:
         blob = Blob(canonical.file_digest(path), path.stat().st_size)
-        target = self.path(blob.sha256)
         if self._intact(blob):
             path.unlink()
             return blob
-        with writing(self.root):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = beside(target)
-            try:
-                shutil.move(path, temporary)
-                temporary.chmod(0o444)
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
+        self._keep(blob, path)
         return blob
 
     def materialise(self, blob: Blob, path: Path, *, own: bool) -> bool:
+        self.bring([blob])
         if not self._intact(blob):
             return False
         source = self.path(blob.sha256)
+        os.utime(source, (time.time(), source.stat().st_mtime))
         path.parent.mkdir(parents=True, exist_ok=True)
         if not own:
             try:
@@ -72,9 +95,43 @@ class LocalStore:
         return True
 
     def digests(self) -> Iterator[str]:
-        for path in sorted(self.root.glob("??/*")):
-            if not path.name.startswith("."):
-                yield path.name
+        return _names(self.root)
+
+    def marked(self) -> Iterator[Path]:
+        """The marks of blobs that are elsewhere."""
+        return (self.elsewhere / name[:2] / name for name in _names(self.elsewhere))
+
+    def _keep(self, blob: Blob, path: Path) -> None:
+        """Take over a file whose bytes have this digest."""
+        target = self.path(blob.sha256)
+        with writing(self.root):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            temporary = beside(target)
+            try:
+                shutil.move(path, temporary)
+                temporary.chmod(0o444)
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def is_here(self, blob: Blob) -> bool:
+        """Whether a blob's bytes are on this machine."""
+        try:
+            return os.stat(self.path(blob.sha256)).st_size == blob.bytes
+        except OSError:
+            return False
+
+    def _is_elsewhere(self, blob: Blob) -> bool:
+        return self._shared is not None and self._shared.offers(blob) and self._mark(blob).exists()
+
+    def _mark(self, blob: Blob) -> Path:
+        return self.elsewhere / blob.sha256[:2] / blob.sha256
+
+    def _partial(self, blob: Blob) -> Path:
+        """Where a blob arrives."""
+        path = self.root.with_name("arriving") / blob.sha256
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
     def _intact(self, blob: Blob) -> bool:
         """Read and check a blob; a damaged one is removed."""
@@ -86,3 +143,9 @@ class LocalStore:
             return False
         path.unlink(missing_ok=True)
         return False
+
+
+def _names(root: Path) -> Iterator[str]:
+    for path in sorted(root.glob("??/*")):
+        if not path.name.startswith("."):
+            yield path.name

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from doit import doit_cmd
-from doit.cmd_base import Command, DoitCmdBase
+from doit.cmd_base import DoitCmdBase
 from doit.cmd_info import Info as DoitInfo
 
 from webkiln.build import progress
@@ -253,26 +253,6 @@ class WatchCommand(DoitCmdBase):  # type: ignore[misc]  # doit has no types
             _line("")
         finally:
             pool.close()
-        return 0
-
-
-class Cache(Command):  # type: ignore[misc]  # doit has no types
-    """`doit cache stat|gc|verify`"""
-
-    name = "cache"
-    doc_purpose = "the action cache: its size, removal of what no tree uses, a check of every byte"
-    doc_usage = "stat|gc|verify"
-
-    def execute(self, opt_values: Mapping[str, Any], pos_args: Sequence[str]) -> int:
-        del opt_values
-        cache = ActionCache(cache_folder())
-        verbs = {"stat": cache.stat, "gc": cache.gc, "verify": cache.verify}
-        if len(pos_args) != 1 or pos_args[0] not in verbs:
-            return _fail(f"doit cache takes one of {', '.join(verbs)}")
-        result = verbs[pos_args[0]]()
-        if isinstance(result, dict):
-            result = [f"{what}: {count}" for what, count in result.items()]
-        sys.stdout.write(f"{cache.root}\n" + "".join(f"  {line}\n" for line in result))
         return 0
 
 

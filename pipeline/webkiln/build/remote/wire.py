@@ -1,0 +1,89 @@
+"""Messages of the Remote Execution API, version 2 (https://github.com/bazelbuild/remote-apis), as far as a cache speaks them.
+
+The few fields are written and read here, so that a build that only looks things up needs no library for protocol buffers.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from webkiln.build.action import Blob
+from webkiln.build.remote.remote import RemoteError
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+OUTPUT_FILES, STDOUT = 2, 5
+PATH, DIGEST = 1, 2
+HASH, SIZE = 1, 2
+
+
+def varint(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*made, number])
+
+
+def field(number: int, value: bytes | int) -> bytes:
+    """One field of a message: bytes, a text in UTF-8 or a message, or a whole number."""
+    if isinstance(value, int):
+        return varint(number << 3 | VARINT) + varint(value) if value else b""
+    return varint(number << 3 | BYTES) + varint(len(value)) + value
+
+
+def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+    """The fields of a message; RemoteError where it is none."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == VARINT:
+            value, at = _varint(data, at)
+            yield number, value
+            continue
+        if kind == BYTES:
+            size, at = _varint(data, at)
+        elif kind in (FIXED64, FIXED32):
+            size = 8 if kind == FIXED64 else 4
+        else:
+            raise RemoteError("it answers with what is no message")
+        if at + size > len(data):
+            raise RemoteError("it answers with a message that is cut off")
+        yield number, data[at : at + size]
+        at += size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        number, shift, at = number | (byte & 0x7F) << shift, shift + 7, at + 1
+        if byte < 0x80:
+            return number, at
+    raise RemoteError("it answers with what is no message")
+
+
+def texts(data: bytes, number: int) -> list[bytes]:
+    """The values of a repeated field of bytes, texts or messages."""
+    return [value for found, value in fields(data) if found == number and isinstance(value, bytes)]
+
+
+def whole(data: bytes, number: int) -> int:
+    """The value of a field of a whole number, 0 where it is left out."""
+    return next((value for found, value in fields(data) if found == number and isinstance(value, int)), 0)
+
+
+def digest(blob: Blob) -> bytes:
+    return field(HASH, blob.sha256.encode()) + field(SIZE, blob.bytes)
+
+
+def wrapped(entry: bytes, blobs: Sequence[Blob]) -> bytes:
+    """An ActionResult that names the blobs, so that servers keep them as long as it, and says the entry."""
+    files = (field(PATH, blob.sha256.encode()) + field(DIGEST, digest(blob)) for blob in blobs)
+    return b"".join(field(OUTPUT_FILES, file) for file in files) + field(STDOUT, entry)
+
+
+def unwrapped(data: bytes) -> bytes:
+    """The entry that an ActionResult says; nothing where it is none."""
+    try:
+        return next(iter(texts(data, STDOUT)), b"")
+    except RemoteError:
+        return b""

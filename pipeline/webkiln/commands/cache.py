@@ -1,0 +1,129 @@
+"""`webkiln cache`: what the caches hold, what they should not, and what goes from one to the other."""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+
+from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.progress import size
+from webkiln.build.remote.shared import VARIABLE, WRITE_VARIABLE, SharedCache, of_environment
+from webkiln.build.state import live_results
+from webkiln.errors import RecipeError, ToolError
+
+UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?", re.IGNORECASE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, (_, purpose) in VERBS.items():
+        verb = verbs.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
+        if name == "gc":
+            verb.add_argument(
+                "--max-size", metavar="SIZE", help="such as 5GB: remove what was not used for the longest time until no more is left"
+            )
+
+
+def run(options: argparse.Namespace) -> int:
+    cache = ActionCache(cache_folder(), of_environment())
+    cache.check()
+    try:
+        return VERBS[options.verb][0](cache, options)
+    finally:
+        if cache.shared is not None:
+            cache.shared.close()
+
+
+def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
+    del options
+    held = cache.stat()
+    print(
+        f"{cache.root}: {held['actions']} results, {held['blobs']} files of {size(held['bytes'])}, {held['elsewhere']} more in the remote cache"
+    )
+    if cache.shared is None:
+        print(f"no remote cache ({VARIABLE})")
+        return 0
+    answers, seconds = cache.shared.probe()
+    writes = "results are stored" if cache.shared.writes else f"nothing is stored ({WRITE_VARIABLE})"
+    signed = "no key, so that whoever writes there is trusted" if cache.shared.signer is None else f"{cache.shared.signer.algorithm}"
+    print(f"{cache.shared.place}: {f'answers in {1000 * seconds:.0f} ms' if answers else 'does not answer'}; {writes}; {signed}")
+    return 0 if answers else 1
+
+
+def _gc(cache: ActionCache, options: argparse.Namespace) -> int:
+    removed = cache.gc() if options.max_size is None else cache.shrink(_bytes(options.max_size))
+    print(f"{cache.root}: removed {removed['actions']} results and {removed['blobs']} files of {size(removed['bytes'])}")
+    return 0
+
+
+def _verify(cache: ActionCache, options: argparse.Namespace) -> int:
+    del options
+    damaged = cache.verify()
+    for item in damaged:
+        print(f"removed: {item}")
+    print(
+        f"{cache.root}: {'every byte is as it was stored' if not damaged else f'{len(damaged)} damaged, which are made again when they are needed'}"
+    )
+    return 1 if damaged else 0
+
+
+def _push(cache: ActionCache, options: argparse.Namespace) -> int:
+    del options
+    shared = _remote(cache)
+    if not shared.writes:
+        raise RecipeError(f"{WRITE_VARIABLE} is not 1, so that nothing is stored in {shared.place}")
+    count = 0
+    for key, result in cache.results():
+        cache.offer(key, result)
+        count += 1
+    shared.settle(_told)
+    if not shared.writes:
+        raise ToolError(f"{shared.place}: not everything is stored there")
+    print(f"{shared.place}: {count} results are there")
+    return 0
+
+
+def _pull(cache: ActionCache, options: argparse.Namespace) -> int:
+    """What the trees of this machine have results of, so that they can be used without the remote cache."""
+    del options
+    shared = _remote(cache)
+    wanted = {blob for state in cache.trees() for result in live_results(state) for blob in result.outputs.values()}
+    lacking = [blob for blob in wanted if not cache.store.is_here(blob)]
+    cache.store.bring(lacking)
+    left = [blob for blob in lacking if not cache.store.is_here(blob)]
+    print(
+        f"{cache.root}: {len(lacking) - len(left)} files of {size(sum(blob.bytes for blob in lacking) - sum(blob.bytes for blob in left))} fetched from {shared.place}"
+    )
+    if left:
+        raise ToolError(f"{shared.place}: {len(left)} files are not there; build again, which makes them")
+    return 0
+
+
+def _remote(cache: ActionCache) -> SharedCache:
+    if cache.shared is None:
+        raise RecipeError(
+            f"{VARIABLE} names no remote cache: a folder, or an address that begins with s3, gs, az, http, https, grpc or grpcs://"
+        )
+    return cache.shared
+
+
+def _bytes(text: str) -> int:
+    found = SIZE.fullmatch(text.strip())
+    if found is None:
+        raise RecipeError(f"--max-size is {text!r}, expected a size such as 500MB or 5GB")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def _told(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text}\x1b[K")
+
+
+VERBS: dict[str, tuple[Callable[[ActionCache, argparse.Namespace], int], str]] = {
+    "stat": (_stat, "how much the caches hold, and whether the remote one answers"),
+    "gc": (_gc, "remove what no tree uses any more"),
+    "verify": (_verify, "read every byte, and remove what is damaged"),
+    "push": (_push, "store all results of this machine in the remote cache"),
+    "pull": (_pull, "fetch what this machine's trees have results of"),
+}

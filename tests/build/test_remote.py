@@ -1,0 +1,289 @@
+"""The remote cache: real servers, servers that fail, writers at once, signatures, and what a restored build asks for."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.build import soak_remote
+from tests.build.remotes import REAL, Faulty, faulty, free_port, reached
+from tests.build.tree import Tree, checkout
+from webkiln import canonical
+from webkiln.build.action import ActionResult, Blob
+from webkiln.build.remote import wire
+from webkiln.build.remote.shared import SCHEMA, SharedCache
+
+WRITES = {"WEBKILN_CACHE_WRITE": "1"}
+
+
+@pytest.fixture(params=REAL)
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    place = tmp_path / "server"
+    place.mkdir()
+    with REAL[request.param](place) as url:
+        yield reached(url)
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> list[Tree]:
+    """Checkouts of one project, each with a cache of its own, as on machines of their own."""
+    return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
+
+
+def warnings(told: str) -> list[str]:
+    return [line for line in told.splitlines() if line.startswith("warning:")]
+
+
+def test_what_one_machine_built_another_takes(server: dict[str, str], trees: list[Tree]) -> None:
+    first, second = trees
+    assert first.build(**server, **WRITES)
+    assert not second.build(**server)
+    assert second.bytes() == first.bytes()
+    assert not second.build(**server), "what is there is looked at no more"
+
+
+def test_nothing_is_stored_without_being_asked_to(server: dict[str, str], trees: list[Tree]) -> None:
+    first, second = trees
+    first.build(**server)
+    assert second.build(**server)
+
+
+def test_four_writers_at_once(server: dict[str, str], tmp_path: Path) -> None:
+    writers = [checkout(tmp_path / f"writer{n}", tmp_path / f"cache-of-{n}", toy=True) for n in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(lambda tree: tree.doit("build", f"model={tree.model}", **server, **WRITES), writers))
+    assert not [line for text in told for line in warnings(text)]
+    reader = checkout(tmp_path / "reader", tmp_path / "cache-of-reader", toy=True)
+    assert not reader.build(**server)
+    assert {tuple(sorted(tree.bytes().items())) for tree in (*writers, reader)} == {tuple(sorted(reader.bytes().items()))}
+
+
+def test_a_whole_cache_is_pushed_and_pulled(server: dict[str, str], trees: list[Tree]) -> None:
+    first, second = trees
+    first.build()
+    assert "WEBKILN_CACHE_WRITE is not 1" in first.webkiln("cache", "push", status=2, **server)
+    assert " results are there" in first.webkiln("cache", "push", **server, **WRITES)
+    assert not second.build(**server)
+    assert " more in the remote cache" in second.webkiln("cache", "stat", **server)
+    assert "fetched from" in second.webkiln("cache", "pull", **server)
+    assert "0 files" in second.webkiln("cache", "pull", **server)
+    second.bundle.rename(second.root / "gone")
+    assert not second.build(), "nothing is asked for any more"
+
+
+@pytest.fixture
+def filled(trees: list[Tree]) -> Iterator[tuple[Faulty, Tree, Tree]]:
+    """A server that has what the first tree built, and fails as it is told from then on."""
+    first, second = trees
+    with faulty() as server:
+        first.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        server.asked.clear()
+        yield server, first, second
+
+
+def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, first, second = filled
+    second.webkiln("build", "models/toy", "-o", "out", WEBKILN_REMOTE_CACHE=server.url)
+    entries = [line for line in server.asked if line.startswith("GET ac/")]
+    blobs = [line for line in server.asked if line.startswith("GET cas/")]
+    assert len(entries) == 1
+    assert sorted(blobs) == sorted({f"GET cas/{canonical.digest(data)}" for data in first.bytes().values()})
+    assert len(server.asked) == len(entries) + len(blobs)
+
+
+FAULTS = {
+    "500": "what is not had from it is made here", "401": "does not let this build in", "403": "does not let this build in", "never": "does not answer",
+    "bytes": "gave other bytes", "entries": "is not as webkiln writes it", "garbage": "is not as webkiln writes it",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_build_goes_on_without_a_remote_that_fails(fault: str, filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, first, second = filled
+    server.fault = fault
+    told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url)
+    assert second.bytes() == first.bytes()
+    (warning,) = warnings(told)
+    assert FAULTS[fault] in warning
+    assert server.url in warning
+
+
+@pytest.mark.parametrize(("fault", "message"), [("full", "stores nothing more"), ("read-only", "does not let this build in")])
+def test_what_takes_nothing_may_still_give(fault: str, message: str, filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, first, second = filled
+    server.fault = fault
+    second.edit("models/toy/model.json", "0.5", "0.75")
+    told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    (warning,) = warnings(told)
+    assert message in warning
+    assert "stores nothing there" in warning
+    second.edit("models/toy/model.json", "0.75", "0.5")
+    second.wipe()
+    assert not second.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE=str(second.root / "fresh"))
+    assert second.bytes() == first.bytes()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}", "grpc://127.0.0.1:{port}", "/nowhere/at/all"])
+def test_nobody_there_is_told_once(url: str, toy: Tree) -> None:
+    told = toy.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=url.format(port=free_port()), **WRITES)
+    (warning,) = warnings(told)
+    assert "does not answer" in warning
+
+
+@pytest.mark.parametrize("url", ["ftp://somewhere", "s4://bucket"])
+def test_what_is_no_address_is_refused(url: str, toy: Tree) -> None:
+    assert "expected a folder or an address" in toy.webkiln("cache", "push", status=2, WEBKILN_REMOTE_CACHE=url, **WRITES)
+
+
+def test_a_transfer_that_was_cut_off_goes_on_where_it_ended(filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, first, second = filled
+    server.fault = "cut"
+    second.build(WEBKILN_REMOTE_CACHE=server.url)
+    assert second.bytes() == first.bytes()
+    arriving = {path.name: path.stat().st_size for path in (second.cache / "arriving").glob("*")}
+    assert arriving
+    server.fault = ""
+    second.wipe()
+    for part in ("actions", "blobs", "reads"):
+        subprocess.run(["rm", "-rf", second.cache / part], check=True)
+    assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
+    assert not list((second.cache / "arriving").glob("*"))
+
+
+def test_what_is_gone_there_is_made_here(filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, first, second = filled
+    server.held = {name: data for name, data in server.held.items() if name.startswith("ac/")}
+    told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
+    assert second.bytes() == first.bytes()
+    assert not warnings(told)
+
+
+def keys(folder: Path, kind: str) -> tuple[str, str]:
+    """(what a writer's environment has, what a reader's has)."""
+    if kind == "hmac":
+        (folder / "secret").write_bytes(b"s" * 32)
+        return f"hmac:{folder}/secret", f"hmac:{folder}/secret"
+    private, public = folder / "private.pem", folder / "public.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
+    subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True, stdout=subprocess.DEVNULL)
+    return f"ed25519:{private}", f"ed25519:{public}"
+
+
+@pytest.mark.parametrize("kind", ["hmac", "ed25519"])
+def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree], tmp_path: Path) -> None:
+    writer, reader = keys(tmp_path, kind)
+    first, second = trees
+    with faulty() as server:
+        first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=writer, **WRITES)
+        assert not second.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader)
+        poison(server)
+        second.wipe()
+        told = second.doit(
+            "build", "model=toy", WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=reader, WEBKILN_CACHE=str(tmp_path / "fresh")
+        )
+        assert second.bytes() == first.bytes(), "what was put into it reaches no bundle"
+        (warning,) = warnings(told)
+        assert "signed by somebody else" in warning
+
+
+def poison(server: Faulty) -> None:
+    """Let every entry name other bytes, which are stored under their own digest, as whoever may write there could."""
+    other = b"export const stolen = true;"
+    server.held[f"cas/{canonical.digest(other)}"] = other
+    for name, data in list(server.held.items()):
+        if name.startswith("ac/"):
+            entry = json.loads(wire.unwrapped(data))
+            for blob in entry["body"].get("result", {}).get("outputs", {}).values():
+                blob |= {"sha256": canonical.digest(other), "bytes": len(other)}
+            server.held[name] = wire.wrapped(canonical.dumps(entry), [])
+
+
+def test_unsigned_entries_are_refused_where_a_key_is_given(filled: tuple[Faulty, Tree, Tree], tmp_path: Path) -> None:
+    server, first, second = filled
+    told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=keys(tmp_path, "hmac")[1])
+    assert second.bytes() == first.bytes()
+    (warning,) = warnings(told)
+    assert "is not signed" in warning
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("rot13:secret", "expected a key by its file"),
+        ("hmac:missing", "cannot be read"),
+        ("hmac:short", "has 5 bytes, expected at least 32"),
+        ("ed25519:short", "is no key in PEM"),
+    ],
+)
+def test_what_is_no_key(key: str, message: str, toy: Tree) -> None:
+    (toy.root / "short").write_bytes(b"short")
+    assert message in toy.webkiln("cache", "stat", status=2, WEBKILN_REMOTE_CACHE="http://127.0.0.1:1", WEBKILN_CACHE_KEY=key)
+
+
+def test_a_public_key_signs_nothing(toy: Tree, tmp_path: Path) -> None:
+    _, public = keys(tmp_path, "ed25519")
+    told = toy.webkiln("cache", "stat", status=2, WEBKILN_REMOTE_CACHE="http://127.0.0.1:1", WEBKILN_CACHE_KEY=public, **WRITES)
+    assert "names a public key, which signs nothing" in told
+
+
+def test_an_entry_is_never_changed(filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, _, second = filled
+    before = dict(server.held)
+    second.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    assert server.held == before
+    second.webkiln("cache", "push", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    assert {name: data for name, data in server.held.items() if name in before} == before
+
+
+EVIL = {
+    "above": {"../../evil": {"sha256": 64 * "a", "bytes": 1}},
+    "absolute": {"/etc/evil": {"sha256": 64 * "a", "bytes": 1}},
+    "empty part": {"bundle//evil": {"sha256": 64 * "a", "bytes": 1}},
+    "digest": {"bundle/x": {"sha256": "../../../evil", "bytes": 1}},
+    "capitals": {"bundle/x": {"sha256": 64 * "A", "bytes": 1}},
+    "size": {"bundle/x": {"sha256": 64 * "a", "bytes": -1}},
+    "truth": {"bundle/x": {"sha256": 64 * "a", "bytes": True}},
+    "list": [["bundle/x", 64 * "a"]],
+}
+
+
+@pytest.mark.parametrize("outputs", EVIL.values(), ids=EVIL)
+def test_names_and_digests_of_entries_are_no_paths(outputs: object) -> None:
+    key = 64 * "b"
+    with faulty() as server:
+        body = {"schema": SCHEMA, "key": key, "result": {"outputs": outputs, "printed": ""}}
+        server.held[f"ac/{key}"] = wire.wrapped(canonical.dumps({"body": body}), [])
+        shared = SharedCache(server.url)
+        assert shared.find(key) is None
+        shared.close()
+
+
+def test_a_result_has_what_its_action_writes_and_nothing_else() -> None:
+    blob = Blob(64 * "a", 1)
+    assert ActionResult({"graph.json": blob, "kernels/x.c": blob}).answers(["graph.json", "kernels/"])
+    assert ActionResult({"graph.json": blob}).answers(["graph.json", "kernels/"])
+    assert not ActionResult({"kernels/x.c": blob}).answers(["graph.json", "kernels/"])
+    assert not ActionResult({"graph.json": blob, "other": blob}).answers(["graph.json", "kernels/"])
+
+
+def test_faults_at_random() -> None:
+    """`make soak` has more of them."""
+    assert len(soak_remote.main(12, 0)) > 5
+
+
+def test_gc_to_a_size(toy: Tree) -> None:
+    toy.build()
+    assert "expected a size such as 500MB" in toy.webkiln("cache", "gc", "--max-size", "much", status=2)
+    subprocess.run([sys.executable, "-c", AGED, toy.cache], check=True)
+    assert "and 0 files" in toy.webkiln("cache", "gc", "--max-size", "5GB")
+    assert "and 0 files" not in toy.webkiln("cache", "gc", "--max-size", "0")
+    assert " 0 files of 0 bytes" in toy.webkiln("cache", "stat")
+    toy.wipe()
+    assert toy.build()
+
+
+AGED = "import os, sys, pathlib; [os.utime(path, (0, 0)) for path in pathlib.Path(sys.argv[1]).rglob('*') if path.is_file()]"
