@@ -58,6 +58,9 @@ class Textures {
       float32x4q: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4, quarters: true },
       float32x4: { internal: gl.RGBA32F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
       float32: { internal: gl.R32F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 1 },
+      float16x4q: { internal: gl.RGBA16F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4, quarters: true },
+      float16x4: { internal: gl.RGBA16F, format: gl.RGBA, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 4 },
+      float16: { internal: gl.R16F, format: gl.RED, type: gl.FLOAT, all: gl.RGBA, array: Float32Array, lanes: 1 },
       int32: { internal: gl.R32I, format: gl.RED_INTEGER, type: gl.INT, all: gl.RGBA_INTEGER, array: Int32Array, lanes: 1 },
       uint32: { internal: gl.R32UI, format: gl.RED_INTEGER, type: gl.UNSIGNED_INT, all: gl.RGBA_INTEGER, array: Uint32Array, lanes: 1 },
     };

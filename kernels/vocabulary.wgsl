@@ -62,13 +62,13 @@ fn wk_floormod(a: i32, b: i32) -> i32 {
   return select(r, r + b, r != 0 && (r < 0) != (b < 0));
 }
 
-fn wk_uint8(at: i32) -> u32 { return (arena[at >> 2u] >> u32((at & 3) * 8)) & 0xffu; }
+fn wk_uint8(at: i32) -> u32 { return (wk_word(at >> 2u) >> u32((at & 3) * 8)) & 0xffu; }
 
 fn wk_bool(at: i32) -> bool { return wk_uint8(at) != 0u; }
 
 fn wk_int8(at: i32) -> i32 { return bitcast<i32>(wk_uint8(at) << 24u) >> 24u; }
 
-fn wk_uint16(at: i32) -> u32 { return (arena[at >> 1u] >> u32((at & 1) * 16)) & 0xffffu; }
+fn wk_uint16(at: i32) -> u32 { return (wk_word(at >> 1u) >> u32((at & 1) * 16)) & 0xffffu; }
 
 fn wk_int16(at: i32) -> i32 { return bitcast<i32>(wk_uint16(at) << 16u) >> 16u; }
 
@@ -102,3 +102,22 @@ fn wk_store_four(at: i32, words: vec4u) {
 }
 
 fn wk_lane(at: i32) -> u32 { return arena[at >> 2u][at & 3]; }
+
+fn wk_two_pairs(at: i32) -> vec4u { return vec4u(arena[at >> 1u], arena[(at >> 1u) + 1]); }
+
+fn wk_store_two_pairs(at: i32, words: vec4u) {
+  arena[at >> 1u] = words.xy;
+  arena[(at >> 1u) + 1] = words.zw;
+}
+
+fn wk_halves(words: vec2u) -> vec4f { return vec4f(unpack2x16float(words.x), unpack2x16float(words.y)); }
+
+fn wk_halves_apart(at: i32) -> vec4f { return vec4f(wk_float16(at), wk_float16(at + 1), wk_float16(at + 2), wk_float16(at + 3)); }
+
+fn wk_to_halves(x: vec4f) -> vec2u { return vec2u(pack2x16float(x.xy), pack2x16float(x.zw)); }
+
+fn wk_store_half(at: i32, x: f32) {
+  let shift = u32(at & 1) * 16u;
+  atomicAnd(&arena[at >> 1u], 0xffff0000u >> shift);
+  atomicOr(&arena[at >> 1u], pack2x16float(vec2f(x, 0.0)) << shift);
+}

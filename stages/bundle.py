@@ -165,6 +165,11 @@ def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants:
     return described
 
 
+def precision(program: dict[str, Any]) -> dict[str, Any]:
+    """What is said of a backend whose memory holds float16 between layers."""
+    return {"precision": program["precision"]} if "precision" in program else {}
+
+
 def profile(files: Files, programs: dict[str, Any]) -> dict[str, Any]:
     return write_module(files, MODULE, profile_module(programs, Templates(SHARED / "kernels"), SHARED / "runtime" / "src"))
 
@@ -218,7 +223,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     files = Files(bundle, hashed=form["hashed"])
     programs = {backend: canonical.read(inputs[f"program.{backend}.json"]) for backend in params["backends"]}
     shards = canonical.read(inputs["shards.json"])["shards"]
-    backends = {b: write_backend(files, inputs, b, params["variants"]) for b in params["backends"]}
+    backends = {b: write_backend(files, inputs, b, params["variants"]) | precision(programs[b]) for b in params["backends"]}
     for shard in shards:
         shutil.copyfile(inputs["shards/"] / shard["file"], bundle / shard["file"])
     first = programs[params["backends"][0]]

@@ -15,7 +15,11 @@ BACKENDS = ("webgpu", "wasm", "webgl", "js")
 USUAL_BACKENDS = ("wasm", "js")
 """What is built where nothing is said: what runs everywhere, in browsers and in Node."""
 ENCODINGS = ("float32", "float16", "int8", "eightbit")
-TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1}
+PRECISIONS = ("float32", "float16")
+HALVED = ("webgpu", "webgl")
+"""The backends whose memory can hold float16 between layers."""
+TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1, "precision": 5e-3}
+"""Of encodings, and of memory that holds float16 between layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +140,7 @@ class Recipe:
     reads: tuple[Path, ...] = ()
     form: Form = field(default_factory=Form)
     winograd: bool = True
+    precision: str = "float32"
     tuned: Path | None = None
 
     @property
@@ -144,6 +149,15 @@ class Recipe:
         files = [*self.plugins, *self.operators, *([self.source.script] if isinstance(self.source, ExportSource) else [])]
         folders = [path.parent for path in files] + ([self.source.root] if isinstance(self.source, ModuleSource) else [])
         return tuple(dict.fromkeys((self.project, *folders, *self.reads))) if folders or self.trust_source else ()
+
+    def halves(self, backend: str) -> bool:
+        """Whether the memory of a backend holds float16 between layers."""
+        return self.precision == "float16" and backend in HALVED
+
+    def tolerance(self, backend: str, encoding: str) -> float:
+        """The largest error that verification lets pass."""
+        bound = self.tolerances[encoding]
+        return max(bound, self.tolerances["precision"]) if self.halves(backend) else bound
 
     @property
     def labels_file(self) -> UrlSource | None:
@@ -191,7 +205,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
             raise RecipeError(f"{where}: {key} is {value!r}, expected {KEYS[key][0]}")
     tolerances = data.get("tolerances", {})
     if tolerances:
-        choose("encoding in tolerances", tolerances.keys(), ENCODINGS, where)
+        choose("encoding in tolerances", tolerances.keys(), TOLERANCES, where)
     recipe = Recipe(
         name=name,
         source=_source(data["source"], data.get("parameters", {}), folder, where),
@@ -217,6 +231,7 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
         project=folder.parents[min(1, len(folder.parents) - 1)],
         reads=tuple(folder / item for item in data.get("reads", ())),
         winograd=data.get("winograd", "on") == "on",
+        precision=data.get("precision", "float32"),
         tuned=folder / data["tuned"] if "tuned" in data else None,
         form=Form(data.get("format", "folder"), data.get("hashed", False), dict(data.get("package", {}))),
     )
@@ -224,8 +239,11 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
 
 
 def checked(recipe: Recipe, where: str) -> Recipe:
-    """The recipe; RecipeError where it says what its form does not have."""
+    """The recipe; RecipeError where it says what its form or its backends do not have."""
     _check_form(recipe.form, where)
+    if recipe.precision == "float16" and not any(map(recipe.halves, recipe.backends)):
+        names = f"{', '.join(recipe.backends)}, which compute in float32; add {' or '.join(HALVED)}, or leave precision out"
+        raise RecipeError(f"{where}: precision is 'float16', and the backends are {names} (encoding = 'float16' halves the weights of all)")
     return recipe
 
 
@@ -375,7 +393,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "batch_size": ("a positive integer", _size),
     "backends": ("a list of strings", _strings),
     "encodings": ("a list of strings", _strings),
-    "tolerances": ("a table: encoding = positive number", lambda v: _table(v, _number)),
+    "tolerances": ("a table: encoding, or precision = positive number", lambda v: _table(v, _number)),
     "labels": (
         "a list of strings, or a table: output name = [strings], or {url, sha256, when} of a file that has them",
         lambda v: _strings(v) or _table(v, _strings) or _labels_file(v),
@@ -399,6 +417,7 @@ KEYS: dict[str, tuple[str, Any]] = {
     "to_layers": ("a list of layers, whose outputs are the outputs of what is built", _strings),
     "reference": ("the path of an .npz file of inputs and outputs that the framework computed", lambda v: isinstance(v, str) and bool(v)),
     "winograd": ("'on' or 'off'", lambda v: v in ("on", "off")),
+    "precision": (f"one of {', '.join(PRECISIONS)}", lambda v: v in PRECISIONS),
     "tuned": ("the path of the file that webkiln tune writes", lambda v: isinstance(v, str) and bool(v)),
     "on_request": ("true or false", lambda v: isinstance(v, bool)),
 }

@@ -2,7 +2,7 @@
 
 from webkiln.codegen.glsl_words import BY_TYPE, LANES, ORDERED, SCALAR, texel
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import Accumulator
+from webkiln.nest.nest import Accumulator, Operand
 
 VECTORS = {FLOAT: "vec4", INT: "ivec4", UINT: "uvec4", BOOL: "bvec4"}
 COMPARED = {"lt": "lessThan", "le": "lessThanEqual", "gt": "greaterThan", "ge": "greaterThanEqual", "eq": "equal", "ne": "notEqual"}
@@ -53,10 +53,10 @@ class GlslVectors:
         assert text is not None
         return text.format(*args)
 
-    def load(self, pointer: str, at: str, partial: bool) -> str:
+    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
         return texel(pointer, at)
 
-    def store(self, pointer: str, at: str, value: str, partial: bool) -> str:
+    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
         return f"{pointer} = {value};"
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:

@@ -14,6 +14,7 @@ from webkiln.codegen.braces import Braces
 from webkiln.codegen.emit import body
 from webkiln.codegen.templates import Templates
 from webkiln.codegen.values import accumulator
+from webkiln.codegen.wgsl_memory import Memory, memory_of
 from webkiln.codegen.wgsl_vectors import WgslVectors
 from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
@@ -26,7 +27,7 @@ WORKGROUP = 64
 """Invocations of a workgroup."""
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
-"""Elements of a word, for the dtypes that only weights have while they are decoded."""
+"""Elements of a word, for the dtypes that share it: of weights while they are decoded, and float16."""
 SCALAR = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}", "abs": "abs({0})", "madd": "{0} * {1} + {2}",
     "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
@@ -95,16 +96,16 @@ class Subgroups(Workgroup):
 
 
 class Wgsl(Braces):
-    """`whole`: the arena is an array of vectors instead of words. `groups`: how invocations share a reduction."""
+    """`memory`: the form of the arena. `groups`: how invocations share a reduction."""
 
     composed = frozenset(COMPOSITIONS)
     pointers = None
     number = "invocation"
 
-    def __init__(self, *, whole: bool, groups: Workgroup) -> None:
-        self.whole = whole
+    def __init__(self, memory: Memory, groups: Workgroup) -> None:
+        self.memory = memory
         self.groups = groups
-        self.simd = WgslVectors(whole=whole)
+        self.simd = WgslVectors(memory)
 
     @property
     def threads(self) -> "Wgsl":
@@ -149,14 +150,17 @@ class Wgsl(Braces):
     def load(self, operand: Operand, pointer: str, at: str) -> str:
         if operand.dtype in PACKED:
             return f"wk_{operand.dtype}({pointer} + {at})"
-        word = f"wk_lane({pointer} + {at})" if self.whole else f"arena[{pointer} + {at}]"
+        word = self.memory.word.format(f"{pointer} + {at}")
         return word if operand.dtype == "uint32" else f"bitcast<{TYPES[operand.dtype]}>({word})"
 
     def guarded(self, operand: Operand, pointer: str, at: str, condition: str, other: str) -> str:
         return f"select({other}, {self.load(operand, pointer, at)}, {condition})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str) -> str:
-        return f"arena[{pointer} + {at}] = {value if operand.dtype == 'uint32' else f'bitcast<u32>({value})'};"
+        place = f"{pointer} + {at}"
+        if operand.dtype == "float16":
+            return self.memory.store_half.format(place, value)
+        return self.memory.store.format(place, value if operand.dtype == "uint32" else f"bitcast<u32>({value})")
 
 
 def parts(kernel: Kernel) -> dict[str, str]:
@@ -181,7 +185,8 @@ def sums_by_subgroups(kernel: Kernel) -> bool:
 
 def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = False) -> str:
     """One compute shader whose argument block is the operands' offsets, then the arguments."""
-    dialect = Wgsl(whole=kernel.schedule.aligned, groups=Subgroups() if subgroups else Workgroup())
+    memory = memory_of(kernel)
+    dialect = Wgsl(memory, Subgroups() if subgroups else Workgroup())
     lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
@@ -191,7 +196,7 @@ def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = Fals
         arguments=[*inputs, *outputs, *kernel.arguments],
         lines=lines,
         workgroup=WORKGROUP,
-        whole=dialect.whole,
+        memory=memory,
         subgroups=subgroups,
     )
 

@@ -1,7 +1,8 @@
 """Vectors of four lanes in WGSL: helpers, and what is spelled otherwise than on scalars."""
 
+from webkiln.codegen.wgsl_memory import Memory
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
-from webkiln.nest.nest import Accumulator
+from webkiln.nest.nest import Accumulator, Operand
 
 VECTOR = {
     ("max", FLOAT): "wk_max4({0}, {1})", ("min", FLOAT): "wk_min4({0}, {1})", ("sign", FLOAT): "wk_sign4({0})", ("isnan", FLOAT): "wk_isnan4({0})",
@@ -18,12 +19,10 @@ CASTS = {(FLOAT, INT): "wk_i32x4({0})", (FLOAT, UINT): "wk_u32x4({0})"}
 
 
 class WgslVectors:
-    """`whole`: the arena is seen as vectors, because every vector of the kernel lies at one of them."""
-
     width = 4
 
-    def __init__(self, *, whole: bool) -> None:
-        self.whole = whole
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
 
     def vector(self, type_: str) -> str:
         return f"vec4<{type_}>"
@@ -45,13 +44,17 @@ class WgslVectors:
             return f"{args[0]} {SYMBOLS[expr.op]} {args[1]}"
         return f"{expr.op}({', '.join(args)})"
 
-    def load(self, pointer: str, at: str, partial: bool) -> str:
-        word = f"arena[({pointer} + {at}) >> 2u]" if self.whole else f"wk_four({pointer} + {at})"
-        return f"bitcast<vec4<f32>>({word})"
+    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
+        place = f"{pointer} + {at}"
+        if operand.dtype == "float16":
+            return self.memory.halves.format(place)
+        return f"bitcast<vec4<f32>>({self.memory.four.format(place)})"
 
-    def store(self, pointer: str, at: str, value: str, partial: bool) -> str:
-        words = f"bitcast<vec4<u32>>({value})"
-        return f"arena[({pointer} + {at}) >> 2u] = {words};" if self.whole else f"wk_store_four({pointer} + {at}, {words});"
+    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
+        place = f"{pointer} + {at}"
+        if operand.dtype == "float16":
+            return self.memory.store_halves.format(place, value)
+        return self.memory.store_four.format(place, f"bitcast<vec4<u32>>({value})")
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
         return f"arena[{pointer} + {at}] = bitcast<u32>({self.lane(value, lane, FLOAT)});"

@@ -27,8 +27,10 @@ from webkiln.recipe import (
     BACKENDS,
     ENCODINGS,
     FORMS,
+    HALVED,
     KEYS,
     MODULE,
+    PRECISIONS,
     SIZE_NAME,
     USUAL_BACKENDS,
     Form,
@@ -80,6 +82,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="the model's name; default: that of the file")
     parser.add_argument(
         "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
+    )
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, help=f"of numbers between layers in the memory of {' and '.join(HALVED)}; default: float32"
     )
     parser.add_argument("--batch-size", type=int, help="default: 1")
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")
@@ -206,6 +211,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         signature=options.signature or known.signature,
         reference=known.reference if options.reference is None else options.reference.absolute(),
         backends=choose("backend", options.backend.split(","), BACKENDS) if options.backend else known.backends,
+        precision=options.precision or known.precision,
         batch_size=known.batch_size if options.batch_size is None else options.batch_size,
         reads=(*known.reads, *(path.absolute() for path in options.reads)),
         plugins=(*known.plugins, *(path.absolute() for path in options.plugin)),

@@ -66,11 +66,13 @@ def run(options: argparse.Namespace) -> int:
         if against == REFERENCE:
             action = _actions(options, manifest, engine, "the framework's outputs are needed").reference()
             found = engine.run(action).outputs
-            reference, layers = (npz.read(engine.cache.store.path(found[name].sha256)) for name in ("reference.npz", "layers.npz"))
-            inputs, outputs, bounds = _reference_sets(reference, options.bound or TOLERANCES[manifest["encoding"]])
+            reference, layers = (npz.read(engine.cache.store.file(found[name])) for name in ("reference.npz", "layers.npz"))
+            inputs, outputs, bounds = _reference_sets(
+                reference, options.bound or _tolerance(manifest, TOLERANCES[manifest["encoding"]], backend)
+            )
         else:
             inputs = sample_inputs(manifest)
-            outputs, bounds = {}, dict.fromkeys(inputs, options.bound or TOLERANCES["float32"])
+            outputs, bounds = {}, dict.fromkeys(inputs, options.bound or _tolerance(manifest, TOLERANCES["float32"], backend, against))
         results = _run(options, options.bundle, backend, options.variant, inputs)
         kept, bundle = results, options.bundle
         if not any(result.layers for result in results.values()):
@@ -91,6 +93,12 @@ def run(options: argparse.Namespace) -> int:
             if not error.passed:
                 raise VerificationError(f"{backend} differs from {against} first in {error}, on the input set {name}")
     return 0
+
+
+def _tolerance(manifest: Mapping[str, Any], bound: float, *backends: str) -> float:
+    """The bound of those, or what memory that holds float16 needs where it is more."""
+    halved = any("precision" in manifest["backends"][backend] for backend in backends)
+    return max(bound, TOLERANCES["precision"]) if halved else bound
 
 
 def _run(options: argparse.Namespace, bundle: Path, backend: str, variant: str | None, inputs: Sets) -> dict[str, FrameResult]:
@@ -133,6 +141,7 @@ def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: E
             "source": options.source or Path(name),
             "name": name,
             "backend": ",".join(manifest["backends"]),
+            "precision": "float16" if any("precision" in entry for entry in manifest["backends"].values()) else "float32",
             "batch_size": 1,
             "dim": [],
             "input_shape": [],

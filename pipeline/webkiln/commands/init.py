@@ -176,7 +176,7 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
         action = graph.bundle(buildable(engine, graph, Selection(recipe.backends)))
         engine.expect(each.task for each in graph.actions() if engine.current(each) is None)
         outputs = engine.run(action).outputs
-        manifest, types = (engine.cache.store.path(outputs[f"bundle/{name}"].sha256) for name in ("manifest.json", "index.d.ts"))
+        manifest, types = (engine.cache.store.file(outputs[f"bundle/{name}"]) for name in ("manifest.json", "index.d.ts"))
         return canonical.read(manifest), types.read_text()
 
 

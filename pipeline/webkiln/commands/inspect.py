@@ -133,7 +133,7 @@ def _inspected(recipe: Recipe, engine: Engine, scratch: Path) -> tuple[ModelGrap
         name = recipe.source.url.partition("?")[0].rpartition("/")[2] if isinstance(recipe.source, UrlSource) else recipe.name
         path = scratch / "fetched" / (name if name.endswith(actions.format.suffixes) else f"{name}{actions.format.suffixes[0]}")
         path.parent.mkdir()
-        path.symlink_to(engine.cache.store.path(blob.sha256).absolute())
+        path.symlink_to(engine.cache.store.file(blob).absolute())
         looked = ModelGraph(replace(recipe, source=PathSource(path), source_format=actions.format.name), engine.share)
     inputs, params = _laid_out([looked.fetch(), looked.load(), looked.convert()], scratch)
     if not inputs["source"].is_file():
@@ -233,7 +233,7 @@ def _print_kernels(recipe: Recipe, actions: ModelGraph, engine: Engine) -> None:
 
 def _output(engine: Engine, action: Action, name: str) -> dict[str, Any]:
     blob = engine.run(action).outputs[name]
-    return dict(canonical.read(engine.cache.store.path(blob.sha256)))
+    return dict(canonical.read(engine.cache.store.file(blob)))
 
 
 def layer_rows(graph: Graph) -> list[tuple[str, ...]]:

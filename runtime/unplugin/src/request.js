@@ -2,7 +2,7 @@
 
 /** The options of `webkiln build` that an import may give, and whether they may be given more than once. */
 const OPTIONS = new Map(Object.entries({
-  backend: false, encoding: false, name: false, 'batch-size': false, 'input-shape': true, dim: true, value: true, 'from-layer': true,
+  backend: false, encoding: false, precision: false, name: false, 'batch-size': false, 'input-shape': true, dim: true, value: true, 'from-layer': true,
   'to-layer': true, parameter: true,
   plugin: true, operators: true, reads: true, 'trust-source': false,
 }));

@@ -13,7 +13,9 @@ struct Arguments {
 @group(0) @binding(0) var<storage, read_write> arena: array<u32>;
 @group(0) @binding(1) var<uniform> arguments: Arguments;
 
-fn wk_uint8(at: i32) -> u32 { return (arena[at >> 2u] >> u32((at & 3) * 8)) & 0xffu; }
+fn wk_word(at: i32) -> u32 { return arena[at]; }
+
+fn wk_uint8(at: i32) -> u32 { return (wk_word(at >> 2u) >> u32((at & 3) * 8)) & 0xffu; }
 
 fn wk_int8(at: i32) -> i32 { return bitcast<i32>(wk_uint8(at) << 24u) >> 24u; }
 

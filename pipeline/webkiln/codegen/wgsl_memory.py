@@ -1,0 +1,52 @@
+"""The forms in which a shader sees the arena; a kernel takes the one whose elements are what it reads and writes.
+
+What a store writes must be an element: of parts of one, the neighbours may be lost. Texts have places for a place, counted in the elements of
+an operand, and for a value.
+"""
+
+from dataclasses import dataclass
+
+from webkiln.plan.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """`element`: of the arena. `word`, `four`, `halves`: how a word, a vector of words, and one of four float16 is read; the others write them."""
+
+    element: str
+    word: str
+    store: str = ""
+    four: str = ""
+    store_four: str = ""
+    halves: str = ""
+    store_halves: str = ""
+    store_half: str = ""
+
+
+WORDS = Memory(
+    "u32",
+    "arena[{0}]",
+    "arena[{0}] = {1};",
+    four="wk_four({0})",
+    store_four="wk_store_four({0}, {1});",
+    halves="wk_halves_apart({0})",
+)
+FOURS = Memory("vec4u", "wk_lane({0})", four="arena[({0}) >> 2u]", store_four="arena[({0}) >> 2u] = {1};")
+PAIRS = Memory(
+    "vec2u",
+    "arena[({0}) >> 1u][({0}) & 1]",
+    four="wk_two_pairs({0})",
+    store_four="wk_store_two_pairs({0}, {1});",
+    halves="wk_halves(arena[({0}) >> 2u])",
+    store_halves="arena[({0}) >> 2u] = wk_to_halves({1});",
+)
+SHARED = Memory("atomic<u32>", "atomicLoad(&arena[{0}])", "atomicStore(&arena[{0}], {1});", store_half="wk_store_half({0}, {1});")
+"""Words of which several invocations write parts."""
+
+
+def memory_of(kernel: Kernel) -> Memory:
+    """Whole vectors of a kernel all lie at elements of the form."""
+    halves = any(operand.dtype == "float16" for operand in kernel.operands)
+    if kernel.schedule.aligned:
+        return PAIRS if halves else FOURS
+    return SHARED if any(out.operand.dtype == "float16" for out in kernel.nest.outputs) else WORDS

@@ -1,0 +1,91 @@
+"""Memory that holds float16 between layers, on every GPU backend of every browser, against Keras."""
+
+import json
+
+import keras
+import pytest
+from keras import layers
+
+from tests.hosts import every_page
+from tests.models.conftest import Model
+from webkiln import canonical
+from webkiln.build.engine import Engine
+from webkiln.build.graph import Selection
+from webkiln.recipe import BACKENDS, HALVED, parse_recipe
+
+
+def image():
+    """Odd sizes, strides and widths of which some are no multiple of four."""
+    x = keras.Input((33, 31, 3))
+    y = layers.Conv2D(16, 3, strides=2, padding="same", activation="relu")(x)
+    wide = layers.DepthwiseConv2D(3, padding="same", activation="relu6")(y)
+    wide = layers.BatchNormalization()(layers.Conv2D(24, 1)(wide))
+    narrow = layers.Conv2D(6, 3, padding="same", activation="swish")(y)
+    y = layers.concatenate([layers.Conv2D(16, 3, padding="same")(y), wide, narrow])
+    y = layers.MaxPooling2D(2)(y) + layers.AveragePooling2D(2)(y)
+    y = layers.UpSampling2D(2)(layers.Conv2D(20, (1, 5), padding="same")(y))
+    return keras.Model(x, [layers.Dense(10, activation="softmax")(layers.GlobalAveragePooling2D()(y)), layers.Conv2DTranspose(4, 2)(y)])
+
+
+def text():
+    """A causal encoder: masked scores are far below what float16 holds."""
+    x = keras.Input((20,), dtype="int32")
+    y = layers.Embedding(50, 32)(x)
+    for _ in range(2):
+        y = layers.LayerNormalization()(y + layers.MultiHeadAttention(4, 8)(y, y, use_causal_mask=True))
+        y = layers.LayerNormalization()(y + layers.Dense(32)(layers.Dense(64, activation="gelu")(y)))
+    return keras.Model(x, layers.Dense(50)(y))
+
+
+def sequence():
+    """Of any length, through loops whose states are carried."""
+    x = keras.Input((24, 12))
+    y = layers.Bidirectional(layers.LSTM(16, return_sequences=True))(x)
+    return keras.Model(x, layers.Dense(5)(layers.GRU(12)(layers.LayerNormalization()(y))))
+
+
+def large():
+    """Numbers beyond what float16 holds, which are cut off afterwards."""
+    x = keras.Input((16,))
+    y = layers.Reshape((16, 16))(layers.Rescaling(1e5)(layers.Dense(256)(x)))
+    y = layers.ReLU(max_value=5e4)(layers.MaxPooling1D(2)(y))
+    return keras.Model(x, layers.Dense(8)(layers.Rescaling(1e-5)(layers.Flatten()(y))))
+
+
+def made(folder, make, **said):
+    keras.utils.set_random_seed(2)
+    make().save(folder / "model.keras")
+    table = {"source": "model.keras", "precision": "float16", "backends": list(BACKENDS)} | said
+    return parse_recipe("model", table, folder / "recipe.toml")
+
+
+@every_page
+@pytest.mark.parametrize("make", [image, text, sequence, large])
+def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_path):
+    recipe = made(tmp_path, make)
+    with Engine(tmp_path / ".webkiln") as engine:
+        model = Model(engine, recipe, tmp_path)
+        results = model.verify("float32", browser)
+        halved = [canonical.read(model.file(model.actions.lower(name, Selection(BACKENDS)), "program.json")) for name in HALVED]
+    assert all("float16" in json.dumps(made) for made in halved)
+    assert results
+    for result in results:
+        worst = max(row["relative"] for row in result["outputs"])
+        assert worst <= (5e-3 if result["backend"] in HALVED else 1e-4), (result["backend"], worst)
+
+
+@every_page
+@pytest.mark.parametrize("encoding", ["float16", "int8", "eightbit"])
+def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
+    recipe = made(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
+    with Engine(tmp_path / ".webkiln") as engine:
+        results = Model(engine, recipe, tmp_path).verify(encoding, browser)
+    assert all(row["passed"] for result in results for row in result["outputs"]), results
+
+
+def test_the_manifest_says_which_backends_hold_halves(tmp_path):
+    with Engine(tmp_path / ".webkiln") as engine:
+        manifest = canonical.read(Model(engine, made(tmp_path, sequence), tmp_path).bundle() / "manifest.json")
+    assert {name: entry.get("precision") for name, entry in manifest["backends"].items()} == {
+        "webgpu": "float16", "wasm": None, "webgl": "float16", "js": None,
+    }  # fmt: skip
