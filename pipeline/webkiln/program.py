@@ -25,6 +25,7 @@ from webkiln.plan import kernel as kernels
 from webkiln.plan.algorithms import algorithm
 from webkiln.plan.align import VECTOR
 from webkiln.plan.cost import flops, moved
+from webkiln.plan.halves import halved, halved_steps, in_halves
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.linear import with_pixels
 from webkiln.plan.memory import flat
@@ -46,7 +47,8 @@ SCHEMA = "webkiln.program/5"
 @dataclass(frozen=True, slots=True)
 class Planned:
     """The calls of a graph with the schedule of each; `filters` are done once, when weights have arrived; `texels` are the Variables that lie four elements to a texel, `quarters`
-    those of them of which each quarter lies in a layer of its own, and the elements of a quarter. `decided`: what was chosen among several ways, for each call."""
+    those of them of which each quarter lies in a layer of its own, and the elements of a quarter; `halves` lie in memory as float16. `decided`: what was
+    chosen among several ways, for each call."""
 
     lowered: Lowered
     choices: tuple[Choice, ...]
@@ -54,6 +56,7 @@ class Planned:
     filters: tuple[NestCall, ...] = ()
     texels: frozenset[str] = frozenset()
     quarters: Mapping[str, int] = field(default_factory=dict)
+    halves: frozenset[str] = frozenset()
     decided: tuple[tuple[Decision, ...], ...] = ()
 
     @property
@@ -63,6 +66,20 @@ class Planned:
 
 
 def plan(graph: Graph, target: Target, keep: Sequence[str] = (), layout: Sequence[Piece] = (), tuning: Tuning = UNTUNED) -> Planned:
+    """What the kernels of a backend are, and how each is run."""
+    planned = _scheduled(graph, target, keep, layout, tuning)
+    if not target.halves:
+        return planned
+    lowered, packed = planned.lowered, not target.targets
+    seen = {lowered.roots.get(name, name) for name in (*_seen_as_they_are(graph), *keep)}
+    seen |= {*graph.inputs, *(state.input for state in graph.states), *(view.name for call in planned.filters for view in call.inputs)}
+    made = {view.name for call in planned.filters for view in call.outputs}
+    weights = {item.name for item in stored(graph) if item.dtype == "float32"} | made
+    halves = in_halves(lowered.steps, planned.choices, weights, seen, packed=packed)
+    return replace(planned, halves=halves, lowered=replace(lowered, steps=halved_steps(lowered.steps, halves, packed=packed)))
+
+
+def _scheduled(graph: Graph, target: Target, keep: Sequence[str], layout: Sequence[Piece], tuning: Tuning) -> Planned:
     """Lower, fuse and schedule; a weight is a panel where all its readers want the same one and nobody else sees it. `layout`: how weights
     arrive."""
     weights = {item.name for item in stored(graph)} - _seen_as_they_are(graph)
@@ -196,7 +213,14 @@ class _Writer:
         lanes = VECTOR if name in self.planned.texels else 1
         quarter = self.planned.quarters.get(name)
         size = type_.size if quarter is None else VECTOR * quarter
-        return Buffer(self.target.stored(type_.dtype), dim.at(size, self.late), lanes, quarter is not None)
+        return Buffer(self.storage(name, type_.dtype), dim.at(size, self.late), lanes, quarter is not None)
+
+    def storage(self, name: str, dtype: str) -> str:
+        return "float16" if name in self.planned.halves else self.target.stored(dtype)
+
+    def halved(self, call: NestCall) -> NestCall:
+        """A call that is not one of the steps, over Variables as they lie in memory."""
+        return halved(call, self.planned.halves, packed=not self.target.targets)
 
     def reserve(self, name: str) -> None:
         self.places.reserve(name, self.buffer(name, self.graph.type(name)))
@@ -211,7 +235,9 @@ class _Writer:
 
     def reserve_panel(self, view: View) -> None:
         """Make room for what is computed of weights, in the layout that its reader wants."""
-        self.places.reserve(view.name, Buffer(view.type.dtype, kernels.elements(view, self.planned.destinations[view.name].panel)))
+        self.places.reserve(
+            view.name, Buffer(self.storage(view.name, view.type.dtype), kernels.elements(view, self.planned.destinations[view.name].panel))
+        )
 
     def passing(self) -> set[str]:
         """The weights of which only something else is kept, that is computed when they have arrived."""
@@ -235,7 +261,7 @@ class _Writer:
         self.places.stage(
             staging, {weight.name: self.buffer(weight.name, graph.type(weight.name)) for weight in stored(graph) if weight.name in passing}
         )
-        init = [*map(self.decode, self.layout), *map(self.transform, self.planned.filters)]
+        init = [*map(self.decode, self.layout), *(self.transform(call, self.pieces_of(call)) for call in self.planned.filters)]
         for state in graph.states:
             self.reserve(self.roots[state.output])
         for name in graph.inputs:
@@ -247,6 +273,7 @@ class _Writer:
         return {
             "schema": SCHEMA,
             "backend": self.target.backend,
+            **({"precision": "float16"} if self.target.halves else {}),
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),
@@ -382,17 +409,25 @@ class _Writer:
             **shared(call, choice.schedule),
         }
 
-    def transform(self, call: NestCall) -> dict[str, Any]:
-        """The launch that computes what a fast convolution multiplies by, when all weights have arrived."""
+    def pieces_of(self, call: NestCall) -> list[int]:
+        """The first of the entries that decode what a call reads of weights, and how many they are."""
+        names = {view.name for view in call.inputs}
+        found = [number for number, piece in enumerate(self.layout) if piece.weight.name in names]
+        return [found[0], found[-1] + 1 - found[0]]
+
+    def transform(self, call: NestCall, after: list[int]) -> dict[str, Any]:
+        """The launch that computes what a fast convolution multiplies by, when its filter has arrived."""
         (view,) = call.outputs
         made = panelled_call(call, self.planned.destinations[view.name])
-        kernel = self.kernel(made, choose(made, self.target, ()))
+        choice, made = choose(made, self.target, ()), self.halved(made)
+        if view.name in self.planned.halves and not choice.schedule.aligned:
+            choice = plain(made, "stores halves of words")
+        kernel = self.kernel(made, choice)
         views = (*made.inputs, *made.outputs)
         return {
             "kernel": kernel.name,
             "shard": -1,
-            "start": 0,
-            "bytes": 0,
+            "after": after,
             "operands": [self.offsets[item.name] for item in views],
             "args": kernels.values(kernel, views, made.args),
             **shared(made, kernel.schedule),
@@ -401,7 +436,9 @@ class _Writer:
     def decode(self, piece: Piece) -> dict[str, Any]:
         target = self.planned.destinations.get(piece.weight.name) or Destination(piece.weight.shape, None)
         call, narrow = _decoding(piece, target, self.target)
-        kernel = self.kernel(call, draw(call, self.planned.texels) if self.target.targets else plain(call, "decodes weights"))
+        choice = draw(call, self.planned.texels) if self.target.targets else plain(call, "decodes weights")
+        call = self.halved(call)
+        kernel = self.kernel(call, choice)
         header = 4 * BY_NAME[piece.encoding].header(piece.weight)
         parts = {HEADER: (0, header), ELEMENTS: (header, piece.bytes - header)}
         staged = [self.places.staged(*parts[view.name], view.type.dtype) for view in call.inputs]

@@ -91,9 +91,10 @@ async function importModule({ module, build }, load) {
  * @param {Engine} engine
  * @param {BackendModule['program']} program
  * @param {number} shard
+ * @param {(entry: number) => void} follow is told of each entry that is done
  * @returns {Feed}
  */
-function decoder(engine, program, shard) {
+function decoder(engine, program, shard, follow) {
   const pending = program.init.flatMap(([owner, start, bytes], index) => owner === shard ? [{ index, start, bytes }] : []);
   let done = 0;
   return (bytes, arrived) => {
@@ -103,6 +104,27 @@ function decoder(engine, program, shard) {
         engine.init(index, bytes.subarray(start, start + length));
       } catch (error) {
         throw failed(`decoding weight ${index}`, error);
+      }
+      follow(index);
+    }
+  };
+}
+
+/**
+ * What runs the entries of no shard, each when those that it follows are done, and again when one of them is, as after a shard that came anew.
+ * @param {Engine} engine
+ * @param {BackendModule['program']} program
+ * @returns {(entry: number) => void}
+ */
+function follower(engine, program) {
+  const waiting = program.init.flatMap(([owner, first, count], index) => owner < 0 ? [{ index, first, count, done: new Set() }] : []);
+  return entry => {
+    for (const { index, first, count, done } of waiting) {
+      if (entry < first || entry >= first + count || done.add(entry).size < count) continue;
+      try {
+        engine.init(index, new Uint8Array());
+      } catch (error) {
+        throw failed(`transforming weight ${first}`, error);
       }
     }
   };
@@ -197,7 +219,12 @@ class Attempt {
     const { shards } = this.request.manifest;
     /** @type {Started | undefined} */
     let started;
-    starting.then(found => { started = found; }, () => {});
+    /** @type {(entry: number) => void} */
+    let follow = () => {};
+    starting.then(found => {
+      started = found;
+      follow = follower(found.engine, found.program);
+    }, () => {});
     let next = 0;
     const worker = async () => {
       // Fresh memory costs more than what is written to it.
@@ -211,17 +238,15 @@ class Attempt {
         const bytes = await this.read(shard, () => {
           decode = undefined;
           return (all, arrived) => {
-            if (started) (decode ??= decoder(started.engine, started.program, number))(all, arrived);
+            if (started) (decode ??= decoder(started.engine, started.program, number, follow))(all, arrived);
           };
         }, buffer);
         const { engine, program } = await starting;
-        (decode ?? decoder(engine, program, number))(bytes, bytes.length);
+        (decode ?? decoder(engine, program, number, follow))(bytes, bytes.length);
       }
     };
     await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
-    const { engine, program } = await starting;
-    // Entries of no shard want all weights.
-    decoder(engine, program, -1)(new Uint8Array(), 0);
+    await starting;
   }
 
   /** @returns {Promise<ProfileModule | null>} */

@@ -87,6 +87,8 @@ export interface ModuleEntry {
 }
 
 export interface BackendEntry extends ModuleEntry {
+  /** Of the numbers between layers in memory, where that is not their own. */
+  precision?: 'float16';
   variants?: (FileEntry & { name: string })[];
 }
 
@@ -139,6 +141,7 @@ export interface Program {
   states: { name: string; offset: number; initial: number; next: number; bytes: number }[];
   staging: { offset: number; bytes: number };
   /** `narrow`: the 64-bit dtype of the bytes, where the backend takes them as 32-bit elements. */
+  /** Entries of shard -1 copy nothing: they follow `bytes` entries from `start` on. */
   init: [shard: number, start: number, bytes: number, narrow?: Dtype][];
   /** Sizes that runs find out follow the placeholders; without them, shapes that depend on them are unknown. */
   layout(...placeholders: number[]): Layout;

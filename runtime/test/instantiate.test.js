@@ -56,3 +56,29 @@ test('entries are decoded as their ranges arrive, each once, from the right byte
   assert.equal(loaded, SHARDS * BYTES);
   assert.ok(arrived[0] < BYTES * 4, 'the first entry waits for whole shards');
 });
+
+test('what follows entries is done when the last of them is, whatever shards they are of', async () => {
+  const init = [];
+  for (let shard = 0; shard < SHARDS; shard++) {
+    for (let start = 0; start < BYTES; start += ENTRY) init.push([shard, start, ENTRY]);
+  }
+  const each = BYTES / ENTRY;
+  const ranges = [[0, 1], [each - 1, 2], [2 * each, each], [0, SHARDS * each]];
+  const transforms = ranges.map((range, index) => ({ range, index: init.length + index }));
+  init.push(...ranges.map(range => [-1, ...range]));
+  const buffer = new ArrayBuffer(64 + ENTRY);
+  const order = [];
+  const program = { memory: buffer.byteLength, inputs: [], outputs: [], states: [], layers: [], staging: { offset: 64, bytes: ENTRY }, init };
+  const engine = { buffer, base: 0, init(entry) { order.push(entry); }, run() {} };
+  const manifest = { name: 'm', shards: files, backends: { js: { module: 'js.js' } } };
+  const urls = Object.fromEntries(['js.js', ...files.map(({ file }) => file)].map(file => [file, pathToFileURL(join(folder, file)).href]));
+  const request = { manifest, urls, backends: ['js'], variant: undefined, cacheStrategy: 'networkOnly', saveCache: false, ignoreCache: false };
+  await instantiate(request, { js: async () => ({ program, create: () => engine }) }, () => {});
+  assert.equal(order.length, init.length, 'each once');
+  for (const { range: [first, count], index } of transforms) {
+    const last = Math.max(...Array.from({ length: count }, (_, n) => order.indexOf(first + n)));
+    const between = order.slice(last + 1, order.indexOf(index));
+    assert.ok(order.indexOf(index) > last);
+    assert.ok(between.every(entry => entry >= SHARDS * each), 'nothing but others that follow comes between');
+  }
+});

@@ -154,7 +154,10 @@ def described(program: dict[str, Any]) -> str:
         "states": program["states"],
         "staging": program["staging"],
         "init": [
-            [entry["shard"], entry["start"], entry["bytes"], *([entry["narrow"]] if "narrow" in entry else [])] for entry in program["init"]
+            [-1, *entry["after"]]
+            if "after" in entry
+            else [entry["shard"], entry["start"], entry["bytes"], *([entry["narrow"]] if "narrow" in entry else [])]
+            for entry in program["init"]
         ],
     }
     names = ", ".join([*parameters(program), *late(program)])
