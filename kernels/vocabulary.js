@@ -29,6 +29,14 @@ const wk_pow = (x, y) => (x === 1 || (x === -1 && (y === Infinity || y === -Infi
 
 const wk_turn = (x) => (Math.abs(x) < 8192 ? x : Math.atan2(Math.sin(x), Math.cos(x)));
 
+const wk_erf_single = (x) => {
+  const a = x > 3.9192059 ? 3.9192059 : x < -3.9192059 ? -3.9192059 : x, s = a * a;
+  const above = ((((2.054815998e-6 * s + 2.850243445e-4) * s + 3.758738654e-3) * s + 5.272727992e-2) * s + 1.901983391e-1) * s + 1.128379146;
+  const below = ((((3.815043966e-5 * s + 1.161470619e-3) * s + 1.495474374e-2) * s + 1.140286311e-1) * s + 5.018916271e-1) * s + 1;
+  const y = a * above / below;
+  return y > 1 ? 1 : y < -1 ? -1 : y;
+};
+
 const wk_erf = (x) => {
   const size = Math.min(Math.abs(x), 6), square = size * size;
   let value = size;

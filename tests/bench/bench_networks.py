@@ -76,18 +76,30 @@ def flattened(outputs: Any) -> dict[str, Array]:
 def prepare(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
     """Write the bundle, the rivals' models, the inputs and the number of operations into `folder`; give Keras's outputs by name.
 
-    That is done in a process of its own, since frameworks keep gigabytes of what they have converted."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+    That is done in processes of their own, since frameworks keep gigabytes of what they have converted."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as process:
+        process.submit(write_saved_model, name, folder).result()
+        process.submit(write_tflite, folder).result()
         return process.submit(write, name, tuple(backends), tuple(rivals), folder).result()
 
 
+def inputs_of(model: Any) -> dict[str, Array]:
+    """Random inputs of a network by name, the same every time."""
+    rng = np.random.default_rng(5)
+    named = ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)
+    return {name: rng.standard_normal((1, *tensor.shape[1:])).astype(np.float32) for name, tensor in named}
+
+
+def write_tflite(folder: Path) -> None:
+    with redirect_stdout(sys.stderr):
+        (folder / "model.tflite").write_bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder / "saved_model")).convert())
+
+
 def write(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Path) -> dict[str, Array]:
-    """What `prepare` does, in this process."""
+    """The bundle, the other models, and what they are given."""
     model = networks.make(name, folder)
     recipe = Recipe(name=name, source=PathSource(folder / f"{name}.keras"), backends=tuple(backends))
-    rng = np.random.default_rng(5)
-    shapes = {name: (1, *tensor.shape[1:]) for name, tensor in ((tensor._keras_history.operation.name, tensor) for tensor in model.inputs)}
-    inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    inputs = inputs_of(model)
     outputs = flattened(model.predict([*inputs.values()] if len(inputs) > 1 else next(iter(inputs.values())), verbose=0))
     with Engine(folder / "state") as engine:
         actions = ModelGraph(recipe, engine.share)
@@ -98,13 +110,14 @@ def write(name: str, backends: Sequence[str], rivals: Sequence[str], folder: Pat
     if "tfjs" in rivals:
         tfjs_export.export(graph, values, folder)
     (folder / "operations.json").write_text(json.dumps(flops(program(graph, TARGET, "float32")["main"])))
-    (folder / "model.tflite").write_bytes(tflite(model, inputs, folder / "saved_model"))
     write_inputs(inputs, folder)
     return outputs
 
 
-def tflite(model: Any, inputs: Mapping[str, Array], folder: Path) -> bytes:
-    """The network as TensorFlow's converter writes it, by way of a SavedModel of constants that names inputs and outputs."""
+def write_saved_model(name: str, folder: Path) -> None:
+    """The network as constants and operators, with names for its inputs and outputs."""
+    model = networks.make(name, folder)
+    inputs = inputs_of(model)
     specs = {name: tf.TensorSpec(value.shape, tf.float32, name) for name, value in inputs.items()}
 
     def traced(function: Callable[..., Any]) -> Any:
@@ -122,8 +135,9 @@ def tflite(model: Any, inputs: Mapping[str, Array], folder: Path) -> bytes:
         return dict(zip(sorted(computed.structured_outputs), values, strict=True))
 
     with redirect_stdout(sys.stderr):
-        tf.saved_model.save(tf.Module(), folder, traced(serve), tf.saved_model.SaveOptions(experimental_custom_gradients=False))
-        return bytes(tf.lite.TFLiteConverter.from_saved_model(str(folder)).convert())
+        tf.saved_model.save(
+            tf.Module(), folder / "saved_model", traced(serve), tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+        )
 
 
 def write_inputs(inputs: Mapping[str, Array], folder: Path) -> None:

@@ -9,6 +9,7 @@ from webkiln.codegen.blocked import Blocked
 from webkiln.codegen.dialect import Dialect
 from webkiln.codegen.grouped import Split
 from webkiln.codegen.invocations import Invocations
+from webkiln.codegen.sliding import Sliding
 from webkiln.nest.expr import INT
 from webkiln.nest.nest import Loop
 from webkiln.plan.kernel import PART, Kernel
@@ -28,7 +29,7 @@ def body(kernel: Kernel, dialect: Dialect) -> list[str]:
     return top.lines()
 
 
-class _Loops(Ahead):
+class _Loops(Sliding, Ahead):
     def parallel(self, loops: list[Loop]) -> None:
         if not loops:
             self.point()

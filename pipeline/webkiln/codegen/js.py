@@ -57,7 +57,7 @@ ARRAYS = (
 
 
 class JavaScript(Braces):
-    composed = frozenset({"erf"})
+    composed: frozenset[str] = frozenset()
     simd = None
     threads = None
     heap = True
@@ -79,6 +79,8 @@ class JavaScript(Braces):
         return "let"
 
     def word(self, op: str, type_: str) -> str:
+        if (op, type_) == ("erf", FLOAT):
+            return "wk_erf_single({0})"
         table = LARGE if type_ in BIG else WHOLE if type_ in WRAP else FLOATS
         return table.get(op) or SCALAR[op]
 

@@ -41,7 +41,7 @@ class Points(Reductions):
             return
         text = self.vector_value(value, t, v)
         if self.runs(index) and not self.ragged:
-            self.put(self.simd.store(f"y{position}", plus(at(0), v), text, self.partial), t, v)
+            self.put(self.simd.store(operand, f"y{position}", plus(at(0), v), text, self.partial), t, v)
             return
         for lane in range(self.width):
             place = plus(at(0), v + lane) if self.runs(index) else at(v + lane)

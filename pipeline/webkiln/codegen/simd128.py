@@ -1,7 +1,7 @@
 """Four lanes of C through wasm_simd128.h, with relaxed multiply-add where the variant has it."""
 
 from webkiln.nest.expr import BOOL, FLOAT, INT, Expr
-from webkiln.nest.nest import Accumulator
+from webkiln.nest.nest import Accumulator, Operand
 
 VECTOR = {
     ("madd", FLOAT): "WK_MADD({0}, {1}, {2})", ("div", FLOAT): "wasm_f32x4_div({0}, {1})", ("sqrt", FLOAT): "wasm_f32x4_sqrt({0})", ("floor", FLOAT): "wasm_f32x4_floor({0})",
@@ -56,10 +56,10 @@ class Simd128:
             return VECTOR[expr.op, source].format(*args)
         return f"wasm_{LANES[source]}_{expr.op}({', '.join(args)})"
 
-    def load(self, pointer: str, at: str, partial: bool) -> str:
+    def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
         return f"wk_load_part({pointer} + {at}, left)" if partial else f"wasm_v128_load({pointer} + {at})"
 
-    def store(self, pointer: str, at: str, value: str, partial: bool) -> str:
+    def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
         return f"wk_store_part({pointer} + {at}, {value}, left);" if partial else f"wasm_v128_store({pointer} + {at}, {value});"
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:

@@ -200,11 +200,12 @@ class Values(Scopes):
         """The text that reads a vector; the copies on the vector axis differ by a constant."""
         assert self.simd is not None
         position, guard = expr.value[0], load_guard(expr)
+        operand = self.nest.inputs[position]
         partial = self.partial and self.kernel.panel(position) is None
         if guard is not None and self.dialect.pointers:
             pointer, at = self.guarded_pointer(expr, guard, t, 0)
-            return self.simd.load(pointer, plus(at, v), partial)
-        text = self.simd.load(f"x{position}", plus(self.address(expr, position, load_index(expr), t, 0), v), partial)
+            return self.simd.load(operand, pointer, plus(at, v), partial)
+        text = self.simd.load(operand, f"x{position}", plus(self.address(expr, position, load_index(expr), t, 0), v), partial)
         if guard is None:
             return text
         return self.simd.operation(
@@ -236,7 +237,10 @@ class Values(Scopes):
                 known_step = ("step", condition, item.text)
                 product = self.known(known_step)
                 if product is None:
-                    stride = self.declare(where, INT, f"{condition} ? {item.stride or '1'} : 0")
+                    walked = ("stride", condition, item.stride)
+                    stride = self.known(walked)
+                    if stride is None:
+                        stride = self.blocks[where].values[walked] = self.declare(where, INT, f"{condition} ? {item.stride or '1'} : 0")
                     product = self.blocks[item.level].values[known_step] = f"{item.factor} * {stride}"
                 inner.append(product)
         return pointer, " + ".join(inner) or "0"

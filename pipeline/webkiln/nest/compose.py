@@ -32,7 +32,7 @@ def bounded(x: Expr, low: float, high: float) -> Expr:
 
 
 def power_of_two(exponent: Expr) -> Expr:
-    """2**exponent for -126 <= exponent <= 127."""
+    """2**exponent for -126 <= exponent <= 127, 0 for -127 and infinity for 128."""
     return bitcast(apply("shl", exponent + 127, const(23, INT)), FLOAT)
 
 
@@ -45,6 +45,17 @@ def exp(x: Expr) -> Expr:
     whole = near(count)
     half = apply("shr", whole, const(1, INT))
     return value * power_of_two(half) * power_of_two(whole - half)
+
+
+def by_logistic(a: Expr, x: Expr) -> Expr:
+    """a / (1 + exp(-x)): what is added to 1 need be exact neither near the largest float32 nor below the smallest normal one."""
+    x = bounded(x, -89.0, 88.0)
+    count = apply("rint", x * -1.4426950408889634)
+    rest = madd(count, LN2_LOW, madd(count, LN2_HIGH, x))
+    value = polynomial(
+        rest, 1.3843607157e-3, -8.3741955459e-3, 4.1668005288e-2, -1.6666430235e-1, 4.9999994040e-1, -1.0, 1.0
+    )  # fmt: skip
+    return a / (1.0 + value * power_of_two(near(count)))
 
 
 def log(x: Expr) -> Expr:
@@ -164,4 +175,16 @@ COMPOSITIONS: dict[str, Callable[..., Expr]] = {
 
 def compose(nest: Nest, chosen: Collection[str]) -> Nest:
     """Replace the operations in `chosen`, where they are on f32, by their compositions."""
+    if "exp" in chosen:
+        nest = nest.map(_as_logistic)
     return nest.map(lambda expr: COMPOSITIONS[expr.op](*expr.args) if expr.op in chosen and expr.type == FLOAT else None)
+
+
+def _as_logistic(expr: Expr) -> Expr | None:
+    one = const(1.0)
+    if expr.op != "div" or expr.args[1].op != "add" or one not in expr.args[1].args:
+        return None
+    power = next((item for item in expr.args[1].args if item is not one), one)
+    return (
+        by_logistic(expr.args[0], power.args[0].args[0]) if power.op == "exp" and power.args[0].op == "neg" and expr.type == FLOAT else None
+    )

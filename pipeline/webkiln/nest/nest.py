@@ -170,6 +170,11 @@ def load_guard(expr: Expr) -> tuple[Expr, Expr] | None:
     return (expr.args[-2], expr.args[-1]) if expr.value[1] else None
 
 
+def conjuncts(guard: Expr) -> list[Expr]:
+    """The conditions that must all hold."""
+    return [each for item in guard.args for each in conjuncts(item)] if guard.op == "and" else [guard]
+
+
 def exprs_to_json(roots: Iterable[Expr]) -> tuple[list[Any], dict[Expr, int]]:
     """Expressions as one table in which operands precede users, and where each stands."""
     order = walk(roots)

@@ -1,6 +1,6 @@
 """Schedules: how the loops of a nest are vectorised, tiled and distributed, chosen per backend. Without one, the nest is printed as plain loops."""
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from math import lcm
 from typing import Any
 
@@ -14,6 +14,17 @@ class Panel:
     dim: int
     order: tuple[int, ...]
     block: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slide:
+    """`turns` of the innermost reduction loop, which are printed one by one; a neighbour on the tile axis is so many of them `ahead` of the one before it,
+    with which it shares what both read. No window leaves the tile axis at its places from `first` up to `end`."""
+
+    turns: int
+    ahead: int
+    first: int
+    end: int
 
 
 LEAST_TILE = 4
@@ -31,6 +42,7 @@ class Schedule:
     `split`: the parallel loop whose turns several processors share, in multiples of `grain`.
     `block`: so many neighbours on the tile axis are computed for all of the vector axis before the next ones.
     `ahead`: the panels of constants are read a little before their turn.
+    `slide`: how neighbours on the tile axis share what they read.
     `zeros`: loads whose guard is false walk over zeros as far as others do over their operand.
     `whole`: the vector axis is a multiple of a vector, so that none is loaded or stored in part. `full`: it is one of `lanes`, so that no fewer are
     computed together. `aligned`: besides, all vectors in memory begin
@@ -63,6 +75,7 @@ class Schedule:
     split: str | None = None
     full: bool = False
     ahead: bool = False
+    slide: Slide | None = None
 
     @property
     def grain(self) -> int:
@@ -100,6 +113,7 @@ def to_json(schedule: Schedule) -> dict[str, Any]:
         **({"split": schedule.split} if schedule.split else {}),
         **({"full": True} if schedule.full else {}),
         **({"ahead": True} if schedule.ahead else {}),
+        **({"slide": list(astuple(schedule.slide))} if schedule.slide else {}),
         **({"group": schedule.group} if schedule.group > 1 else {}),
         **({"depth": schedule.depth} if schedule.depth else {}),
         **({"quarters": list(schedule.quarters)} if schedule.quarters else {}),
@@ -127,4 +141,5 @@ def from_json(data: dict[str, Any]) -> Schedule:
         split=data.get("split"),
         full=data.get("full", False),
         ahead=data.get("ahead", False),
+        slide=Slide(*data["slide"]) if "slide" in data else None,
     )

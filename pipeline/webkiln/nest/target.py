@@ -13,7 +13,8 @@ WORDS = {
 @dataclass(frozen=True, slots=True)
 class Target:
     """`width`: lanes of a vector register (1: none). `shapes`: for contractions, (lanes, tile count) by descending preference. `dot`: those
-    of contractions whose lanes lie on a reduction loop. `streamed`: that of those with few neighbours for constants beyond caches. `each`: of those of which all factors move along the vector axis. `alone`: the lanes of contractions
+    of contractions whose lanes lie on a reduction loop. `streamed`: that of those with few neighbours for constants beyond caches. `each`: of those of which all factors move along the vector axis; `sliding`: of those of
+    them of which neighbours on the tile axis read the same elements. `alone`: the lanes of contractions
     without a tile, a vector by a matrix, where they are more. `map_lanes`: lanes otherwise.
 
     `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `group`: how many
@@ -22,7 +23,7 @@ class Target:
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
     elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `ahead`: whether panels are read before their turn. `between`: the bytes that
-    may lie between products which can be computed by blocks of their rows. `wide`: whether 64-bit integers
+    may lie between products which can be computed by blocks of their rows. `halves`: whether memory holds float16 where nobody but kernels looks. `wide`: whether 64-bit integers
     are as fast as others. `shared`: whether several processors may compute parts of a launch. `tried`: what may be measured against `shapes`, `dot`, `each` and
     `alone` (as (lanes, 1)), by these names, at most five each; all lanes are
     powers of two.
@@ -37,6 +38,7 @@ class Target:
     packs: bool
     alone: int = 0
     streamed: tuple[int, int] | None = None
+    sliding: tuple[tuple[int, int], ...] = ()
     threads: bool = False
     group: int = 1
     alignment: int = 64
@@ -48,6 +50,7 @@ class Target:
     winograd: bool = False
     ahead: bool = False
     between: int = 0
+    halves: bool = False
     wide: bool = False
     shared: bool = False
     tried: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from webkiln.nest.nest import Loop, Nest, load_guard, load_index
 from webkiln.nest.schedule import Panel, Schedule
 from webkiln.nest.target import Target
 from webkiln.plan.invocations import invoked
+from webkiln.plan.sliding import slide
 from webkiln.plan.vectors import contiguous, extent, moving, unvectorised
 
 BLOCK = 192
@@ -210,12 +211,20 @@ def _tile(call: NestCall, name: str) -> Loop | None:
 def _lanes(call: NestCall, name: str, target: Target) -> tuple[int, int]:
     loop = next(item for item in call.nest.axes if item.axis == name)
     size = extent(call, loop)
-    first = ((target.each,) if each(call, name) else ()) if _tile(call, name) else ((target.alone, 1),) if target.alone else ()
+    tile = _tile(call, name)
+    first = (_of_each(call, name, tile, target) if each(call, name) else ()) if tile else ((target.alone, 1),) if target.alone else ()
     streamed = (target.streamed,) if target.streamed and _streams(call, name) else ()
     for lanes, count in (*first, *streamed, *target.shapes):
         if size % lanes == 0 or size >= 4 * lanes:
             return lanes, count
     return target.shapes[-1]
+
+
+def _of_each(call: NestCall, name: str, tile: Loop, target: Target) -> tuple[tuple[int, int], ...]:
+    """The shapes of contractions of which all factors move along the vector axis: windows that slide are as long as they divide the tile axis."""
+    size = extent(call, tile)
+    fitting = [shape for shape in target.sliding if size % shape[1] == 0] or [shape for shape in target.sliding if size >= 4 * shape[1]]
+    return (*fitting[:1], target.each) if fitting and slide(call, tile.axis, name) else (target.each,)
 
 
 def each(call: NestCall, name: str) -> bool:
@@ -248,7 +257,8 @@ def _scheduled(call: NestCall, name: str, panels: list[Panel], target: Target) -
         return Schedule((name, *others), name, lanes, panels=tuple(panels), whole=whole)
     inner = (*(item for item in others if item != tile.axis), tile.axis)
     if each(call, name):
-        return Schedule((*inner, name), name, lanes, tile.axis, count, tuple(panels), whole)
+        slid = slide(call, tile.axis, name, count) if (lanes, count) in target.sliding else None
+        return Schedule((*inner, name), name, lanes, tile.axis, count, tuple(panels), whole, slide=slid)
     blocked = target.pixels and extent(call, tile) > 2 * BLOCK
     order = (*inner[:-1], name, tile.axis) if blocked else (name, *inner)
     return Schedule(

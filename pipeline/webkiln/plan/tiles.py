@@ -43,7 +43,15 @@ def tile_name(shape: tuple[int, int]) -> str:
 
 def with_tile(target: Target, shape: tuple[int, int]) -> Target:
     """The target with one shape alone for contractions of all kinds."""
-    return replace(target, shapes=(shape,), dot=shape, each=shape, alone=shape[0], streamed=None)
+    return replace(
+        target,
+        shapes=(shape,),
+        dot=shape,
+        each=shape,
+        alone=shape[0],
+        streamed=None,
+        sliding=tuple(item for item in target.sliding if item == shape),
+    )
 
 
 def tiles(call: NestCall, schedule: Schedule, target: Target) -> list[tuple[int, int]]:

@@ -1,0 +1,86 @@
+"""Windows that slide along a row: which contractions have them, and depthwise convolutions of every size against the operator's reference."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import error, expected, node_job, run
+from webkiln.backends.table import TARGETS
+from webkiln.backends.wasm import VARIANTS
+from webkiln.ir.text import parse
+from webkiln.nest.schedule import Slide
+from webkiln.ops.conv import NHWC, PLAIN_2D
+from webkiln.ops.operator import Case
+from webkiln.program import plan
+
+
+def depthwise(width, *, kernel=3, stride=1, dilation=1, pads=(1, 1), features=8):
+    span = (kernel - 1) * dilation + 1
+    out = (width + sum(pads) - span) // stride + 1 if isinstance(width, int) else width
+    given = {"strides": (1, stride), "dilation": (1, dilation), "groups": features, "pad_low": (0, pads[0]), "pad_high": (0, pads[1])}
+    attrs = json.dumps(PLAIN_2D | NHWC | given)
+    return parse(f"""graph g
+input x: float32[1,5,{width},{features}]
+slot w: float32[1,{kernel},1,{features}]
+y: float32[1,5,{out},{features}] = Conv(x, w) {attrs}
+output y = y
+""")
+
+
+def schedule(graph, backend="wasm"):
+    (choice,) = plan(graph, TARGETS[backend]).choices
+    return choice.schedule
+
+
+@pytest.mark.parametrize(
+    ("graph", "count", "slide"),
+    [
+        (depthwise(56), 7, Slide(3, 1, 1, 8)),
+        (depthwise(16), 4, Slide(3, 1, 1, 5)),
+        (depthwise(31), 7, Slide(3, 1, 1, 9)),
+        (depthwise(56, kernel=5, pads=(2, 2)), 7, Slide(5, 1, 2, 9)),
+        (depthwise(56, stride=2, pads=(0, 1)), 7, Slide(3, 2, 0, 14)),
+        (depthwise(56, pads=(1, 1), dilation=2), 7, Slide(3, 1, 0, 0)),
+        (depthwise(58, pads=(0, 0)), 7, Slide(3, 1, 0, 9)),
+    ],
+)
+def test_how_windows_slide(graph, count, slide):
+    found = schedule(graph)
+    if graph.nodes[0].attrs["dilation"] == (1, 2):
+        assert found.slide is None, "a neighbour reads between what the other reads"
+        return
+    assert (found.count, found.slide) == (count, slide)
+
+
+@pytest.mark.parametrize("graph", [depthwise(13), depthwise(56, stride=3), depthwise(57, kernel=9, pads=(4, 4))])
+def test_what_does_not_slide(graph):
+    assert schedule(graph).slide is None
+
+
+@pytest.mark.parametrize("backend", ["js", "webgpu", "webgl"])
+def test_other_backends_do_not_slide(backend):
+    assert schedule(depthwise(56), backend).slide is None
+
+
+def images():
+    rng = np.random.default_rng(0)
+    for width, kernel, stride, dilation, pads in product((7, 12, 30), (2, 3, 5, 7), (1, 2), (1, 2), ((0, 0), (1, 1), (0, 2))):
+        for features in (4, 20) if width > 7 else (3, 8):
+            if width + sum(pads) < (kernel - 1) * dilation + 1:
+                continue
+            attrs = PLAIN_2D | NHWC | {"groups": features, "strides": (1, stride), "dilation": (1, dilation)}
+            attrs |= {"pad_low": (1, pads[0]), "pad_high": (1, pads[1])}
+            x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 4, width, features), (2, kernel, 1, features)))
+            name = f"{width} of {features} by {kernel}, stride {stride}, dilation {dilation}, pads {pads}"
+            yield Case((x, w, rng.standard_normal(features).astype(np.float32)), attrs, 1e-5, name)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_rows_of_every_size(variant, tmp_path):
+    cases = list(images())
+    results = run([node_job("Conv", case, trained=True) for case in cases], "wasm", tmp_path, variant)
+    for case, outputs in zip(cases, results, strict=True):
+        for name, value in expected("Conv", case).items():
+            assert error(outputs[name], value) <= case.tolerance, case.name
