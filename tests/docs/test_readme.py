@@ -136,7 +136,13 @@ def after_comparing(clone: Clone, printed: str) -> None:
 
 
 def after_asking_doit(clone: Clone, printed: str) -> None:
-    for part in ("optimize:digits:fold_batchnorm", "up-to-date", '"link:digits:wasm:simd" -> "bundle:digits"', "one key so far", " results, "):
+    for part in (
+        "optimize:digits:fold_batchnorm",
+        "up-to-date",
+        '"link:digits:wasm:simd" -> "bundle:digits"',
+        "one key so far",
+        " results, ",
+    ):
         assert part in printed
     assert not (clone.root / "dist" / "digits" / "index.js").exists()
 
