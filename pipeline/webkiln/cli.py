@@ -25,6 +25,7 @@ COMMANDS = {
     "serve": "open a page that runs a bundle on sample inputs",
     "tools": "show which tools are here and how to get the others",
     "tune": "time what may be chosen for a model's kernels and write the fastest into a file",
+    "worker": "make this machine a worker of a fleet, which does steps of builds that run elsewhere",
 }
 
 

@@ -77,6 +77,7 @@ class UnsupportedError(UserError):
 PACKAGES = {
     "brotli": "brotli",
     "cv2": '"opencv-python-headless<5"',
+    "distributed": "distributed",
     "google": "protobuf",
     "h5py": "h5py",
     "keras": "keras tensorflow-cpu",

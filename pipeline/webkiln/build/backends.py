@@ -1,5 +1,7 @@
 """Which backends a bundle has: those of the recipe, as far as they can be built here, and what a command asks for."""
 
+import functools
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +34,12 @@ def present(folder: Path) -> list[str]:
 
 def missing_compilers() -> list[str]:
     """What is wrong with the compilers of the wasm backend, a line for each that is missing."""
+    return [*_missing_compilers(os.environ.get("PATH"), os.environ.get("EMSDK"))]
+
+
+@functools.cache
+def _missing_compilers(*_: str | None) -> Sequence[str]:
+    """Looked for once while the variables stay that say where they are."""
     missing = []
     for name in dict.fromkeys((*COMPILERS, *LINKERS)):
         try:
@@ -44,7 +52,13 @@ def missing_compilers() -> list[str]:
 def buildable(engine: Engine, graph: ModelGraph, choice: Selection) -> Selection:
     """What a bundle can have here: the choice, or where it has other backends too, and neither compilers nor the cache give wasm, these alone."""
     others = tuple(backend for backend in choice.backends if backend != "wasm")
-    if not others or others == choice.backends or not missing_compilers() or engine.available(graph.anew().bundle(choice)):
+    if (
+        engine.fleet is not None
+        or not others
+        or others == choice.backends
+        or not missing_compilers()
+        or engine.available(graph.anew().bundle(choice))
+    ):
         return choice
     if all(engine.available(graph.link(variant, choice)) for variant in VARIANTS):
         return choice

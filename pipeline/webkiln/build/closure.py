@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from webkiln.build.action import Modules
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 READING = "imports/1"
 """What is remembered of a source, and how it is found: trees of other versions of webkiln remember it in the same place."""
+PARSING = Lock()
+"""Python 3.11 counts the depth of what it parses for all threads together."""
 INSTALLED = ("site-packages", "dist-packages")
 Closure = tuple[dict[str, str], frozenset[str]]
 
@@ -149,7 +152,8 @@ class Closures:
             import ast
 
             try:
-                tree = ast.parse(path.read_bytes(), str(path))
+                with PARSING:
+                    tree = ast.parse(path.read_bytes(), str(path))
             except SyntaxError as error:
                 raise RecipeError(f"{path}:{error.lineno}: {error.msg}") from error
             known = [sorted(set(_modules(tree, path, relative=relative))), list(literal(tree, "DATA"))]

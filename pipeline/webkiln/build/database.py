@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webkiln.build.files import writing
+from webkiln.build.settled import SETTLED
 
 
 class Codec(Protocol):
@@ -40,13 +41,19 @@ class Database:
         return self._connection.execute("select 1 from facts where task = ?", (task_id,)).fetchone() is not None
 
     def remove(self, task_id: str) -> None:
+        """What is forgotten is looked at again: no bundle is settled then."""
+        self._unsettle()
         self._connection.execute("delete from facts where task = ?", (task_id,))
 
     def remove_all(self) -> None:
+        self._unsettle()
         self._connection.execute("delete from facts")
 
     def dump(self) -> None:
         self._connection.close()
+
+    def _unsettle(self) -> None:
+        Path(self.name).with_name(SETTLED).unlink(missing_ok=True)
 
     def _open(self) -> sqlite3.Connection:
         with writing(Path(self.name)):

@@ -8,6 +8,7 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build.files import write_atomic
+from webkiln.build.reads import Stamp, stamp
 
 SETTLED_NS = 2_000_000_000
 
@@ -32,16 +33,21 @@ class FileDigests:
         """The SHA-256 of a file's bytes; raises OSError where there is no such file."""
         name = os.fspath(path)
         stat = os.stat(name)
-        stamp = [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+        found = [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
         row = self._rows.get(name)
-        if row is not None and row[:4] == stamp:
+        if row is not None and row[:4] == found:
             return str(row[4])
         value = canonical.file_digest(path)
         if time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns) > SETTLED_NS:
             with self._lock:
-                self._rows[name] = [*stamp, value]
+                self._rows[name] = [*found, value]
                 self._dirty = True
         return value
+
+    def known(self, path: Path) -> Stamp | None:
+        """The stamp of a file whose digest is remembered by it; None for any other."""
+        row, found = self._rows.get(os.fspath(path)), stamp(os.fspath(path))
+        return found if row is not None and found is not None and row[:4] == [*found] else None
 
     def save(self) -> None:
         if self._dirty:

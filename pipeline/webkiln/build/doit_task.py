@@ -20,13 +20,14 @@ from webkiln.recipe import Form, Recipe
 @dataclass(frozen=True, slots=True, repr=False)
 class DoitTask:
     """An action as a doit task; `folder` is where its outputs are published, if they are. `layered` is what verifies the same bundle with its
-    layers kept, to tell where one that fails goes wrong."""
+    layers kept, to tell where one that fails goes wrong. `facts` is what a bundle is settled by."""
 
     engine: Engine
     action: Action
     folder: Path | None
     layered: Action | None
     force: bool = False
+    facts: str = ""
 
     def __repr__(self) -> str:
         return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
@@ -101,6 +102,17 @@ class DoitTask:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class SettledTask:
+    """A bundle that needs nothing, as a doit task that no other leads to."""
+
+    name: str
+    folder: Path
+
+    def task(self) -> dict[str, Any]:
+        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"settled": self.folder}}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class TuneTask:
     """The measurements of what may be chosen for one backend as a doit task, which writes the fastest into `file`. The engine runs what it needs."""
@@ -146,7 +158,8 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
         """Look at everything that will be published before anything is built for it."""
-        self._ends: list[tuple[DoitTask, str]] = []
+        self._ends: list[tuple[Path, str]] = []
+        self._engine: Engine | None = None
         self._failed = False
         steps = list(_steps(tasks, selected_tasks))
         try:
@@ -155,12 +168,15 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
         except UserError as error:
             raise InvalidTask(str(error)) from error
         for step in steps[:1]:
+            self._engine = step.engine
             step.engine.expect([each.action.task for each in steps])
 
     def execute_task(self, task: Any) -> None:
         del task
 
     def skip_uptodate(self, task: Any) -> None:
+        if "settled" in (task.meta or {}):
+            self._ends.append((task.meta["settled"], "up to date"))
         if "step" in (task.meta or {}):
             task.meta["step"].engine.progress.skip(task.name)
             self._tell(task.meta["step"], "up to date")
@@ -171,7 +187,9 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def _tell(self, step: "DoitTask", what: str) -> None:
         if step.folder is not None and step.role:
-            self._ends.append((step, what))
+            self._ends.append((step.folder, what))
+            if step.facts:
+                step.engine.settle(step.action, step.role, step.folder, step.facts)
 
     def add_failure(self, task: Any, fail: BaseFail) -> None:
         self._failed = True
@@ -179,9 +197,10 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
 
     def complete_run(self) -> None:
-        for step, what in () if self._failed or self.runtime_errors else self._ends:
-            step.engine.progress.close()
-            self.outstream.write(f"{step.folder}: {what}\n")
+        if self._engine is not None:
+            self._engine.progress.close()
+        for folder, what in () if self._failed or self.runtime_errors else self._ends:
+            self.outstream.write(f"{folder}: {what}\n")
         for message in self.runtime_errors:
             sys.stderr.write(f"error: {message}\n")
 

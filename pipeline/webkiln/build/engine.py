@@ -2,10 +2,10 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from threading import Lock, RLock
 from typing import Any, Self
@@ -18,12 +18,14 @@ from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.discovered import digest_of, names_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
+from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.progress import Progress, Silent
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import stamp
 from webkiln.build.remote.shared import of_environment
-from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, sandbox
+from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
+from webkiln.build.settled import SETTLED, Settled
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
 from webkiln.build.tools import Toolchain
@@ -58,7 +60,8 @@ class Engine:
         self._owns_executor = executor is None
         self._digests = FileDigests(self.state.root / "digests.json")
         self._derived = Derived(self.cache.root / "derived.json")
-        self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed)
+        self.fleet = fleet_of_environment(self.cache.store, self.cache.shared)
+        self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed, fleet=self.fleet is not None)
         self._keys = self._fresh_keys()
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
@@ -78,9 +81,13 @@ class Engine:
     def close(self) -> None:
         if self._executor is not None and self._owns_executor:
             self._executor.close()
+        if self.fleet is not None:
+            self.fleet.close()
         with suppress(OutputError):  # what is not remembered is digested again
             self._digests.save()
             self._derived.save()
+            if "settled" in self.__dict__:
+                self.settled.save()
             if self._seconds:
                 self.state.save_durations(self._seconds)
         if (shared := self.cache.shared) is not None:
@@ -101,8 +108,8 @@ class Engine:
     def renew(self, action: Action) -> ActionResult:
         """Execute an action whatever the cache has, which then has the new result."""
         trees = {role: self._required(value) for role, value in action.inputs.items()}
-        result, _ = self._execute(action, trees)
-        document = self._keys.document(action, _digests(trees), actual=True)
+        result, outcome = self._execute(action, trees)
+        document = _by(outcome, self._keys.document(action, _digests(trees), actual=True))
         self.cache.put(canonical.key(document), result, anew=True)
         self.state.save(action.task, document, result)
         self._known[action.task] = result
@@ -155,12 +162,21 @@ class Engine:
         result = self.current(action)
         return result is not None and self._publisher.intact(result, role, folder)
 
+    @cached_property
+    def settled(self) -> Settled:
+        """Which bundles of this tree need nothing."""
+        return Settled(self.state.root / SETTLED, self.share, self._digests)
+
+    def settle(self, action: Action, role: str, folder: Path, facts: str) -> None:
+        """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
+        result = self.current(action)
+        if result is not None and not any(each.roots for each in _behind(action)):
+            self.settled.note(action.task, facts, {*self.files(action), *self._publisher.places(result, role, folder)})
+
     def files(self, action: Action) -> frozenset[Path]:
         """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
         found: set[Path] = set()
-        behind = [action]
-        for each in behind:
-            behind += (producer for producer in each.producers if producer not in behind)
+        for each in _behind(action):
             manifest = self.state.manifest(each.task)
             names = self._seen.get(each.task, manifest.reads if manifest is not None else ())
             reads = (path_of(each, name) for name in names)
@@ -284,7 +300,7 @@ class Engine:
         if any(stamp(path) != before for path, before in outcome.files.items()):
             raise _Moved
         reads = names_of(action, outcome)
-        document = self._document(action, digests, reads, actual=True)
+        document = _by(outcome, self._document(action, digests, reads, actual=True))
         self._check_unmoved(action, trees, declared)
         self.cache.put(canonical.key(document), result)
         if action.roots:
@@ -298,15 +314,17 @@ class Engine:
         items = {names[inside]: item for inside, item in trees[each.source].items()}
         for actual in (False, True):
             document = self._keys.document(action, _digests(trees), actual=actual)
-            keys = {name: canonical.key(document | {"inputs": _digests(rest) | {each.source: item.sha256}}) for name, item in items.items()}
+            keys = _keys_of_each(document, each, rest, items)
             objects = {name: found.outputs[each.result] for name in names.values() if (found := self.cache.get(keys[name], [each.result]))}
             if len(objects) == len(items):
                 self._hit(action, ActionResult({}))
                 break
         else:
             missing = {name: item for name, item in items.items() if name not in objects}
-            made, _ = self._execute(action, {**rest, each.source: missing}, sorted(missing))
+            made, outcome = self._execute(action, {**rest, each.source: missing}, sorted(missing))
             self._check_unmoved(action, trees, document)
+            document = _by(outcome, document)
+            keys = _keys_of_each(document, each, rest, items)
             for name in missing:
                 objects[name] = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
                 self.cache.put(keys[name], ActionResult({each.result: objects[name]}))
@@ -320,28 +338,50 @@ class Engine:
     def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> tuple[ActionResult, Outcome]:
         if self._cached_only:
             raise _NotCached
+        made = self._by_fleet(action, trees, objects)
+        if made is not None:
+            return made
         with sandbox(self.cache.sandboxes) as folder:
             inputs = lay_out(self.cache.store, folder / "in", trees)
-            outputs = {role: folder / "out" / role for role in action.outputs}
-            for role, path in outputs.items():
-                (path if role.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
-            self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+            outputs = outputs_in(folder / "out", action.outputs)
             stage, code = self.share.stage(action.stage), self._keys.code(action)
-            self.progress.start(action.task)
-            begun = time.monotonic()
-            try:
+            with self._telling(action, objects):
                 watch = self._watch(action, folder)
                 tell = partial(self.progress.tell, action.task)
                 outcome = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout, watch, tell))
                 result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), outcome.printed)
-            except BaseException as error:
-                self.progress.fail(action.task)
-                if isinstance(error, UserError) and action.source:
-                    error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
-                raise
-        self._seconds[action.task] = round(time.monotonic() - begun, 3)
+        if self.fleet is not None:
+            self.fleet.settle(action, result)
         self.progress.done(action.task, result.printed)
         return result, outcome
+
+    def _by_fleet(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str]) -> tuple[ActionResult, Outcome] | None:
+        """What another machine makes of it; None where it has to run here."""
+        if self.fleet is None or not self.fleet.takes(action):
+            return None
+        documents = [self._keys.document(action, _digests(trees), actual=actual) for actual in (False, True)]
+        with self._telling(action, objects):
+            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task))
+        if made is None:
+            return None
+        result, tools = made
+        self.progress.done(action.task, result.printed)
+        return result, Outcome(result.printed, tools=tools)
+
+    @contextmanager
+    def _telling(self, action: Action, objects: Sequence[str]) -> Iterator[None]:
+        """Log an execution, show it, and keep how long it took."""
+        self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+        self.progress.start(action.task)
+        begun = time.monotonic()
+        try:
+            yield
+        except BaseException as error:
+            self.progress.fail(action.task)
+            if isinstance(error, UserError) and action.source:
+                error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
+            raise
+        self._seconds[action.task] = round(time.monotonic() - begun, 3)
 
     def _watch(self, action: Action, folder: Path) -> Watch | None:
         if not action.roots:
@@ -416,6 +456,28 @@ class _NotCached(Exception):
 
 class _Moved(Exception):
     """Raised where an input or the code of an execution changed while it ran."""
+
+
+def _behind(action: Action) -> list[Action]:
+    """An action and all that leads to it."""
+    found = {action.task: action}
+    todo = [action]
+    while todo:
+        for producer in todo.pop().producers:
+            if producer.task not in found:
+                found[producer.task] = producer
+                todo.append(producer)
+    return [*found.values()]
+
+
+def _by(outcome: Outcome, document: dict[str, Any]) -> dict[str, Any]:
+    """The key document of a result, with the tools of the machine that made it."""
+    return document if outcome.tools is None else document | {"tools": dict(outcome.tools)}
+
+
+def _keys_of_each(document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree) -> dict[str, str]:
+    """The key of each file of a folder, by its name."""
+    return {name: canonical.key({**document, "inputs": _digests(rest) | {each.source: item.sha256}}) for name, item in items.items()}
 
 
 def _digests(trees: Mapping[str, Tree]) -> dict[str, str]:

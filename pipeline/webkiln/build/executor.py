@@ -18,7 +18,7 @@ from webkiln import errors
 from webkiln.build.environment import environment, furnish
 from webkiln.build.reads import Stamp
 from webkiln.build.scratch import Scratch
-from webkiln.errors import InternalError, ToolError, UserError
+from webkiln.errors import InternalError, ToolError, UserError, WebkilnError
 
 LOG_TAIL = 4000
 FAREWELL_SECONDS = 5.0
@@ -55,11 +55,13 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job printed, and what its user's code read: the files with the state they were in, and the folders it listed."""
+    """What a job printed, and what its user's code read: the files with the state they were in, and the folders it listed. `tools`: the versions that
+    made it, where it did not run here."""
 
     printed: str
     files: Mapping[str, Stamp | None] = field(default_factory=dict)
     folders: Sequence[str] = ()
+    tools: Mapping[str, str] | None = None
 
 
 class Executor(Protocol):
@@ -218,9 +220,15 @@ def _conclude(job: Job, answer: dict[str, Any]) -> Outcome:
     if answer["status"] == "done":
         files = {path: stamp and tuple(stamp) for path, stamp in answer["reads"].get("files", {}).items()}
         return Outcome(str(answer["printed"]), files, answer["reads"].get("folders", ()))
+    raise failure(f"{job.task}: the stage {job.stage.stem} failed; please report this", answer)
+
+
+def failure(what: str, answer: Mapping[str, Any]) -> WebkilnError:
+    """The error that a worker answered with."""
     if answer["status"] == "internal":
-        raise InternalError(f"{job.task}: the stage {job.stage.stem} failed; please report this\n{answer['text']}")
-    kind = getattr(errors, answer["type"], UserError)
+        return InternalError(f"{what}\n{answer['text']}")
+    kind = getattr(errors, str(answer.get("type")), None)
+    kind = kind if isinstance(kind, type) and issubclass(kind, UserError) else UserError
     error: UserError = kind.__new__(kind)
-    Exception.__init__(error, answer["printed"] + answer["text"])
-    raise error
+    Exception.__init__(error, str(answer.get("printed", "")) + str(answer["text"]))
+    return error

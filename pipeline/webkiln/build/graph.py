@@ -1,10 +1,10 @@
 """The DAG of one model, in the order its data flows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from webkiln.backends import browsers
 from webkiln.backends.table import TARGETS
@@ -23,6 +23,9 @@ from webkiln.recipe import ExportSource, Form, LabelsFile, ModuleSource, PathSou
 BROWSERS = (*browsers.BROWSERS, "node")
 COMPILERS = ("emcc", "clang")
 LINKERS = ("emcc", "wasm-ld")
+
+Reply = TypeVar("Reply")
+Asked = ParamSpec("Asked")
 
 FINAL = {"bundle", "reference", "verify", "report"}
 """The stages whose results users want."""
@@ -45,6 +48,19 @@ class Selection:
         return "".join(f":{part}" for part in (*parts, *(["layers"] if self.layers else []), *trial))
 
 
+def once(method: Callable[Concatenate["ModelGraph", Asked], Reply]) -> Callable[Concatenate["ModelGraph", Asked], Reply]:
+    """A method that makes for each of its arguments one thing only, which it then has."""
+
+    @wraps(method)
+    def found(graph: "ModelGraph", /, *asked: Asked.args, **named: Asked.kwargs) -> Reply:
+        key = (method.__name__, asked, tuple(named.items()))
+        if key not in graph.made:
+            graph.made[key] = method(graph, *asked, **named)
+        return cast("Reply", graph.made[key])
+
+    return found
+
+
 class ModelGraph:
     """The actions of one recipe. Equal tasks are one object, so encodings and browsers share what they share."""
 
@@ -54,6 +70,7 @@ class ModelGraph:
         self._passes = passes
         self._share = share
         self._actions: dict[str, Action] = {}
+        self.made: dict[Any, Any] = {}
 
     def anew(self) -> "ModelGraph":
         """The same model, of which nothing was asked for."""
@@ -67,6 +84,7 @@ class ModelGraph:
     def format(self) -> ModelFormat:
         return format_of(self.recipe)
 
+    @once
     def fetch(self) -> Action:
         source = self.recipe.source
         taken = Taken()
@@ -93,10 +111,12 @@ class ModelGraph:
         params = {"kind": "labels", "url": file.url, "sha256": file.sha256}
         return {"labels": Product(self._add("fetch", ":labels", {}, ("source",), params, timeout=1800, roots=()), "source")}
 
+    @once
     def load(self) -> Action:
         taken = self._program("load") | Taken(self._model())
         return self._add("load", "", taken.inputs, ("spec.json", "weights/"), taken.params, code=taken.code, source=self._source_name())
 
+    @once
     def convert(self) -> Action:
         taken = (
             Taken({"spec.json": Product(self.load(), "spec.json")}, {"name": self.recipe.name}) | self._program("convert") | self._operators
@@ -123,6 +143,7 @@ class ModelGraph:
         name = "texts.json"
         return {name: Product(self.convert(), name)} if name in self.format.converted else {}
 
+    @once
     def optimize(self) -> Input:
         """The graph after the last pass; each pass is an action of its own, keyed by that pass's code."""
         last = self.structure()
@@ -133,6 +154,7 @@ class ModelGraph:
             last = Product(action, "graph.json")
         return last
 
+    @once
     def lower(self, backend: str, choice: Selection) -> Action:
         params: dict[str, Any] = {
             "backend": backend,
@@ -149,26 +171,31 @@ class ModelGraph:
         code = (self._share.package / "backends" / f"{backend}.py", *self.recipe.operators)
         return self._add("lower", f":{backend}{choice.suffix}", inputs, ("program.json",), params, code=code)
 
+    @once
     def generate(self, backend: str, choice: Selection) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
         detail, params = f":{backend}{choice.suffix}", {"backend": backend}
         return self._add("generate", detail, inputs, ("code/",), params)
 
+    @once
     def compile(self, variant: str, choice: Selection) -> Action:
         """One object per C file, each cached on its own and shared between models."""
         inputs = {"sources/": Product(self.generate("wasm", choice), "code/", "*.c")}
         detail, each = f":wasm:{variant}{choice.suffix}", Each("sources/", "objects/", ".o")
         return self._add("compile", detail, inputs, ("objects/",), {"variant": variant}, tools=COMPILERS, each=each)
 
+    @once
     def link(self, variant: str, choice: Selection) -> Action:
         inputs = {"objects/": Product(self.compile(variant, choice), "objects/")}
         return self._add("link", f":wasm:{variant}{choice.suffix}", inputs, ("model.wasm",), {"variant": variant}, tools=LINKERS)
 
+    @once
     def pack(self, choice: Selection) -> Action:
         inputs = {"graph.json": self.optimize(), **self._operators.inputs, **self.weights()}
         outputs, params = ("shards.json", "shards/"), {"encoding": choice.encoding}
         return self._add("pack", f":{choice.encoding}", inputs, outputs, params, code=self.recipe.operators)
 
+    @once
     def bundle(self, choice: Selection) -> Action:
         pack = self.pack(choice)
         inputs: dict[str, Input] = {"shards.json": Product(pack, "shards.json"), "shards/": Product(pack, "shards/")}
@@ -193,6 +220,7 @@ class ModelGraph:
         }
         return self._add("bundle", choice.suffix, inputs, ("bundle/",), params)
 
+    @once
     def reference(self) -> Action:
         """What the framework computes; or what was recorded of it, for which no framework and no code of the user's runs."""
         outputs = ("reference.npz", "layers.npz")

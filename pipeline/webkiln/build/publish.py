@@ -41,6 +41,11 @@ class Publisher:
             return False
         return same and not self._records.read(place).temporary
 
+    def places(self, result: ActionResult, role: str, folder: Path) -> list[Path]:
+        """The files that an output is in `folder`."""
+        place = Path(os.path.realpath(folder))
+        return [place / name for name in _files(result, role)]
+
     def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
         """OutputError where `folder` cannot be written, or a file of one of these names is there that no build wrote."""
         folder = folder.absolute()

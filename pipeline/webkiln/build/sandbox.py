@@ -1,6 +1,6 @@
 """The folder an execution happens in: its inputs are laid out there, its outputs are collected from there."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +28,10 @@ Tree = Mapping[str, InputFile]
 class MissingInput(Exception):
     """Blobs that an execution needs are gone or damaged; their producers have to run again."""
 
-    def __init__(self, producers: Mapping[str, Action]) -> None:
-        super().__init__(", ".join(producers))
-        self.producers = tuple(producers.values())
+    def __init__(self, items: Sequence[InputFile]) -> None:
+        super().__init__(", ".join(item.sha256 for item in items))
+        self.items = items
+        self.producers = tuple({item.producer.task: item.producer for item in items if item.producer is not None}.values())
 
 
 @contextmanager
@@ -45,7 +46,7 @@ def sandbox(parent: Path) -> Iterator[Path]:
 def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, Path]:
     """Put the files of each role below `folder`; the files of the role `x` are `x` itself, those of `x/` lie in it."""
     places: dict[str, Path] = {}
-    missing: dict[str, Action] = {}
+    missing: list[InputFile] = []
     store.bring([item.blob for tree in trees.values() for item in tree.values() if item.blob is not None])
     for role, tree in trees.items():
         places[role] = folder / role
@@ -55,12 +56,20 @@ def lay_out(store: Store, folder: Path, trees: Mapping[str, Tree]) -> dict[str, 
             path.parent.mkdir(parents=True, exist_ok=True)
             if item.local is not None:
                 path.symlink_to(item.local.absolute())
-            elif item.blob is not None and item.producer is not None:
+            elif item.blob is not None:
                 with writing(folder):
                     if not store.materialise(item.blob, path, own=False):
-                        missing[item.producer.task] = item.producer
+                        missing.append(item)
     if missing:
         raise MissingInput(missing)
+    return places
+
+
+def outputs_in(folder: Path, roles: Iterable[str]) -> dict[str, Path]:
+    """Where a stage writes its outputs: the places of these roles below `folder`, of which folders are made."""
+    places = {role: folder / role for role in roles}
+    for role, path in places.items():
+        (path if role.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
     return places
 
 

@@ -61,6 +61,11 @@ class LocalStore:
                 mark.parent.mkdir(parents=True, exist_ok=True)
                 mark.touch()
 
+    def forget(self, digests: Iterable[str]) -> None:
+        """Remember no longer that the remote cache has these."""
+        for sha256 in digests:
+            (self.elsewhere / sha256[:2] / sha256).unlink(missing_ok=True)
+
     def bring(self, blobs: Collection[Blob]) -> None:
         wanted = [blob for blob in blobs if not self.is_here(blob) and self._is_elsewhere(blob)]
         if not wanted or self._shared is None:

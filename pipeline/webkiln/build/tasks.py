@@ -8,6 +8,7 @@ A dodo.py needs two lines:
 
 import atexit
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +20,16 @@ from doit import doit_cmd
 from doit.cmd_base import DoitCmdBase
 from doit.cmd_info import Info as DoitInfo
 
+from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.action import Action
 from webkiln.build.backends import backends_of, buildable, missing_compilers
 from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.doit_task import DoitTask, Reporter, TuneTask
+from webkiln.build.doit_task import DoitTask, Reporter, SettledTask, TuneTask
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
+from webkiln.build.fleet.fleet import AT_ONCE
+from webkiln.build.fleet.fleet import VARIABLE as FLEET
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.tuned import place, tunable
@@ -53,11 +57,14 @@ STAGES = {
 }
 
 
+BUILDS = re.compile(r"(run )?(-n ?\d+ |--process[ =]\d+ )?(build )?")
+VARIABLE = re.compile(r"\w+=")
+
 DOIT_CONFIG = {
     "backend": "webkiln",
     "dep_file": ".webkiln/doit.db",
     "default_tasks": ["build"],
-    "num_process": os.cpu_count() or 1,
+    "num_process": AT_ONCE if os.environ.get(FLEET) else os.cpu_count() or 1,
     "par_type": "thread",
     "reporter": Reporter,
 }
@@ -124,10 +131,17 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
     for stage, doc in STAGES.items():
         yield {"basename": stage, "name": None, "doc": doc}
     bundles: list[str] = []
+    quick = _only_builds(sys.argv[1:])
     for model, recipe in variables.models.items():
+        if quick and (settled := _settled(engine, variables, recipe)):
+            for each in settled:
+                bundles.append(f"bundle:{each.name}")
+                yield each.task()
+            continue
         graph, kept = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
         places: dict[str, Path] = {}
         layered: dict[str, Action] = {}
+        facts: dict[str, str] = {}
         groups: dict[str, list[str]] = {}
         for encoding in variables.encodings or recipe.encodings:
             choice = _choice(engine, graph, encoding, variables)
@@ -137,11 +151,14 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
                 layered |= {action.task.removesuffix(":layers"): action for action in again}
             bundle = graph.bundle(choice)
             bundles.append(bundle.task)
+            facts[bundle.task] = _facts(recipe, choice)
             places[bundle.task] = places[graph.report(choice, variables.browsers, asked).task] = destination(model, choice)
         for action in graph.actions():
             if action.stage == "verify" and action.params["variant"]:
                 groups.setdefault(action.task.replace(f":{action.params['variant']}", ""), []).append(action.task)
-            yield DoitTask(engine, action, places.get(action.task), layered.get(action.task), variables.force).task()
+            yield DoitTask(
+                engine, action, places.get(action.task), layered.get(action.task), variables.force, facts.get(action.task, "")
+            ).task()
         for backend in variables.backends or tunable(recipe)[:1]:
             for browser in variables.browsers:
                 yield TuneTask(engine, recipe, backend, browser, place(recipe, folder / model), variables.force).task()
@@ -150,6 +167,28 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
     doc = "build the bundles of all models, or of model=NAME"
     yield {"basename": "build", "doc": doc, "actions": None, "task_dep": bundles, "meta": {"models": folder}}
+
+
+def _only_builds(words: Sequence[str]) -> bool:
+    """Whether doit was called for bundles alone, by `doit`, `doit build` or `doit run build`, and maybe how many steps may run at once."""
+    return BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word))) is not None
+
+
+def _settled(engine: Engine, variables: Variables, recipe: Recipe) -> list[SettledTask]:
+    """The bundles of a recipe, if none of them needs anything; nothing is told of them but what files tell."""
+    graph, found = ModelGraph(recipe, engine.share), []
+    for encoding in variables.encodings or recipe.encodings:
+        choice = _choice(engine, graph, encoding, variables)
+        name = f"{recipe.name}{choice.suffix}"
+        if not engine.settled.holds(f"bundle:{name}", _facts(recipe, choice)):
+            return []
+        found.append(SettledTask(name, destination(recipe.name, choice)))
+    return found
+
+
+def _facts(recipe: Recipe, choice: Selection) -> str:
+    """What is asked for, as one digest."""
+    return canonical.key([repr(recipe), repr(choice)])
 
 
 def _choice(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Selection:

@@ -88,10 +88,12 @@ def tool_of(browser: str) -> str:
 
 
 class Toolchain:
-    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An `installed` package takes what it finds."""
+    """`toolchain.lock` and `requirements.lock` of a shared root, against this machine. An `installed` package takes what it finds. With `fleet` there are
+    other machines, and a program that is missing here is as it is locked there."""
 
-    def __init__(self, root: Path, derived: Derived, *, installed: bool = False) -> None:
+    def __init__(self, root: Path, derived: Derived, *, installed: bool = False, fleet: bool = False) -> None:
         self._root = root
+        self._fleet = fleet
         self._installed = installed
         self._derived = derived
         self._warned: set[str] = set()
@@ -129,7 +131,12 @@ class Toolchain:
 
     def _version(self, name: str) -> str:
         if name in TOOLS:
-            return self._program_version(name)
+            try:
+                return self._program_version(name)
+            except ToolError:
+                if not self._fleet:
+                    raise
+                return self._locks.get(name, UNLOCKED)
         if name.endswith(ELSEWHERE):
             return browsers.version(name.removesuffix(ELSEWHERE))
         from importlib.metadata import PackageNotFoundError, version

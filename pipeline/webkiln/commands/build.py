@@ -48,7 +48,7 @@ from webkiln.recipe import (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_source_arguments(parser)
-    parser.add_argument("-o", "--output", type=Path, required=True, help="the folder of the bundle")
+    parser.add_argument("-o", "--output", type=Path, help="the folder of the bundle; default: dist/NAME")
     parser.add_argument(
         "--encoding",
         default="float32",
@@ -133,14 +133,15 @@ def add_cut_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     recipe = formed(recipe_of(options), options)
     encodings = choose("encoding", options.encoding.split(","), ENCODINGS)
-    state = cache_folder() / "state" / canonical.digest(str(options.output.absolute()).encode())
+    wanted = options.output or Path("dist") / recipe.name
+    state = cache_folder() / "state" / canonical.digest(str(wanted.absolute()).encode())
     with Engine(state, progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         backends = recipe.backends
         if options.backend is None and (possible := buildable(engine, graph, Selection(backends, encodings[0])).backends) != backends:
             backends = possible
             print("\n  ".join(["built without wasm:", *missing_compilers()]), file=sys.stderr)
-        places = {output_of(options.output, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
+        places = {output_of(wanted, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
             engine.check_folder(output, bundle_files(recipe.name, backends, recipe.form), force=options.force)
         engine.expect(action.task for action in graph.actions() if engine.current(action) is None)

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -160,6 +160,50 @@ class SharedCache:
             with self._lock:
                 self._offers.append(self._pool.submit(self._store, key, {"result": result.to_json()}, [*result.outputs.values()], path))
 
+    def deliver(self, blobs: Collection[Blob], path: Callable[[Blob], Path], *, anyway: Collection[str] = ()) -> bool:
+        """Store blobs now, several at once, where they are not there; those with digests in `anyway` whatever the remote says. Whether it has them all."""
+        self._join()
+        with self._lock:
+            fresh = [blob for blob in dict.fromkeys(blobs) if blob.sha256 in anyway or blob.sha256 not in self._stored]
+        absent = self._asked(lambda remote: remote.missing(fresh), None, writing=True) if fresh else set()
+        if absent is None:
+            return False
+        lacking = [blob for blob in fresh if blob in absent or blob.sha256 in anyway]
+        if not all(self._pool.map(lambda blob: self._delivered(blob, path(blob)), lacking)):
+            return False
+        with self._lock:
+            self._stored.update(blob.sha256 for blob in fresh)
+        return True
+
+    def _delivered(self, blob: Blob, path: Path) -> bool:
+        def write(remote: Remote) -> bool:
+            remote.write(blob, path)
+            return True
+
+        return self._asked(write, None, writing=True) is not None
+
+    def lacks(self, blobs: Collection[Blob]) -> bool:
+        """Whether the remote says that it has not all of these."""
+        return bool(self._asked(lambda remote: remote.missing(blobs), set()))
+
+    def refuse(self, digests: Iterable[str]) -> None:
+        """Believe no longer that these may be had."""
+        self._refused.update(digests)
+
+    def accept(self, digests: Iterable[str]) -> None:
+        """Believe it again, of blobs that were stored anew."""
+        self._refused.difference_update(digests)
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """The digests whose bytes were not to be had, or were others."""
+        return frozenset(self._refused)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the remote failed, and is asked no more or stores nothing more."""
+        return self._off or not self.writes
+
     def note(self, key: str, body: dict[str, Any]) -> None:
         """Store what is no result, in the background."""
         self._join()
@@ -269,7 +313,10 @@ def _alone(path: Path) -> Iterator[BinaryIO]:
     file = path.open("ab+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        free = os.path.samestat(os.fstat(file.fileno()), path.stat())
     except OSError:
+        free = False  # locked, or taken over by the store since it was opened
+    if not free:
         file.close()
         file = beside(path).open("ab+")
     with file:
@@ -301,10 +348,14 @@ def _result(body: Mapping[str, Any]) -> ActionResult | None:
     """The result that an entry says, if its parts are what they should be: names and digests become paths."""
     try:
         result = ActionResult.from_json(body["result"])
-        sound = all(_is_path(path) and _is_blob(blob) for path, blob in result.outputs.items())
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
-    return result if sound and isinstance(result.printed, str) else None
+    return result if is_sound(result) and isinstance(result.printed, str) else None
+
+
+def is_sound(result: ActionResult) -> bool:
+    """Whether the names of a result may become paths, and its digests are some."""
+    return all(_is_path(path) and _is_blob(blob) for path, blob in result.outputs.items())
 
 
 def _is_path(path: Any) -> bool:

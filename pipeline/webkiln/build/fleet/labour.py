@@ -1,0 +1,128 @@
+"""What a machine of a fleet does: it takes an errand's inputs from the remote cache, runs the stage, and stores the outputs there.
+
+Where its code or its tools are others than those that the result's key will name, it says so and runs nothing.
+"""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from webkiln.build.action import Blob
+from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.derived import Derived
+from webkiln.build.digests import FileDigests
+from webkiln.build.executor import Job, LocalPool
+from webkiln.build.fleet.errand import Errand
+from webkiln.build.remote.shared import VARIABLE, SharedCache, of_environment
+from webkiln.build.sandbox import InputFile, MissingInput, collect, lay_out, outputs_in, sandbox
+from webkiln.build.share import Share, share
+from webkiln.build.tools import ELSEWHERE, Toolchain
+from webkiln.errors import InternalError, RecipeError, ToolError, UserError
+
+LOCK = Lock()
+
+
+def perform(errand: Mapping[str, Any]) -> dict[str, Any]:
+    """Run an errand on this machine; answers with the digests of its outputs, or with what kept it from running."""
+    with LOCK:
+        labourer = _labourer()
+    return labourer.perform(Errand.from_json(errand))
+
+
+def own_cache() -> SharedCache:
+    """The remote cache of this machine, into which what it makes is written. Raises RecipeError where there is none."""
+    shared = of_environment()
+    if shared is None:
+        raise RecipeError(
+            f"{VARIABLE} names no remote cache; what machines of a fleet make and read goes through one that all of them reach"
+        )
+    shared.writes = True
+    return shared
+
+
+class Labourer:
+    """Runs errands, of several threads at once, in worker processes that stay warm."""
+
+    def __init__(self, shared: Share, root: Path) -> None:
+        self._share = shared
+        self._root = root
+        self._cache = ActionCache(root, own_cache())
+        self._cache.check()
+        self._digests = FileDigests(root / "fleet.json")
+        self._toolchain = Toolchain(shared.root, Derived(root / "derived.json"), installed=shared.installed)
+        self._pool = LocalPool(shared.package.parent, homes=self._cache.sandboxes)
+
+    def perform(self, errand: Errand) -> dict[str, Any]:
+        try:
+            self._check_code(errand)
+            table = self._fitting(errand)
+            outputs, printed = self._run(errand)
+        except _UnfitError as unfit:
+            return {"status": "unfit", "text": str(unfit)}
+        except MissingInput as missing:
+            return {"status": "missing", "digests": [item.sha256 for item in missing.items]}
+        except UserError as error:
+            return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": ""}
+        except InternalError as error:
+            return {"status": "internal", "text": str(error)}
+        made = {path: [blob.sha256, blob.bytes] for path, blob in outputs.items()}
+        return {"status": "done", "outputs": made, "printed": printed, "tools": table}
+
+    def _run(self, errand: Errand) -> tuple[dict[str, Blob], str]:
+        cache = self._connected()
+        store, shared = cache.store, cache.shared
+        assert shared is not None
+        items = {role: {inside: InputFile(blob.sha256, blob) for inside, blob in tree.items()} for role, tree in errand.inputs.items()}
+        blobs = [blob for tree in errand.inputs.values() for blob in tree.values()]
+        shared.accept(blob.sha256 for blob in blobs)
+        store.note(blobs)
+        with sandbox(cache.sandboxes) as folder:
+            inputs = lay_out(store, folder / "in", items)
+            places = outputs_in(folder / "out", errand.outputs)
+            stage = self._share.stage(errand.stage)
+            outcome = self._pool.execute(Job(errand.task, stage, inputs, places, errand.params, errand.code, errand.timeout))
+            outputs = collect(store, folder / "out", errand.outputs, errand.task)
+        if not shared.deliver(outputs.values(), lambda blob: store.path(blob.sha256), anyway=errand.doubted):
+            raise _UnfitError(f"it cannot store results in {shared.place}")
+        return outputs, outcome.printed
+
+    def _connected(self) -> ActionCache:
+        """The cache, with a remote one that is asked again though it failed before."""
+        assert self._cache.shared is not None
+        if self._cache.shared.is_off:
+            self._cache = ActionCache(self._root, own_cache())
+        return self._cache
+
+    def _check_code(self, errand: Errand) -> None:
+        for name, digest in errand.code.items():
+            root = self._share.package.parent if name.startswith(f"{self._share.package.name}/") else self._share.root
+            try:
+                own = self._digests.digest(root / name)
+            except OSError:
+                own = ""
+            if own != digest:
+                raise _UnfitError(f"its webkiln is another one: {name} {'differs' if own else 'is not there'}")
+
+    def _fitting(self, errand: Errand) -> int:
+        """Which of the tables of tools is true here. What a browser on another machine is, the build has asked."""
+        try:
+            own = self._toolchain.actual(name for name in errand.tools[0] if not name.endswith(ELSEWHERE))
+        except ToolError as error:
+            raise _UnfitError(str(error)) from error
+        wanted: dict[str, str] = {}
+        for number, table in enumerate(errand.tools):
+            wanted = {name: table[name] for name, version in own.items() if version != table[name]}
+            if not wanted:
+                return number
+        raise _UnfitError("; ".join(f"{name} is {own[name]} there, {version} is wanted" for name, version in wanted.items()))
+
+
+class _UnfitError(Exception):
+    """Why this machine does not do it."""
+
+
+@functools.cache
+def _labourer() -> Labourer:
+    return Labourer(share(), cache_folder())

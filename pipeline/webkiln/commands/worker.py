@@ -1,0 +1,77 @@
+"""`webkiln worker`: this machine as one of a fleet, until it is stopped or its scheduler is gone."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+
+from webkiln.backends.browsers import BROWSERS
+from webkiln.backends.remote import remote_url
+from webkiln.build.backends import missing_compilers
+from webkiln.build.fleet.errand import GIGABYTE
+from webkiln.build.fleet.fleet import SCHEMES
+from webkiln.build.fleet.labour import own_cache
+from webkiln.build.tools import find, tool_of
+from webkiln.errors import RecipeError, ToolError, missing_package
+
+CONNECT_SECONDS = 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scheduler", metavar="ADDRESS", help="of the scheduler, such as tcp://build.local:8786")
+    parser.add_argument("--processors", type=int, metavar="N", help="steps that run here at once; default: as many as there are processors")
+    parser.add_argument("--memory", type=float, metavar="GB", help="what these may take together; default: all of it")
+    parser.add_argument("--name", help="what the scheduler calls this machine; default: its address")
+
+
+def run(options: argparse.Namespace) -> int:
+    if not options.scheduler.startswith(SCHEMES):
+        raise RecipeError(f"{options.scheduler!r} is no address of a scheduler, expected one such as tcp://build.local:8786")
+    shared = own_cache()
+    answers, _ = shared.probe()
+    shared.close()
+    if not answers:
+        raise ToolError(f"{shared.place} does not answer; a worker reads and writes there")
+    try:
+        from distributed.system import MEMORY_LIMIT
+    except ImportError as error:
+        raise missing_package(error, "webkiln worker") or ToolError(str(error)) from error
+    processors = options.processors or os.cpu_count() or 1
+    offered = {"memory": options.memory or round(MEMORY_LIMIT / GIGABYTE, 1), **programs(processors)}
+    print(
+        f"offers {processors} processors, {', '.join(f'{amount:g} {name}' for name, amount in offered.items())} to {options.scheduler}",
+        flush=True,
+    )
+    try:
+        asyncio.run(_work(options.scheduler, processors, offered, options.name))
+    except (OSError, TimeoutError) as error:
+        raise ToolError(f"no scheduler answers at {options.scheduler} ({error}); start one with `dask scheduler`") from error
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print("stopped", file=sys.stderr)
+    return 0
+
+
+def programs(processors: int) -> dict[str, float]:
+    """The programs that stages ask for, as far as they are here, and how many of each may run at once. The compiler takes all processors on its own."""
+    found = {} if missing_compilers() else {"emcc": 1.0}
+    for name in BROWSERS:
+        try:
+            if remote_url() is None:
+                find(name)
+        except ToolError:
+            continue
+        found[tool_of(name)] = float(processors)
+    return found
+
+
+async def _work(scheduler: str, processors: int, offered: dict[str, float], name: str | None) -> None:
+    from distributed import Worker
+
+    worker = Worker(  # memory is counted by steps: what a stage takes is not in this process
+        scheduler, nthreads=processors, resources=offered, name=name, memory_limit=0, dashboard=False, death_timeout=CONNECT_SECONDS
+    )
+    async with worker:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close(reason="stopped")))
+        await worker.finished()

@@ -1,0 +1,55 @@
+"""Time what many models cost that nobody touched, as whole processes: a build of 200 with nothing to do, and the list of 10,000 tasks.
+
+Run: python -m tests.bench.bench_many [MODELS]
+
+The models are copies of digits, with one encoding; bounds are 1 s and 2 s.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.bench.bench_build import seconds
+from tests.build.tree import REPOSITORY, Tree, checkout
+from webkiln.build.digests import SETTLED_NS
+
+NO_OP_SECONDS, LIST_SECONDS = 1.0, 2.0
+TASKS = 10_000
+
+
+def copies(tree: Tree, count: int) -> None:
+    for folder in (tree.root / "models").iterdir():
+        if folder.is_dir():
+            shutil.rmtree(folder)
+    for number in range(count):
+        folder = tree.root / "models" / f"net{number:03d}"
+        folder.mkdir()
+        shutil.copyfile(REPOSITORY / "models" / "digits" / "digits.keras", folder / "model.keras")
+        (folder / "recipe.toml").write_text('source = "model.keras"\n')
+
+
+def main(count: int) -> int:
+    with TemporaryDirectory() as place:
+        tree = checkout(Path(place) / "tree", Path(place) / "cache", toy=False)
+        copies(tree, count)
+        first = seconds(lambda: tree.doit("build"))
+        time.sleep(SETTLED_NS / 1e9)
+        second = seconds(lambda: tree.doit("build"))
+        no_op = min(seconds(lambda: tree.doit("build")) for _ in range(5))
+        startup = min(seconds(lambda: subprocess.run([sys.executable, "-c", "import doit.doit_cmd"], check=True)) for _ in range(5))
+        tasks = len(tree.doit("list", "--all").splitlines())
+        listed = min(seconds(lambda: tree.doit("list", "--all")) for _ in range(5)) * TASKS / tasks
+    print(
+        f"{count} models: built in {first:.0f} s, found up to date in {second:.1f} s, and then in {no_op:.2f} s (at most {NO_OP_SECONDS:g})"
+    )
+    print(
+        f"{tasks} tasks are listed in {listed * tasks / TASKS:.2f} s, {TASKS} in {listed:.2f} s (at most {LIST_SECONDS:g}); importing doit takes {startup:.2f} s"
+    )
+    return int(no_op >= NO_OP_SECONDS or listed >= LIST_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 200))

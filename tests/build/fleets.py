@@ -1,0 +1,144 @@
+"""A fleet on this machine: a scheduler of dask, and workers in processes and with caches of their own."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from tests.build.remotes import free_port, started
+from tests.build.tree import Tree
+
+LIAR = Path(__file__).with_name("liar.py")
+START_SECONDS = 120.0
+
+
+class FleetWorker:
+    """One machine of a fleet: what it says, and its end."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.said: list[str] = []
+        self.offers = threading.Event()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line)
+            if line.startswith("offers "):
+                self.offers.set()
+
+    def kill(self) -> None:
+        """As a machine ends whose power is cut: nothing is said to anybody."""
+        os.kill(self.process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextmanager
+def scheduler(place: Path) -> Iterator[str]:
+    """The address of a scheduler."""
+    place.mkdir()
+    port = free_port()
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    with started(command, port, place):
+        yield f"tcp://127.0.0.1:{port}"
+
+
+@contextmanager
+def workers(
+    address: str, trees: Sequence[Tree], shared: str, lies: Sequence[str] = (), *, processors: int = 2, **environment: str
+) -> Iterator[list[FleetWorker]]:
+    """A worker for each tree, with its code and its cache; the first ones lie in the given ways."""
+    with ExitStack() as stack:
+        found = []
+        for number, tree in enumerate(trees):
+            lie = lies[number] if number < len(lies) else ""
+            program = [str(LIAR), lie] if lie else ["-m", "webkiln.cli"]
+            process = subprocess.Popen(
+                [sys.executable, *program, "worker", address, "--processors", str(processors), "--memory", "16"],
+                cwd=tree.root,
+                env=tree.environment(WEBKILN_REMOTE_CACHE=shared, **environment),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            found.append(FleetWorker(process))
+            stack.callback(found[-1].end)
+        for worker in found:
+            assert worker.offers.wait(START_SECONDS), "".join(worker.said)
+        yield found
+
+
+GRID_FLAGS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage")
+"""What the nodes of a grid give their browsers, which sessions do not ask for."""
+
+
+@contextmanager
+def grid(place: Path) -> Iterator[str]:
+    """A WebDriver server, as a Selenium Grid with a node that has Chromium is one."""
+    place.mkdir()
+    port = free_port()
+
+    class Hub(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            return
+
+        def forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if self.path == "/session":
+                asked = json.loads(body)
+                options = asked["capabilities"].setdefault("alwaysMatch", {}).setdefault("goog:chromeOptions", {})
+                options["args"] = [*options.get("args", ()), *GRID_FLAGS]
+                body = json.dumps(asked).encode()
+            request = urllib.request.Request(f"http://127.0.0.1:{port}{self.path}", body or None, method=self.command)
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    self.reply(answer.status, answer.read())
+            except urllib.error.HTTPError as error:
+                self.reply(error.code, error.read())
+
+        def reply(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            self.forward()
+
+        def do_POST(self) -> None:
+            self.forward()
+
+        def do_DELETE(self) -> None:
+            self.forward()
+
+    with started(["chromedriver", f"--port={port}"], port, place), ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{hub.server_address[1]}"
+        hub.shutdown()
+
+
+def warnings(told: str) -> list[str]:
+    return [line for line in told.splitlines() if line.startswith("warning:")]
+
+
+def addresses(told: str) -> set[str]:
+    """The workers that warnings are about."""
+    return set(re.findall(r"tcp://[\d.]+:\d+", "\n".join(warnings(told))))

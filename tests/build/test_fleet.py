@@ -1,0 +1,240 @@
+"""Builds on several machines: the same bytes as on one, whatever becomes of the machines and whatever they say."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.build.fleets import addresses, grid, scheduler, warnings, workers
+from tests.build.remotes import free_port
+from tests.build.tree import Tree, checkout, executed
+from webkiln import canonical
+
+NAPS = ("lower", "generate", "pack")
+SEEN = "WEBKILN_TEST_SEEN"
+"""Where stages that were made to nap say that they run."""
+Trees = Callable[[int], list[Tree]]
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> Trees:
+    """Checkouts of one project, each with a cache of its own, as on machines of their own; some stages take a while."""
+
+    def made(count: int) -> list[Tree]:
+        found = [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(count)]
+        for tree in found:
+            for stage in NAPS:
+                nap = (
+                    f"    import os, pathlib, time\n    seen = pathlib.Path(os.environ.get('{SEEN}', '/tmp'), f'{stage}-{{os.getpid()}}')\n"
+                )
+                nap += f"    if '{SEEN}' in os.environ: seen.write_text('')\n    time.sleep(0.3)\n    seen.unlink(missing_ok=True)\n"
+                tree.edit(f"stages/{stage}.py", "def run(inputs, outputs, params):\n", f"def run(inputs, outputs, params):\n{nap}")
+        return found
+
+    return made
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> str:
+    (tmp_path / "shared").mkdir()
+    return str(tmp_path / "shared")
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    with scheduler(tmp_path / "scheduler") as found:
+        yield found
+
+
+def client(address: str, shared: str) -> dict[str, str]:
+    return {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
+
+
+def alone(tree: Tree) -> dict[str, bytes]:
+    """What the build of one machine is, which then knows nothing of it."""
+    tree.build(WEBKILN_CACHE=f"{tree.cache}-alone")
+    found = tree.bytes()
+    tree.wipe()
+    return found
+
+
+def test_four_machines_make_the_bytes_of_one(trees: Trees, address: str, shared: str) -> None:
+    user, *others = trees(5)
+    expected = alone(user)
+    with workers(address, others, shared):
+        told = user.doit("build", "model=toy", **client(address, shared))
+    assert not warnings(told)
+    assert user.bytes() == expected
+    assert executed(user.log()).total() > 10
+    here = {path.name for path in (user.cache / "blobs").glob("??/*")}
+    source = (user.root / "models" / "toy" / "model.json").read_bytes()
+    assert here == {canonical.digest(data) for data in (*expected.values(), source)}, (
+        "what lies between comes to nobody who does not need it"
+    )
+    assert not user.build(WEBKILN_REMOTE_CACHE=shared), "what a fleet made is up to date without it"
+
+
+def test_a_machine_that_is_killed_in_the_middle(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
+    user, *others = trees(5)
+    expected = alone(user)
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    with workers(address, others, shared, **{SEEN: str(seen)}) as fleet:
+        process = subprocess.Popen(user.command("build", "model=toy"), cwd=user.root, env=user.environment(**client(address, shared)))
+        victim = None
+        while victim is None and process.poll() is None:
+            napping = [int(path.name.rpartition("-")[2]) for path in seen.iterdir()]
+            victim = next((worker for worker in fleet for pid in napping if _parent(pid) == worker.process.pid), None)
+            time.sleep(0.01)
+        assert victim is not None, "nobody was at it"
+        victim.kill()
+        assert process.wait(120) == 0
+    assert user.bytes() == expected
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return -1
+
+
+LIES = {
+    "absent": "which does not have them",
+    "bytes": "stored other bytes than those of",
+    "outputs": "with other outputs than",
+    "nonsense": "with what is no answer",
+    "other": "made another result of",
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) -> None:
+    user, *others = trees(4)
+    expected = alone(user)
+    with workers(address, others, shared, [lie]):
+        told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_EXECUTOR_CHECKS="1" if lie == "other" else "0")
+    assert user.bytes() == expected
+    assert any(LIES[lie] in line and "asked no more" in line for line in warnings(told)), told
+
+
+def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
+    user, *others = trees(3)
+    expected = alone(user)
+    with workers(address, others, shared, ["bytes", "absent"]):
+        told = user.doit("build", "model=toy", **client(address, shared))
+    assert user.bytes() == expected
+    assert "runs here" in told
+
+
+def test_a_machine_with_other_code(trees: Trees, address: str, shared: str) -> None:
+    user, other, fitting = trees(3)
+    expected = alone(user)
+    other.edit("stages/pack.py", "import", "import sys  # another version\nimport")
+    with workers(address, [other, fitting], shared):
+        told = user.doit("build", "model=toy", **client(address, shared))
+    assert user.bytes() == expected
+    assert len(addresses(told)) <= 1
+    with workers(address, [other], shared):
+        user.wipe()
+        told = user.doit("build", "model=toy", **client(address, _emptied(shared)), WEBKILN_CACHE=str(user.root / "fresh"))
+    assert "cannot do pack: its webkiln is another one: stages/pack.py differs" in told
+    assert user.bytes() == expected
+
+
+def _emptied(shared: str) -> str:
+    for path in Path(shared).glob("*/*/*"):
+        path.unlink()
+    return shared
+
+
+def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
+    user, other = trees(2)
+    expected = alone(user)
+    (tmp_path / "elsewhere").mkdir()
+    with workers(address, [other], str(tmp_path / "elsewhere")):
+        told = user.doit("build", "model=toy", **client(address, shared))
+    assert user.bytes() == expected
+    assert "is its WEBKILN_REMOTE_CACHE the same?" in told
+
+
+def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> None:
+    """A user without compilers has those of the fleet; and a fleet without any leaves what needs them to the user."""
+    user, other = trees(2)
+    expected = alone(user)
+    with workers(address, [other], shared):
+        told = user.doit("build", "model=toy", **client(address, shared), PATH="/nowhere", EMSDK="/nowhere")
+    assert not warnings(told)
+    assert user.bytes() == expected
+    user.wipe()
+    _emptied(shared)
+    with workers(address, [other], shared, PATH="/nowhere", EMSDK="/nowhere", WEBKILN_CACHE=str(other.root / "fresh")) as (bare,):
+        told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_CACHE=str(user.root / "fresh"))
+    assert "emcc" not in bare.said[0]
+    assert "no machine offers it what compile needs (0.5 memory, 1 emcc)" in told
+    assert user.bytes() == expected
+
+
+def test_errors_of_a_stage_are_the_users(trees: Trees, address: str, shared: str) -> None:
+    user, other = trees(2)
+    (user.root / "models" / "toy" / "model.json").write_text("{")
+    with workers(address, [other], shared):
+        told = user.doit("build", "model=toy", status=2, **client(address, shared))
+    assert "not a toy model" in told
+    assert "please report" not in told
+
+
+def test_a_scheduler_that_is_not_there(toy: Tree, shared: str) -> None:
+    told = toy.doit("build", "model=toy", status=2, **client(f"tcp://127.0.0.1:{free_port()}", shared))
+    assert "no scheduler answers at" in told
+    assert "dask scheduler" in told
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"WEBKILN_EXECUTOR": "build.local:8786"}, "expected the address of a scheduler"),
+        ({"WEBKILN_REMOTE_CACHE": ""}, "WEBKILN_REMOTE_CACHE names no remote cache"),
+        ({"WEBKILN_CACHE_WRITE": ""}, "WEBKILN_CACHE_WRITE is not 1"),
+    ],
+)
+def test_what_a_fleet_needs(changed: dict[str, str], message: str, toy: Tree, shared: str) -> None:
+    assert message in toy.doit("build", "model=toy", status=2, **{**client("tcp://127.0.0.1:8786", shared), **changed})
+
+
+def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
+    assert "names no remote cache" in toy.webkiln("worker", "tcp://127.0.0.1:8786", status=2)
+    url = f"http://127.0.0.1:{free_port()}"
+    assert "does not answer" in toy.webkiln("worker", "tcp://127.0.0.1:8786", status=2, WEBKILN_REMOTE_CACHE=url)
+    assert "is no address" in toy.webkiln("worker", "build.local", status=2)
+
+
+def test_a_bundle_is_verified_in_the_browsers_of_a_grid(address: str, shared: str, tmp_path: Path) -> None:
+    """A whole model, with the compilers and the frameworks of another machine, in a browser at a WebDriver server."""
+    user, other = (checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2))
+    with grid(tmp_path / "grid") as url, workers(address, [other], shared, SELENIUM_REMOTE_URL=url) as (worker,):
+        told = user.doit("verify", "model=digits", "backend=js", "encoding=float32", **client(address, shared), SELENIUM_REMOTE_URL=url)
+    assert "chromium at SELENIUM_REMOTE_URL" in worker.said[0]
+    assert ["results are kept apart" in line for line in warnings(told)] == [True], "no lock file says what browsers a grid has"
+    assert "js in chromium: natural0/scores" in told
+    assert user.bytes()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_so_many_steps_at_once_as_doit_is_told(count: int, trees: Trees, tmp_path: Path) -> None:
+    (user,) = trees(1)
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    process = subprocess.Popen(
+        user.command("-n", str(count), "build", "model=toy"),
+        cwd=user.root,
+        env=user.environment(**{SEEN: str(seen)}),
+    )
+    most = 0
+    while process.poll() is None:
+        most = max(most, len([*seen.iterdir()]))
+        time.sleep(0.01)
+    assert process.returncode == 0
+    assert most == count
