@@ -66,9 +66,20 @@ def test_what_is_measured_is_written_once(webkiln: Command, recipe: Path, cache:
     assert again.returncode == 0, again.stderr
     assert executions(cache) == before, "nothing runs twice"
     assert (recipe / "tuned.json").read_bytes() == written
-    forced = webkiln("tune", recipe, "--browser", "node", "--backend", "js", "--force")
+
+
+def test_what_was_measured_is_measured_again_by_force(webkiln: Command, tmp_path: Path, cache: Path) -> None:
+    import keras
+
+    (tmp_path / "dense").mkdir()
+    keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)]).save(tmp_path / "dense" / "dense.keras")
+    (tmp_path / "dense" / "recipe.toml").write_text('source = "dense.keras"\nbackends = ["js"]\n')
+    words = ("tune", "dense", "--browser", "node")
+    assert webkiln(*words).returncode == 0
+    before = executions(cache)
+    forced = webkiln(*words, "--force")
     assert forced.returncode == 0, forced.stderr
-    assert executions(cache) - before == {"tune:small:js:node": 1}, "it measures again, and builds nothing"
+    assert executions(cache) - before == {"tune:dense:js:node": 1}, "it measures again, and builds nothing"
 
 
 def test_a_recipe_takes_the_choices_of_its_file(webkiln: Command, recipe: Path, tmp_path: Path) -> None:

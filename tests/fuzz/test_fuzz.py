@@ -25,7 +25,7 @@ def test_random_graphs_of_all_families(backend):
 CORNERS = [example_of(cross.graph(seed, [at]), seed) for seed, at in enumerate(cross.corners())]
 
 
-@pytest.mark.parametrize("backend", TARGETS)
+@pytest.mark.parametrize("backend", [pytest.param(name, marks=[pytest.mark.long] * name.startswith("webg")) for name in TARGETS])
 def test_layers_in_all_layouts_strides_and_sizes(backend):
     """Every shader of them compiles, and every element is right."""
     assert sum(bool(found.graph.nodes) for found in CORNERS) > len(CORNERS) - 5

@@ -6,7 +6,7 @@ import keras
 import pytest
 from keras import layers
 
-from tests.hosts import every_page
+from tests.hosts import every_page, one_page
 from tests.models.conftest import Model
 from webkiln import canonical
 from webkiln.build.engine import Engine
@@ -59,7 +59,7 @@ def made(folder, make, **said):
     return parse_recipe("model", table, folder / "recipe.toml")
 
 
-@every_page
+@one_page
 @pytest.mark.parametrize("make", [image, text, sequence, large])
 def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_path):
     recipe = made(tmp_path, make)

@@ -5,7 +5,7 @@ import json
 import keras
 import pytest
 
-from tests.hosts import HOSTS, every_page
+from tests.hosts import HOSTS, one_page
 from tests.models.conftest import MODELS, Model
 from webkiln.build.engine import Engine
 from webkiln.errors import RecipeError, SourceError
@@ -42,7 +42,7 @@ def test_an_lstm_computes_what_keras_does(tmp_path):
     assert all(row["relative"] <= 1e-4 for result in results for row in result["outputs"]), results
 
 
-@every_page
+@one_page
 def test_a_narrow_unet_draws_what_keras_does(browser, tmp_path):
     recipe = with_parameters(read_recipe(MODELS / "unet" / "recipe.toml"), {"width": 0.0625})
     with Engine(tmp_path / ".webkiln") as engine:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import error, expected, node_job, run
+from tests.hosts import SPARE_VARIANT
 from webkiln.backends.table import TARGETS
-from webkiln.backends.wasm import VARIANTS
 from webkiln.ir.text import parse
 from webkiln.nest.schedule import Slide
 from webkiln.ops.conv import NHWC, PLAIN_2D
@@ -77,7 +77,7 @@ def images():
             yield Case((x, w, rng.standard_normal(features).astype(np.float32)), attrs, 1e-5, name)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", SPARE_VARIANT)
 def test_rows_of_every_size(variant, tmp_path):
     cases = list(images())
     results = run([node_job("Conv", case, trained=True) for case in cases], "wasm", tmp_path, variant)

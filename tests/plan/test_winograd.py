@@ -9,7 +9,6 @@ import pytest
 
 from tests.backends.harness import Job, error, expected, node_job, run
 from webkiln.backends.table import TARGETS
-from webkiln.backends.wasm import VARIANTS
 from webkiln.ir.text import parse
 from webkiln.ir.types import Type
 from webkiln.nest.build import Lowering, View, calls
@@ -74,7 +73,10 @@ def convolutions():
     yield case("crop", (1, 20, 20, 16), (3, 3, 16, 16), (16,), **pads((-1, 1), (1, -2)))
 
 
-@pytest.mark.parametrize(("backend", "variant"), [*(("wasm", variant) for variant in VARIANTS), ("js", None), ("webgpu", None)])
+@pytest.mark.parametrize(
+    ("backend", "variant"),
+    [("wasm", "relaxed"), ("js", None), *(pytest.param(*leg, marks=pytest.mark.long) for leg in (("wasm", "simd"), ("webgpu", None)))],
+)
 def test_convolutions(backend, variant, tmp_path):
     cases = list(convolutions())
     jobs = [node_job("Conv", case, trained=True) for case in cases]

@@ -35,11 +35,11 @@ def save(model: Any, place: Path) -> None:
 
 
 @pytest.fixture
-def served(place: Path, model: Any) -> Iterator[Path]:
+def served(place: Path, model: Any) -> Iterator[project.Dev]:
     save(model, place)
     with project.serving(place, SCRIPT, "/") as dev:
         pages.browser().get(dev.url)
-        yield place
+        yield dev
         pages.browser().get("about:blank")
 
 
@@ -53,15 +53,18 @@ def answer() -> dict[str, Any]:
     return found
 
 
-def answers(model: Any) -> bool:
-    """Whether the page soon shows what Keras computes."""
+def check_answers(model: Any, dev: project.Dev) -> None:
+    """The page soon shows what Keras computes."""
     wanted = model({"image": PIXELS}, training=False).numpy()[0]
 
     def same() -> bool:
         got = answer().get("scores", [])
         return len(got) == len(wanted) and bool(np.allclose(got, wanted, atol=1e-5))
 
-    return bool(pages.until(same, 60))
+    if not pages.until(same, 120):
+        state = pages.browser().execute_script("return JSON.stringify(document.querySelector('output')?.dataset ?? document.title)")
+        said = "\n".join([*pages.console(), dev.log.read_text("utf-8")[-3000:]])
+        raise AssertionError(f"the page shows {answer()}, not {wanted}; its state is {state}, its overlay {overlay()!r}:\n{said}")
 
 
 def overlay() -> str:
@@ -82,48 +85,48 @@ def wider(classes: int, filters: int) -> Any:
     return keras.Model(image, scores, name="digits")
 
 
-def test_new_weights_keep_the_page(served: Path, model: Any) -> None:
-    assert answers(model)
+def test_new_weights_keep_the_page(served: project.Dev, place: Path, model: Any) -> None:
+    check_answers(model, served)
     before = opened()
     for factor in (1.25, 0.5):
-        save(changed(model, factor), served)
-        assert answers(model)
+        save(changed(model, factor), place)
+        check_answers(model, served)
     assert opened() == before
     assert answer()["backend"] == "wasm"
     assert pages.browser().execute_script("return document.querySelector('output').dataset.failed ?? ''") == ""
 
 
-def test_other_layers_between_the_same_inputs_and_outputs_keep_the_page(served: Path, model: Any) -> None:
-    assert answers(model)
+def test_other_layers_between_the_same_inputs_and_outputs_keep_the_page(served: project.Dev, place: Path, model: Any) -> None:
+    check_answers(model, served)
     before = opened()
     for filters in (3, 4):
         other = wider(10, filters)
-        save(other, served)
-        assert answers(other)
+        save(other, place)
+        check_answers(other, served)
     assert opened() == before
 
 
-def test_other_outputs_load_the_page_anew(served: Path, model: Any) -> None:
-    assert answers(model)
+def test_other_outputs_load_the_page_anew(served: project.Dev, place: Path, model: Any) -> None:
+    check_answers(model, served)
     before = opened()
     other = wider(12, 3)
-    save(other, served)
-    assert answers(other)
+    save(other, place)
+    check_answers(other, served)
     assert opened() != before
 
 
-def test_a_broken_model_is_told_in_the_page_until_it_is_mended(served: Path, model: Any) -> None:
-    assert answers(model)
-    good = (served / "src" / NAME).read_bytes()
-    (served / "src" / NAME).write_bytes(good[: len(good) // 2])
+def test_a_broken_model_is_told_in_the_page_until_it_is_mended(served: project.Dev, place: Path, model: Any) -> None:
+    check_answers(model, served)
+    good = (place / "src" / NAME).read_bytes()
+    (place / "src" / NAME).write_bytes(good[: len(good) // 2])
     said = pages.until(overlay, 60)
     assert NAME in said, said
     assert "webkiln" in said
     pages.browser().refresh()
     assert NAME in (pages.until(overlay, 60) or ""), "a page that is loaded again shows the last good model, and says so"
-    (served / "src" / NAME).write_bytes(good)
+    (place / "src" / NAME).write_bytes(good)
     assert pages.until(lambda: not overlay() and answer(), 60)
-    assert answers(model)
+    check_answers(model, served)
 
 
 def test_a_model_that_is_broken_from_the_start(place: Path, model: Any) -> None:
@@ -133,13 +136,13 @@ def test_a_model_that_is_broken_from_the_start(place: Path, model: Any) -> None:
         said = pages.until(overlay, 60)
         assert NAME in said, said
         save(changed(model, 0.75), place)
-        assert answers(model)
+        check_answers(model, dev)
         assert overlay() == ""
         pages.browser().get("about:blank")
 
 
-def test_isolated_by_one_option(served: Path, model: Any) -> None:
-    assert answers(model)
+def test_isolated_by_one_option(served: project.Dev, model: Any) -> None:
+    check_answers(model, served)
     assert pages.browser().execute_script("return crossOriginIsolated") is True
 
 
@@ -147,9 +150,9 @@ def test_webpack_loads_the_page_anew(place: Path, model: Any) -> None:
     save(model, place)
     with project.serving(place, ("webpack", "--host=127.0.0.1", "--port={port}"), "/") as dev:
         pages.browser().get(dev.url)
-        assert answers(model)
+        check_answers(model, dev)
         before = opened()
         save(changed(model, 1.25), place)
-        assert answers(model)
+        check_answers(model, dev)
         assert opened() != before
         pages.browser().get("about:blank")

@@ -16,8 +16,8 @@ def test_what_some_of_keras_own_tests_call(tmp_path):
     results = [convert(call) for call in calls]
     converted = [result for result in results if isinstance(result, Converted)]
     assert [(item.call.test, item.reason) for item in results if not isinstance(item, Converted) and item.kind == "broken"] == []
-    assert {item.call.name for item in results if not isinstance(item, Converted) and item.kind == "refused"} == {"cast"}
-    assert len(converted) > 250
+    assert [(item.call.test, item.reason) for item in results if not isinstance(item, Converted) and item.kind == "refused"] == []
+    assert len(converted) > 150
     for backend, first, every in (("js", 0, 2), ("wasm", 1, 2), ("webgpu", 0, 4), ("webgl", 2, 4)):
         tried = converted[first::every]
         verdicts = judge(tried, backend, tmp_path / backend)
