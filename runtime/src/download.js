@@ -2,14 +2,28 @@
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { isNode, nodeModule } from './platform.js';
 
-/** @typedef {{ chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, type: string | null }} Source */
+/** @typedef {(bytes: Uint8Array) => AsyncIterable<{ bytes: Uint8Array, arrived: number }>} Fill puts what arrives into the buffer, or into another in its place; more than its length says that there is more */
+/** @typedef {{ fill: Fill, type: string | null }} Source */
 /** @typedef {(bytes: Uint8Array, arrived: number) => void} Feed gets the file's whole buffer and how much of it has arrived */
+
+/**
+ * @param {AsyncIterable<Uint8Array> | Iterable<Uint8Array>} chunks
+ * @returns {Fill}
+ */
+const copied = chunks => async function* (bytes) {
+  let arrived = 0;
+  for await (const chunk of chunks) {
+    if (arrived + chunk.length <= bytes.length) bytes.set(chunk, arrived);
+    arrived += chunk.length;
+    yield { bytes, arrived };
+  }
+};
 
 /**
  * @param {ReadableStream<Uint8Array>} stream
  * @returns {AsyncIterable<Uint8Array>}
  */
-export async function* readStream(stream) {
+async function* chunksOf(stream) {
   const reader = stream.getReader();
   try {
     for (;;) {
@@ -19,6 +33,40 @@ export async function* readStream(stream) {
     }
   } finally {
     reader.cancel().catch(() => {});
+  }
+}
+
+/**
+ * Has the stream write into the buffer, so that no memory is made for chunks. Each read takes the buffer away and gives it back as another object.
+ * @param {ReadableStreamBYOBReader} reader
+ * @returns {Fill}
+ */
+const lent = reader => async function* (bytes) {
+  const { byteOffset, length } = bytes;
+  try {
+    for (let arrived = 0;;) {
+      const full = arrived >= length;
+      const { done, value } = await reader.read(full ? new Uint8Array(1) : bytes.subarray(arrived));
+      if (done) return;
+      arrived += value.length;
+      if (!full) bytes = new Uint8Array(value.buffer, byteOffset, length);
+      yield { bytes, arrived };
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+};
+
+/**
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
+ * @returns {Fill}
+ */
+export function streamed(stream) {
+  try {
+    return lent(stream.getReader({ mode: 'byob' }));
+  } catch {
+    // WebKitGTK has no such readers of what it fetches.
+    return copied(chunksOf(stream));
   }
 }
 
@@ -35,7 +83,7 @@ async function openFile(file, url, signal) {
   } catch (error) {
     throw new WebkilnError('MissingFile', `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`);
   }
-  return { chunks: createReadStream(new URL(url), { signal, highWaterMark: 1 << 20 }), type: null };
+  return { fill: copied(createReadStream(new URL(url), { signal, highWaterMark: 1 << 20 })), type: null };
 }
 
 /**
@@ -59,7 +107,7 @@ function inlined(url) {
  */
 async function openURL(file, url, ignoreCache, signal) {
   if (isNode && url.startsWith('file:')) return openFile(file, url, signal);
-  if (url.startsWith('data:')) return { chunks: [inlined(url)], type: null };
+  if (url.startsWith('data:')) return { fill: copied([inlined(url)]), type: null };
   /** @type {Response} */
   let response;
   try {
@@ -71,7 +119,7 @@ async function openURL(file, url, ignoreCache, signal) {
   if (!response.ok || !response.body) {
     throw new WebkilnError('MissingFile', `${file}: the server answered ${response.status} for ${url}; deploy the bundle's folder whole`);
   }
-  return { chunks: readStream(response.body), type: response.headers.get('content-type') };
+  return { fill: streamed(response.body), type: response.headers.get('content-type') };
 }
 
 /**
@@ -99,21 +147,22 @@ class Seal {
   /** @type {Promise<ArrayBuffer>[]} */
   pieces = [];
 
-  /** @param {Uint8Array} bytes the whole buffer */
-  constructor(bytes) {
-    this.bytes = /** @type {Uint8Array<ArrayBuffer>} */ (bytes);
+  constructor() {
     /** @type {SubtleCrypto | undefined} */
     this.subtle = globalThis.crypto?.subtle;
   }
 
-  /** @param {number} arrived */
-  advance(arrived) {
+  /**
+   * @param {Uint8Array} bytes the whole buffer
+   * @param {number} arrived
+   */
+  advance(bytes, arrived) {
     if (!this.subtle) return;
     for (;;) {
       const start = this.pieces.length * PIECE_BYTES;
-      const end = Math.min(start + PIECE_BYTES, this.bytes.length);
+      const end = Math.min(start + PIECE_BYTES, bytes.length);
       if (start >= end || end > arrived) return;
-      this.pieces.push(this.subtle.digest('SHA-256', this.bytes.subarray(start, end)));
+      this.pieces.push(this.subtle.digest('SHA-256', /** @type {Uint8Array<ArrayBuffer>} */ (bytes).subarray(start, end)));
     }
   }
 
@@ -132,23 +181,22 @@ class Seal {
  * Collects a file in a buffer and checks its length, and its digest unless that was done before; `feed` sees the bytes as they arrive.
  * @param {FileEntry} entry
  * @param {string} place where the bytes come from
- * @param {Source['chunks']} chunks
+ * @param {Fill} fill
  * @param {{ signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined, checked?: boolean }} context
- * @returns {Promise<Uint8Array>} a part of the buffer, where one is given
+ * @returns {Promise<Uint8Array>} a part of the buffer, where one is given that is as long, or of what has its memory now
  */
-export async function collect(entry, place, chunks, { signal, feed, buffer, checked = false }) {
+export async function collect(entry, place, fill, { signal, feed, buffer, checked = false }) {
   const { file } = entry;
-  const bytes = buffer ? buffer.subarray(0, entry.bytes) : new Uint8Array(entry.bytes);
-  const seal = checked ? null : new Seal(bytes);
+  let bytes = buffer && buffer.length >= entry.bytes ? buffer.subarray(0, entry.bytes) : new Uint8Array(entry.bytes);
+  const seal = checked ? null : new Seal();
   let arrived = 0;
   try {
-    for await (const chunk of chunks) {
-      if (arrived + chunk.length > entry.bytes) {
+    for await (const filled of fill(bytes)) {
+      ({ bytes, arrived } = filled);
+      if (arrived > entry.bytes) {
         throw new WebkilnError('Altered', `${file}: expected ${entry.bytes} bytes from ${place}, got more; deploy the bundle's files unchanged`);
       }
-      bytes.set(chunk, arrived);
-      arrived += chunk.length;
-      seal?.advance(arrived);
+      seal?.advance(bytes, arrived);
       feed(bytes, arrived);
     }
   } catch (error) {
@@ -174,7 +222,7 @@ export async function collect(entry, place, chunks, { signal, feed, buffer, chec
  * @returns {Promise<Uint8Array>}
  */
 export async function download(entry, url, { ignoreCache, ...context }) {
-  const { chunks, type } = await openURL(entry.file, url, ignoreCache, context.signal);
+  const { fill, type } = await openURL(entry.file, url, ignoreCache, context.signal);
   checkType(entry.file, url, type);
-  return collect(entry, url, chunks, context);
+  return collect(entry, url, fill, context);
 }

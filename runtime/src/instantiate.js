@@ -228,7 +228,7 @@ class Attempt {
     let next = 0;
     const worker = async () => {
       // Fresh memory costs more than what is written to it.
-      let buffer = new Uint8Array();
+      let buffer = /** @type {Uint8Array} */ (new Uint8Array());
       for (let index = next++; index < shards.length; index = next++) {
         const shard = /** @type {FileEntry} */ (shards[index]);
         const number = index;
@@ -241,6 +241,7 @@ class Attempt {
             if (started) (decode ??= decoder(started.engine, started.program, number, follow))(all, arrived);
           };
         }, buffer);
+        buffer = new Uint8Array(bytes.buffer);
         const { engine, program } = await starting;
         (decode ?? decoder(engine, program, number, follow))(bytes, bytes.length);
       }

@@ -39,6 +39,8 @@ from webkiln.weights.shards import pieces, stored, write
 
 write_wasm.SHARED = write_wasm.SHORT = 0
 """Launches of tests are short, and done in chunks all the same."""
+write_wasm.COLD, write_wasm.WARM = -1, 1
+"""Every kernel is called with nothing to do first, which must leave no trace."""
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Templates(ROOT / "kernels")

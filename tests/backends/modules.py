@@ -99,4 +99,4 @@ def joined(files: Sequence[str]) -> str:
 
 def _numbered(main: str, number: int) -> str:
     """A program's functions under names of its own."""
-    return re.sub(r"\b(?:(base|init|run|late)(?=\(|\"\))|(work|d_\w+)\b)", rf"\1\2_{number}", main)
+    return re.sub(r"\b(?:(base|init|run|late|warm)(?=\(|\"\))|(work|d_\w+)\b)", rf"\1\2_{number}", main)

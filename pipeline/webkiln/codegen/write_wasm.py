@@ -6,7 +6,7 @@ from typing import Any
 
 from webkiln.codegen import c, room
 from webkiln.codegen.sources import Sources
-from webkiln.codegen.steps import Language, counters, described, flops, late, parameters, size, steps
+from webkiln.codegen.steps import Language, counters, described, flops, late, parameters, size, steps, work
 from webkiln.codegen.templates import Templates
 from webkiln.errors import ToolError
 from webkiln.ir.dim import is_symbolic
@@ -18,6 +18,11 @@ SHARED = 200_000
 """Operations or bytes of a launch that outweigh telling another processor of it: some microseconds."""
 SHORT = 30_000_000
 """Operations of a run that is over before another processor has woken up."""
+WARM = 3000
+"""Calls of a kernel with nothing to do after which engines optimise it, while weights arrive, instead of during the first run: V8 counts the length of code
+that returned, up to some millions of bytes."""
+COLD = 0.005
+"""The part of a program's operations and bytes below which a kernel is not worth that."""
 
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
@@ -62,12 +67,15 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         flag="*(unsigned char *)(m + {place})",
         mark="wk_mark({site});",
     )
+    warmed = [] if short else [_idle(name, sources.kernels[name]) for name in _warmed(program["main"]) if name in sources.kernels]
     main = steps(program["main"], language)
     main_text = templates.render(
         "main.c",
         kernels=declared,
         init=[call(entry["kernel"], entry) for entry in program["init"]],
         main=main,
+        warmed=warmed,
+        turns=WARM,
         parameters=parameters(program),
         late=late(program),
         shared=shared,
@@ -86,10 +94,23 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         pages=pages,
         most=room.MOST if program["placeholders"] else pages,
         shared=bool(shared),
+        warmed=len(warmed),
         short=SHORT,
         lines=[about],
     )
     (folder / "wasm.js").write_text(text)
+
+
+def _warmed(items: Sequence[dict[str, Any]]) -> list[str]:
+    """The kernels that take a part worth mentioning of the time of a run; of open sizes all."""
+    costs = work(items)
+    total = sum(costs.values())
+    return sorted(name for name, cost in costs.items() if is_symbolic(total) or cost > COLD * total)
+
+
+def _idle(name: str, kernel: Kernel) -> str:
+    """A call of a kernel whose loops have no turns. What it does outside of them may store an element, where nothing lies yet."""
+    return f"{name}({', '.join(['m'] * len(kernel.operands) + ['0'] * len(_numbers(kernel)))})"
 
 
 def _is_shared(entry: dict[str, Any]) -> bool:

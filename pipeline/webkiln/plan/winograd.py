@@ -105,7 +105,8 @@ class _Writer:
         self.block = _block(self.tiles) if self.blocked else self.tiles
         self.points = prod(window.points for window in found.windows)
         (self.out,) = found.call.outputs
-        self.filters = self.between(f"{number}/filters", (self.points, self.channels, self.features))
+        # Where there are caches, a row that nobody reads sets the points apart, as APART does those of tiles.
+        self.filters = self.between(f"{number}/filters", (self.points, self.channels + self.blocked, self.features))
         self.data = self.between(f"{number}/data", (self.points, self.block * self.channels + APART))
         self.products = self.between(f"{number}/products", (self.points, self.block * self.features + APART))
 
