@@ -16,6 +16,8 @@ from webkiln.build.loaded import loaded_files
 DATA = ()
 
 FULL_EFFORT_BYTES = 1 << 20
+WINOGRAD = "winograd"
+"""What the names of forms begin with (plan/algorithms.py)."""
 STRIP_WIDTH, STRIP_HEIGHT = 320, 22
 
 
@@ -123,6 +125,41 @@ def sizes_section(sizes: dict[str, dict[str, int]]) -> str:
     return section("Sizes", "Pale: raw. Full: with brotli.", table(head, body))
 
 
+def fast_convolutions(launches: dict[str, list[dict[str, Any]]], results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """By backend and form the layers whose convolutions multiply less than they are written, and the largest error of an output there (None: not finite)."""
+    layers: dict[tuple[str, str], dict[str, None]] = {}
+    for backend, steps in launches.items():
+        for step in steps:
+            for item in step.get("decided", ()):
+                if item["chosen"].startswith(WINOGRAD):
+                    layers.setdefault((backend, item["chosen"]), {})[step["layer"]] = None
+    made = []
+    for (backend, form), names in layers.items():
+        errors = [row["relative"] for result in results if result["backend"] == backend for row in result["outputs"]]
+        if errors:
+            worst = None if None in errors else max(errors)
+            made.append({"backend": backend, "form": form, "layers": list(names), "relative": worst})
+    return made
+
+
+def convolutions_section(fast: list[dict[str, Any]]) -> str:
+    if not fast:
+        return ""
+    head = [("backend", ""), ("tiles", ""), ("layers", "n"), ("largest error", "n"), ("", "wide")]
+    body = [
+        [
+            where({"backend": item["backend"], "variant": None}),
+            escape(item["form"]),
+            str(len(item["layers"])),
+            number(item["relative"], 2),
+            f'<span class="soft">{escape(", ".join(item["layers"]))}</span>',
+        ]
+        for item in fast
+    ]
+    note = 'Layers that are computed by fewer multiplications, and the largest relative error of the network\'s outputs on that backend, which theirs are part of. winograd = "off" in the recipe computes them directly.'
+    return section("Fast convolutions", note, table(head, body))
+
+
 def not_run_section(results: list[dict[str, Any]]) -> str:
     """What a browser was asked for and does not run: it is not verified there."""
     if not results:
@@ -132,7 +169,7 @@ def not_run_section(results: list[dict[str, Any]]) -> str:
     return section("Not run", "These were asked for and are not verified.", table(head, body))
 
 
-def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str, dict[str, int]]) -> str:
+def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str, dict[str, int]], fast: list[dict[str, Any]]) -> str:
     asked, results = results, ran(results)
     relatives = [row["relative"] for result in results for row in result["outputs"]]
     worst = None if None in relatives else max(relatives, default=0.0)
@@ -151,7 +188,7 @@ def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str
         f"{name}: verification",
         f"<h1>{escape(name)}</h1>{badge}",
         tiles,
-        f"{not_run_section([result for result in asked if 'not_run' in result])}{errors_section(results)}{timings_section(results)}{sizes_section(sizes)}",
+        f"{not_run_section([result for result in asked if 'not_run' in result])}{errors_section(results)}{convolutions_section(fast)}{timings_section(results)}{sizes_section(sizes)}",
         "The same figures are in verification.json.",
     )
 
@@ -168,10 +205,12 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
     roles = sorted((role for role in inputs if role.startswith("result.")), key=lambda role: int(role.split(".")[1]))
     results = [canonical.read(inputs[role]) for role in roles]
     bundle = inputs["bundle/"]
-    shipped = [bundle / name for name in loaded_files(canonical.read(bundle / "manifest.json"))]
+    manifest = canonical.read(bundle / "manifest.json")
+    shipped = [bundle / name for name in loaded_files(manifest)]
     sizes = {path.name: {"bytes": path.stat().st_size, "brotli": brotli_size(path.read_bytes())} for path in shipped}
     passed = bool(ran(results)) and all(row["passed"] for result in results for row in result["outputs"])
-    outputs["report.html"].write_text(page(params["name"], passed, results, sizes), "utf-8")
+    fast = fast_convolutions(manifest["launches"], ran(results))
+    outputs["report.html"].write_text(page(params["name"], passed, results, sizes, fast), "utf-8")
     files = {"report.html": {"bytes": outputs["report.html"].stat().st_size, "sha256": canonical.file_digest(outputs["report.html"])}}
     summary = {
         "schema": "webkiln.verification/1",
@@ -179,6 +218,7 @@ def run(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, Any
         "passed": passed,
         "results": results,
         "sizes": sizes,
+        "fast_convolutions": fast,
         "files": files,
     }
     canonical.write(outputs["verification.json"], summary)

@@ -20,55 +20,34 @@ const copied = chunks => async function* (bytes) {
 };
 
 /**
- * @param {ReadableStream<Uint8Array>} stream
- * @returns {AsyncIterable<Uint8Array>}
- */
-async function* chunksOf(stream) {
-  const reader = stream.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-}
-
-/**
- * Has the stream write into the buffer, so that no memory is made for chunks. Each read takes the buffer away and gives it back as another object.
- * @param {ReadableStreamBYOBReader} reader
+ * Where engines can, the stream writes into the buffer, and no memory is made for chunks: each read takes the buffer away and gives it back as another
+ * object. WebKitGTK has no such readers of what it fetches.
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
  * @returns {Fill}
  */
-const lent = reader => async function* (bytes) {
+export const streamed = stream => async function* (bytes) {
   const { byteOffset, length } = bytes;
+  /** @type {any} */
+  let reader, lent = true;
+  try {
+    reader = stream.getReader({ mode: 'byob' });
+  } catch {
+    [reader, lent] = [stream.getReader(), false];
+  }
   try {
     for (let arrived = 0;;) {
-      const full = arrived >= length;
-      const { done, value } = await reader.read(full ? new Uint8Array(1) : bytes.subarray(arrived));
+      const room = arrived < length ? bytes.subarray(arrived) : new Uint8Array(1);
+      const { done, value } = await reader.read(room);
       if (done) return;
+      if (!lent) room.set(value.subarray(0, room.length));
+      else if (arrived < length) bytes = new Uint8Array(value.buffer, byteOffset, length);
       arrived += value.length;
-      if (!full) bytes = new Uint8Array(value.buffer, byteOffset, length);
       yield { bytes, arrived };
     }
   } finally {
     reader.cancel().catch(() => {});
   }
 };
-
-/**
- * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
- * @returns {Fill}
- */
-export function streamed(stream) {
-  try {
-    return lent(stream.getReader({ mode: 'byob' }));
-  } catch {
-    // WebKitGTK has no such readers of what it fetches.
-    return copied(chunksOf(stream));
-  }
-}
 
 /**
  * @param {string} file

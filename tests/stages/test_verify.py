@@ -180,6 +180,35 @@ def test_report_shows_a_failure() -> None:
         "ms": {"a": 1.0},
         "outputs": [row],
     }
-    page = report.page("<m>", passed=False, results=[result], sizes={})
+    page = report.page("<m>", passed=False, results=[result], sizes={}, fast=[])
     assert "differs" in page
     assert "<m>" not in page
+    assert "Fast convolutions" not in page
+
+
+def test_report_states_the_errors_of_fast_convolutions() -> None:
+    def launch(layer: str, chosen: str) -> dict[str, Any]:
+        return {"layer": layer, "decided": [{"key": f"convolution of {layer}", "chosen": chosen, "candidates": []}]}
+
+    launches = {
+        "wasm": [
+            launch("a", "winograd 4x4"),
+            launch("a", "winograd 4x4"),
+            launch("<b>", "winograd 4x4"),
+            launch("c", "direct"),
+            {"layer": "d"},
+        ],
+        "js": [launch("a", "winograd 2x2")],
+        "webgpu": [launch("a", "winograd 4x4")],
+    }
+    rows = {"wasm": [1e-7, 3e-6], "js": [None, 1e-7]}
+    results = [
+        {"backend": backend, "variant": None, "outputs": [{"relative": relative} for relative in found]} for backend, found in rows.items()
+    ]
+    fast = report.fast_convolutions(launches, results)
+    assert fast == [
+        {"backend": "wasm", "form": "winograd 4x4", "layers": ["a", "<b>"], "relative": 3e-6},
+        {"backend": "js", "form": "winograd 2x2", "layers": ["a"], "relative": None},
+    ]
+    section = report.convolutions_section(fast)
+    assert [text in section for text in ("3e-06", "differs", "a, &lt;b&gt;")] == [True, True, True]
