@@ -65,6 +65,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return '<span class="failed">differs</span>' if value is None else f"{value:.{digits}g}"
 
 
+def largest(relatives: list[float | None]) -> float | None:
+    """The largest relative error, None where one is not finite."""
+    return None if None in relatives else max((value for value in relatives if value is not None), default=0.0)
+
+
 def errors_section(results: list[dict[str, Any]]) -> str:
     rows = [(result, row) for result in results for row in result["outputs"]]
     axis = LogAxis([v for _, row in rows for v in (row["bound"], row["relative"] or 0.0)])
@@ -137,8 +142,7 @@ def fast_convolutions(launches: dict[str, list[dict[str, Any]]], results: list[d
     for (backend, form), names in layers.items():
         errors = [row["relative"] for result in results if result["backend"] == backend for row in result["outputs"]]
         if errors:
-            worst = None if None in errors else max(errors)
-            made.append({"backend": backend, "form": form, "layers": list(names), "relative": worst})
+            made.append({"backend": backend, "form": form, "layers": list(names), "relative": largest(errors)})
     return made
 
 
@@ -172,12 +176,11 @@ def not_run_section(results: list[dict[str, Any]]) -> str:
 def page(name: str, passed: bool, results: list[dict[str, Any]], sizes: dict[str, dict[str, int]], fast: list[dict[str, Any]]) -> str:
     asked, results = results, ran(results)
     relatives = [row["relative"] for result in results for row in result["outputs"]]
-    worst = None if None in relatives else max(relatives, default=0.0)
     code = sum(size["brotli"] for file, size in sizes.items() if file.endswith((".js", ".wasm")))
     weights = sum(size["bytes"] for file, size in sizes.items() if file.endswith(".bin"))
     fastest = min(results, key=lambda result: statistics.median(result["ms"].values()), default=None)
     tiles = [
-        tile(number(worst, 2), "largest relative error"),
+        tile(number(largest(relatives), 2), "largest relative error"),
         tile(size_text(code), "code with brotli, all backends"),
         tile(size_text(weights), "weights"),
     ]

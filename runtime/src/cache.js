@@ -1,7 +1,7 @@
 /** @import { CacheStrategy, FileEntry } from './types.ts' */
 /** @import { Feed } from './download.js' */
 import { WebkilnError } from './errors.js';
-import { collect, download, streamed } from './download.js';
+import { collect, download, readerOf } from './download.js';
 
 /** @type {readonly CacheStrategy[]} */
 export const STRATEGIES = ['latest', 'networkFirst', 'cacheFirst', 'networkOnly', 'cacheOnly'];
@@ -98,7 +98,7 @@ export class Reader {
     const response = await (await this.cache)?.match(url);
     if (!response?.body || response.headers.get(CHECKED) !== entry.digest) return null;
     try {
-      return await collect(entry, 'the cache', streamed(response.body), { signal, feed: begin(), buffer, checked: true });
+      return await collect(entry, 'the cache', readerOf(response.body), { signal, feed: begin(), buffer, checked: true });
     } catch (error) {
       if (signal?.aborted) throw error;
       return null;

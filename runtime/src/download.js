@@ -2,52 +2,22 @@
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { isNode, nodeModule } from './platform.js';
 
-/** @typedef {(bytes: Uint8Array) => AsyncIterable<{ bytes: Uint8Array, arrived: number }>} Fill puts what arrives into the buffer, or into another in its place; more than its length says that there is more */
-/** @typedef {{ fill: Fill, type: string | null }} Source */
+/** @typedef {{ read: (room: Uint8Array) => Promise<{ done?: boolean | undefined, value?: any }>, cancel: () => Promise<unknown> }} ByteReader gives what arrives next, in the memory of the room or in other */
+/** @typedef {{ reader: ByteReader, type?: string | null }} Source */
 /** @typedef {(bytes: Uint8Array, arrived: number) => void} Feed gets the file's whole buffer and how much of it has arrived */
 
 /**
- * @param {AsyncIterable<Uint8Array> | Iterable<Uint8Array>} chunks
- * @returns {Fill}
- */
-const copied = chunks => async function* (bytes) {
-  let arrived = 0;
-  for await (const chunk of chunks) {
-    if (arrived + chunk.length <= bytes.length) bytes.set(chunk, arrived);
-    arrived += chunk.length;
-    yield { bytes, arrived };
-  }
-};
-
-/**
- * Where engines can, the stream writes into the buffer, and no memory is made for chunks: each read takes the buffer away and gives it back as another
- * object. WebKitGTK has no such readers of what it fetches.
+ * Where engines can, a stream writes into the room that it is given, and no memory is made for chunks.
  * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
- * @returns {Fill}
+ * @returns {ByteReader}
  */
-export const streamed = stream => async function* (bytes) {
-  const { byteOffset, length } = bytes;
-  /** @type {any} */
-  let reader, lent = true;
+export function readerOf(stream) {
   try {
-    reader = stream.getReader({ mode: 'byob' });
+    return stream.getReader({ mode: 'byob' });
   } catch {
-    [reader, lent] = [stream.getReader(), false];
+    return stream.getReader();
   }
-  try {
-    for (let arrived = 0;;) {
-      const room = arrived < length ? bytes.subarray(arrived) : new Uint8Array(1);
-      const { done, value } = await reader.read(room);
-      if (done) return;
-      if (!lent) room.set(value.subarray(0, room.length));
-      else if (arrived < length) bytes = new Uint8Array(value.buffer, byteOffset, length);
-      arrived += value.length;
-      yield { bytes, arrived };
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
-};
+}
 
 /**
  * @param {string} file
@@ -56,13 +26,21 @@ export const streamed = stream => async function* (bytes) {
  * @returns {Promise<Source>}
  */
 async function openFile(file, url, signal) {
-  const { createReadStream, promises } = nodeModule('fs');
   try {
-    if (!(await promises.stat(new URL(url))).isFile()) throw new Error('it is not a file');
+    const handle = await nodeModule('fs').promises.open(new URL(url));
+    return {
+      reader: {
+        async read(room) {
+          signal?.throwIfAborted();
+          const { bytesRead } = await handle.read(room.subarray(0, 1 << 20));
+          return { done: !bytesRead, value: room.subarray(0, bytesRead) };
+        },
+        cancel: () => handle.close(),
+      },
+    };
   } catch (error) {
     throw new WebkilnError('MissingFile', `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`);
   }
-  return { fill: copied(createReadStream(new URL(url), { signal, highWaterMark: 1 << 20 })), type: null };
 }
 
 /**
@@ -86,7 +64,7 @@ function inlined(url) {
  */
 async function openURL(file, url, ignoreCache, signal) {
   if (isNode && url.startsWith('file:')) return openFile(file, url, signal);
-  if (url.startsWith('data:')) return { fill: copied([inlined(url)]), type: null };
+  if (url.startsWith('data:')) return { reader: readerOf(/** @type {any} */ (new Response(/** @type {any} */ (inlined(url))).body)) };
   /** @type {Response} */
   let response;
   try {
@@ -98,13 +76,13 @@ async function openURL(file, url, ignoreCache, signal) {
   if (!response.ok || !response.body) {
     throw new WebkilnError('MissingFile', `${file}: the server answered ${response.status} for ${url}; deploy the bundle's folder whole`);
   }
-  return { fill: streamed(response.body), type: response.headers.get('content-type') };
+  return { reader: readerOf(response.body), type: response.headers.get('content-type') };
 }
 
 /**
  * @param {string} file
  * @param {string} url
- * @param {string | null} type
+ * @param {string | null} [type]
  */
 function checkType(file, url, type) {
   const essence = type?.split(';')[0]?.trim().toLowerCase() ?? '';
@@ -126,9 +104,10 @@ class Seal {
   /** @type {Promise<ArrayBuffer>[]} */
   pieces = [];
 
-  constructor() {
+  /** @param {boolean} checked whether the file was checked before, and needs no digest */
+  constructor(checked) {
     /** @type {SubtleCrypto | undefined} */
-    this.subtle = globalThis.crypto?.subtle;
+    this.subtle = checked ? undefined : globalThis.crypto?.subtle;
   }
 
   /**
@@ -160,34 +139,41 @@ class Seal {
  * Collects a file in a buffer and checks its length, and its digest unless that was done before; `feed` sees the bytes as they arrive.
  * @param {FileEntry} entry
  * @param {string} place where the bytes come from
- * @param {Fill} fill
+ * @param {ByteReader} reader
  * @param {{ signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined, checked?: boolean }} context
  * @returns {Promise<Uint8Array>} a part of the buffer, where one is given that is as long, or of what has its memory now
  */
-export async function collect(entry, place, fill, { signal, feed, buffer, checked = false }) {
-  const { file } = entry;
-  let bytes = buffer && buffer.length >= entry.bytes ? buffer.subarray(0, entry.bytes) : new Uint8Array(entry.bytes);
-  const seal = checked ? null : new Seal();
+export async function collect(entry, place, reader, { signal, feed, buffer = new Uint8Array(), checked = false }) {
+  const { file, bytes: length } = entry;
+  let bytes = buffer.length < length ? new Uint8Array(length) : buffer.subarray(0, length);
+  const seal = new Seal(checked);
   let arrived = 0;
   try {
-    for await (const filled of fill(bytes)) {
-      ({ bytes, arrived } = filled);
-      if (arrived > entry.bytes) {
-        throw new WebkilnError('Altered', `${file}: expected ${entry.bytes} bytes from ${place}, got more; deploy the bundle's files unchanged`);
+    for (;;) {
+      const { done, value } = await reader.read(arrived < length ? bytes.subarray(arrived) : new Uint8Array(1));
+      if (done) break;
+      if (arrived + value.length > length) {
+        throw new WebkilnError('Altered', `${file}: expected ${length} bytes from ${place}, got more; deploy the bundle's files unchanged`);
       }
-      seal?.advance(bytes, arrived);
+      // A buffer is empty whose memory was taken away.
+      if (bytes.length) bytes.set(value, arrived);
+      else bytes = new Uint8Array(value.buffer, 0, length);
+      arrived += value.length;
+      seal.advance(bytes, arrived);
       feed(bytes, arrived);
     }
   } catch (error) {
     if (signal?.aborted) throw abortedError('the load');
     if (error instanceof WebkilnError) throw error;
     throw new WebkilnError('Truncated',
-      `${file}: the connection broke after ${arrived} of ${entry.bytes} bytes (${messageOf(error)}); try again`);
+      `${file}: the connection broke after ${arrived} of ${length} bytes (${messageOf(error)}); try again`);
+  } finally {
+    reader.cancel().catch(() => {});
   }
-  if (arrived < entry.bytes) {
-    throw new WebkilnError('Truncated', `${file}: expected ${entry.bytes} bytes from ${place}, got ${arrived}; deploy the file again`);
+  if (arrived < length) {
+    throw new WebkilnError('Truncated', `${file}: expected ${length} bytes from ${place}, got ${arrived}; deploy the file again`);
   }
-  if (seal && !await seal.isOf(entry.digest)) {
+  if (!await seal.isOf(entry.digest)) {
     throw new WebkilnError('Altered', `${file}: the bytes from ${place} are not those of the manifest; deploy all files of one build together`);
   }
   return bytes;
@@ -201,7 +187,7 @@ export async function collect(entry, place, fill, { signal, feed, buffer, checke
  * @returns {Promise<Uint8Array>}
  */
 export async function download(entry, url, { ignoreCache, ...context }) {
-  const { fill, type } = await openURL(entry.file, url, ignoreCache, context.signal);
+  const { reader, type } = await openURL(entry.file, url, ignoreCache, context.signal);
   checkType(entry.file, url, type);
-  return collect(entry, url, fill, context);
+  return collect(entry, url, reader, context);
 }

@@ -231,22 +231,20 @@ class Attempt {
       let buffer = /** @type {Uint8Array} */ (new Uint8Array());
       for (let index = next++; index < shards.length; index = next++) {
         const shard = /** @type {FileEntry} */ (shards[index]);
-        const number = index;
-        if (buffer.length < shard.bytes) buffer = new Uint8Array(shard.bytes);
         /** @type {Feed | undefined} */
         let decode;
         const bytes = await this.read(shard, () => {
           decode = undefined;
           return (all, arrived) => {
-            if (started) (decode ??= decoder(started.engine, started.program, number, follow))(all, arrived);
+            if (started) (decode ??= decoder(started.engine, started.program, index, follow))(all, arrived);
           };
         }, buffer);
         buffer = new Uint8Array(bytes.buffer);
         const { engine, program } = await starting;
-        (decode ?? decoder(engine, program, number, follow))(bytes, bytes.length);
+        (decode ?? decoder(engine, program, index, follow))(bytes, bytes.length);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(PARALLEL_SHARDS, shards.length) }, worker));
+    await Promise.all(Array.from({ length: PARALLEL_SHARDS }, worker));
     await starting;
   }
 

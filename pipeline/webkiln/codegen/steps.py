@@ -98,23 +98,23 @@ def is_dynamic(items: Iterable[dict[str, Any]]) -> bool:
 
 def flops(items: Iterable[dict[str, Any]]) -> int:
     """The operations of all launches; a loop of unknown length counts once."""
-    return sum(times * size_from_json(step.get("flops", 0)) for step, times in launches(items))
+    return sum(times * size_from_json(step.get("flops", 0)) for step, times in _counted(items))
 
 
 def work(items: Iterable[dict[str, Any]]) -> dict[str, int]:
     """The operations and bytes of all launches of each kernel."""
     costs: dict[str, int] = {}
-    for step, times in launches(items):
+    for step, times in _counted(items):
         cost = size_from_json(step["flops"]) + size_from_json(step["bytes"])
         costs[step["kernel"]] = costs.get(step["kernel"], 0) + times * cost
     return costs
 
 
-def launches(items: Iterable[dict[str, Any]], times: int = 1) -> Iterator[tuple[dict[str, Any], int]]:
+def _counted(items: Iterable[dict[str, Any]], times: int = 1) -> Iterator[tuple[dict[str, Any], int]]:
     """All launches of kernels, and how often each is done; a loop of unknown length counts once."""
     for step in items:
         for block in BLOCKS:
-            yield from launches(step.get(block, ()), times * size_from_json(step["count"]) if "repeat" in step else times)
+            yield from _counted(step.get(block, ()), times * size_from_json(step["count"]) if "repeat" in step else times)
         if "kernel" in step:
             yield step, times
 
