@@ -10,6 +10,10 @@
 #define WK_TRUNC(a) wasm_i32x4_trunc_sat_f32x4(a)
 #endif
 
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
+
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
 static inline float wk_min(float a, float b) { return a < b || a != a ? a : b; }
@@ -268,7 +272,7 @@ static inline int wk_turns(int extent, int lines) {
   return turns < 8 ? 8 : turns;
 }
 
-static inline int wk_share(int turns, int grain, int part, int parts) {
+__attribute__((noinline)) static int wk_share(int turns, int grain, int part, int parts) {
   const int units = (turns + grain - 1) / grain, at = (int)((long long)units * part / parts) * grain;
   return at < turns ? at : turns;
 }

@@ -35,6 +35,14 @@ def _tracks_nan(item: Accumulator) -> bool:
     return item.combiner in ("max", "min") and item.body.type == FLOAT
 
 
+def _place(pointer: str, at: str) -> str:
+    """An address whose constant part becomes one of the instruction."""
+    start, _, offset = at.rpartition(" + ")
+    if not offset.isdecimal():
+        return f"{pointer} + {at}"
+    return f"WK_BEHIND({pointer} + {start}, {offset})" if start else f"WK_BEHIND({pointer}, {offset})"
+
+
 class Simd128:
     width = 4
 
@@ -57,10 +65,12 @@ class Simd128:
         return f"wasm_{LANES[source]}_{expr.op}({', '.join(args)})"
 
     def load(self, operand: Operand, pointer: str, at: str, partial: bool) -> str:
-        return f"wk_load_part({pointer} + {at}, left)" if partial else f"wasm_v128_load({pointer} + {at})"
+        place = _place(pointer, at)
+        return f"wk_load_part({place}, left)" if partial else f"wasm_v128_load({place})"
 
     def store(self, operand: Operand, pointer: str, at: str, value: str, partial: bool) -> str:
-        return f"wk_store_part({pointer} + {at}, {value}, left);" if partial else f"wasm_v128_store({pointer} + {at}, {value});"
+        place = _place(pointer, at)
+        return f"wk_store_part({place}, {value}, left);" if partial else f"wasm_v128_store({place}, {value});"
 
     def store_lane(self, pointer: str, at: str, value: str, lane: int, partial: bool) -> str:
         condition = f"if (left > {lane}) " if partial and lane else ""

@@ -313,9 +313,9 @@ class NestBuilder:
         trailing = index[len(index) - len(view.shape) :]
         return self.load(view, [const(0, INT) if size == 1 else item for size, item in zip(view.shape, trailing, strict=True)])
 
-    def inside(self, index: Expr, size: int) -> Expr:
+    def inside(self, index: Expr, size: int | Expr) -> Expr:
         """Whether 0 <= index < size, as one unsigned comparison."""
-        return apply("lt", bitcast(index, UINT), bitcast(self.number(size), UINT))
+        return apply("lt", bitcast(index, UINT), bitcast(size if isinstance(size, Expr) else self.number(size), UINT))
 
     def accumulate(self, combiner: str, body: Expr) -> Expr:
         """Reduce `body` over all reduction loops; a reduction over nothing but sizes of 1 is the body itself."""

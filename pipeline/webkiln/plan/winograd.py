@@ -56,6 +56,7 @@ class _Ported:
         self._call = call
         self._low = Lowering([], call.outputs, call.layer)
         self._arguments: dict[str, Expr] = {}
+        self._extents: dict[tuple[str, int], Expr] = {}
         self.nest: NestBuilder = self._low.nest()
 
     def done(self) -> NestCall:
@@ -86,7 +87,7 @@ class _Ported:
         for window in windows:
             for d, item in enumerate(load_index(expr)):
                 if depends(item, window.place.axis) and (guard is None or not depends(guard[0], window.place.axis)):
-                    within = self.nest.inside(load_index(made)[d], view[d])
+                    within = self.nest.inside(load_index(made)[d], self._extent(view, d))
                     condition = within if condition is None else apply("and", condition, within)
         return self.nest.load(view, load_index(made), condition, other.value)
 
@@ -94,6 +95,12 @@ class _Ported:
         if name not in self._arguments:
             self._arguments[name] = self.nest.argument(self._call.args[name])
         return self._arguments[name]
+
+    def _extent(self, view: View, d: int) -> Expr:
+        """One argument for all loads, so that those of one row or column share their comparison."""
+        if (view.name, d) not in self._extents:
+            self._extents[view.name, d] = self.nest.number(view[d])
+        return self._extents[view.name, d]
 
 
 class _Writer:

@@ -1,5 +1,6 @@
 """The init program: one call per piece that decodes it and stores it in the layout that the kernels want."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from webkiln.ir.types import Type
@@ -41,7 +42,7 @@ def decode_call(piece: Piece, destination: Destination) -> NestCall:
     if destination.panel is None:
         nest.store(out, value, place)
     else:
-        view, where = _panelled(out, destination, place)
+        view, where = _panelled(out, destination, place, nest.argument)
         nest.store(view, value, where)
     nest.done()
     return tidy(low.calls[0])
@@ -52,41 +53,44 @@ def panelled_call(call: NestCall, destination: Destination) -> NestCall:
     if destination.panel is None:
         return call
     (view,), (out,) = call.outputs, call.nest.outputs
-    moved = [(value, _panelled(view, destination, index)) for value, index in out.stores]
+    moved = [(value, _panelled(view, destination, index, lambda size: const(size, INT))) for value, index in out.stores]
     stores = [(value, tuple(index)) for value, (_, index) in moved]
     nest = replace(call.nest, outputs=(written_output(Operand(out.operand.dtype, len(stores[0][1])), stores),))
     return replace(call, nest=nest, outputs=(moved[0][1][0],))
 
 
-def _panelled(out: View, destination: Destination, place: tuple[Expr, ...]) -> tuple[View, list[Expr]]:
-    """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of an element in it."""
+def _panelled(out: View, destination: Destination, place: tuple[Expr, ...], number: Callable[[int], Expr]) -> tuple[View, list[Expr]]:
+    """The panel as a dense Variable (blocks, other dimensions, element in block) and the index of an element in it, in which `number` says what its
+    block is, so that panels of other blocks are stored by the same kernel."""
     panel = destination.panel
     assert panel is not None
-    seen = _seen_index(place, out.shape, destination.shape)
+    seen = _seen_index(place, out.shape, destination.shape, number)
     blocks = -(-destination.shape[panel.dim] // panel.block)
     shape = (blocks, *(destination.shape[dim] for dim in panel.order), panel.block)
-    shift, mask = const(panel.block.bit_length() - 1, INT), const(panel.block - 1, INT)
-    along = seen[panel.dim]
+    along, shift, mask = seen[panel.dim], number(panel.block.bit_length() - 1), number(panel.block - 1)
     index = [apply("shr", along, shift), *(seen[dim] for dim in panel.order), apply("band", along, mask)]
     return View(out.name, Type(out.type.dtype, shape)), index
 
 
-def _seen_index(place: tuple[Expr, ...], stored: tuple[int, ...], seen: tuple[int, ...]) -> list[Expr]:
+def _seen_index(place: tuple[Expr, ...], stored: tuple[int, ...], seen: tuple[int, ...], number: Callable[[int], Expr]) -> list[Expr]:
     """An element's index in the shape that the kernels see: they drop sizes of 1, merge neighbours and split groups off."""
     index: list[Expr] = []
     rest = list(zip(place, stored, strict=True))
     wanted = list(seen)
     while wanted:
         sizes: list[int] = []
-        here, linear, covered = 1, const(0, INT), 1
+        parts: list[tuple[Expr, int]] = []
+        here, covered = 1, 1
         while not sizes or here != covered:
             if (sizes and here < covered) or not sizes:
                 sizes.append(wanted.pop(0))
                 here *= sizes[-1]
             else:
-                item, size = rest.pop(0)
-                linear = linear * size + item
-                covered *= size
+                parts.append(rest.pop(0))
+                covered *= parts[-1][1]
+        linear = parts[0][0] if parts else const(0, INT)
+        for item, size in parts[1:]:
+            linear = linear * (number(size) if len(sizes) == 1 else const(size, INT)) + item
         index += _split(linear, sizes)
     return index
 

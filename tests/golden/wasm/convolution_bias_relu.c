@@ -383,6 +383,10 @@ void k_4f0e67aadfb9cfec(const float *restrict x0, float *restrict y0, const int 
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
+
 void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int p4, const int p5, const int s0_0, const int s1_2, const int s1_0, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
   int a2 = 0;
@@ -443,7 +447,7 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           const v128_t v6 = wasm_f32x4_splat(v5);
           const int v9 = v8 + r0 * 8;
           const v128_t v10 = wasm_v128_load(x1 + v9);
-          const v128_t v11 = wasm_v128_load(x1 + v9 + 4);
+          const v128_t v11 = wasm_v128_load(WK_BEHIND(x1 + v9, 4));
           const int v13 = v12 + r0;
           const int v14 = v3 + v13;
           const float v15 = x0[v14];
@@ -478,17 +482,17 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           acc0_5_4 = WK_MADD(v36, v11, acc0_5_4);
         }
         wasm_v128_store(y0 + v40, acc0_0_0);
-        wasm_v128_store(y0 + v40 + 4, acc0_0_4);
+        wasm_v128_store(WK_BEHIND(y0 + v40, 4), acc0_0_4);
         wasm_v128_store(y0 + v43, acc0_1_0);
-        wasm_v128_store(y0 + v43 + 4, acc0_1_4);
+        wasm_v128_store(WK_BEHIND(y0 + v43, 4), acc0_1_4);
         wasm_v128_store(y0 + v46, acc0_2_0);
-        wasm_v128_store(y0 + v46 + 4, acc0_2_4);
+        wasm_v128_store(WK_BEHIND(y0 + v46, 4), acc0_2_4);
         wasm_v128_store(y0 + v49, acc0_3_0);
-        wasm_v128_store(y0 + v49 + 4, acc0_3_4);
+        wasm_v128_store(WK_BEHIND(y0 + v49, 4), acc0_3_4);
         wasm_v128_store(y0 + v52, acc0_4_0);
-        wasm_v128_store(y0 + v52 + 4, acc0_4_4);
+        wasm_v128_store(WK_BEHIND(y0 + v52, 4), acc0_4_4);
         wasm_v128_store(y0 + v55, acc0_5_0);
-        wasm_v128_store(y0 + v55 + 4, acc0_5_4);
+        wasm_v128_store(WK_BEHIND(y0 + v55, 4), acc0_5_4);
       }
       for (; a1 < p1; a1 += 1) {
         const int v56 = a1 * p4;
@@ -504,12 +508,12 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           const v128_t v60 = wasm_f32x4_splat(v59);
           const int v61 = v8 + r0 * 8;
           const v128_t v62 = wasm_v128_load(x1 + v61);
-          const v128_t v63 = wasm_v128_load(x1 + v61 + 4);
+          const v128_t v63 = wasm_v128_load(WK_BEHIND(x1 + v61, 4));
           acc0_0_0 = WK_MADD(v60, v62, acc0_0_0);
           acc0_0_4 = WK_MADD(v60, v63, acc0_0_4);
         }
         wasm_v128_store(y0 + v66, acc0_0_0);
-        wasm_v128_store(y0 + v66 + 4, acc0_0_4);
+        wasm_v128_store(WK_BEHIND(y0 + v66, 4), acc0_0_4);
       }
     }
   }
@@ -558,7 +562,7 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           const v128_t v6 = wasm_f32x4_splat(v5);
           const int v9 = v8 + r0 * 8;
           const v128_t v10 = wasm_v128_load(x1 + v9);
-          const v128_t v11 = wasm_v128_load(x1 + v9 + 4);
+          const v128_t v11 = wasm_v128_load(WK_BEHIND(x1 + v9, 4));
           const int v13 = v12 + r0;
           const int v14 = v3 + v13;
           const float v15 = x0[v14];
@@ -581,13 +585,13 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           acc0_3_4 = WK_MADD(v26, v11, acc0_3_4);
         }
         wasm_v128_store(y0 + v30, acc0_0_0);
-        wasm_v128_store(y0 + v30 + 4, acc0_0_4);
+        wasm_v128_store(WK_BEHIND(y0 + v30, 4), acc0_0_4);
         wasm_v128_store(y0 + v33, acc0_1_0);
-        wasm_v128_store(y0 + v33 + 4, acc0_1_4);
+        wasm_v128_store(WK_BEHIND(y0 + v33, 4), acc0_1_4);
         wasm_v128_store(y0 + v36, acc0_2_0);
-        wasm_v128_store(y0 + v36 + 4, acc0_2_4);
+        wasm_v128_store(WK_BEHIND(y0 + v36, 4), acc0_2_4);
         wasm_v128_store(y0 + v39, acc0_3_0);
-        wasm_v128_store(y0 + v39 + 4, acc0_3_4);
+        wasm_v128_store(WK_BEHIND(y0 + v39, 4), acc0_3_4);
       }
       for (; a1 < p1; a1 += 1) {
         const int v40 = a1 * p4;
@@ -603,12 +607,12 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           const v128_t v44 = wasm_f32x4_splat(v43);
           const int v45 = v8 + r0 * 8;
           const v128_t v46 = wasm_v128_load(x1 + v45);
-          const v128_t v47 = wasm_v128_load(x1 + v45 + 4);
+          const v128_t v47 = wasm_v128_load(WK_BEHIND(x1 + v45, 4));
           acc0_0_0 = WK_MADD(v44, v46, acc0_0_0);
           acc0_0_4 = WK_MADD(v44, v47, acc0_0_4);
         }
         wasm_v128_store(y0 + v50, acc0_0_0);
-        wasm_v128_store(y0 + v50 + 4, acc0_0_4);
+        wasm_v128_store(WK_BEHIND(y0 + v50, 4), acc0_0_4);
       }
     }
   }

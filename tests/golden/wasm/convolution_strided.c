@@ -1,14 +1,14 @@
 #include <wasm_simd128.h>
 
-void k_a3f8f386b3bfe2f4(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int s1_0, const int s1_1) {
+void k_f0cfea1826917b44(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int s0_0, const int s1_0, const int s1_1) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s0_0;
     const int v6 = a0 * s1_1;
     for (int a1 = 0; a1 < p1; a1++) {
       const int v2 = v1 + a1;
       const float v3 = x0[v2];
-      const int v4 = a1 >> (3 & 31);
-      const int v5 = a1 & 7;
+      const int v4 = a1 >> (p2 & 31);
+      const int v5 = a1 & p3;
       const int v7 = v6 + v4 * s1_0 + v5;
       y0[v7] = v3;
     }
@@ -22,6 +22,10 @@ void k_a3f8f386b3bfe2f4(const float *restrict x0, float *restrict y0, const int 
 #else
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
+
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 static inline unsigned long long wk_idiv_u64(unsigned long long a, unsigned long long b) { return b ? a / b : 0; }
 
@@ -191,7 +195,7 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
             const v128_t v27 = wasm_f32x4_splat(v26);
             const int v31 = v30 + r2 * 8;
             const v128_t v32 = wasm_v128_load(x1 + v31);
-            const v128_t v33 = wasm_v128_load(x1 + v31 + 4);
+            const v128_t v33 = wasm_v128_load(WK_BEHIND(x1 + v31, 4));
             const float v54 = v53[r2];
             const v128_t v55 = wasm_f32x4_splat(v54);
             const float v76 = v75[r2];
@@ -218,17 +222,17 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
         }
       }
       wasm_v128_store(y0 + v144, acc0_0_0);
-      wasm_v128_store(y0 + v144 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v144, 4), acc0_0_4);
       wasm_v128_store(y0 + v145, acc0_1_0);
-      wasm_v128_store(y0 + v145 + 4, acc0_1_4);
+      wasm_v128_store(WK_BEHIND(y0 + v145, 4), acc0_1_4);
       wasm_v128_store(y0 + v146, acc0_2_0);
-      wasm_v128_store(y0 + v146 + 4, acc0_2_4);
+      wasm_v128_store(WK_BEHIND(y0 + v146, 4), acc0_2_4);
       wasm_v128_store(y0 + v147, acc0_3_0);
-      wasm_v128_store(y0 + v147 + 4, acc0_3_4);
+      wasm_v128_store(WK_BEHIND(y0 + v147, 4), acc0_3_4);
       wasm_v128_store(y0 + v148, acc0_4_0);
-      wasm_v128_store(y0 + v148 + 4, acc0_4_4);
+      wasm_v128_store(WK_BEHIND(y0 + v148, 4), acc0_4_4);
       wasm_v128_store(y0 + v149, acc0_5_0);
-      wasm_v128_store(y0 + v149 + 4, acc0_5_4);
+      wasm_v128_store(WK_BEHIND(y0 + v149, 4), acc0_5_4);
     }
     for (; a0 < p0; a0 += 1) {
       const unsigned long long v150 = (unsigned long long)(a0);
@@ -263,14 +267,14 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
             const v128_t v171 = wasm_f32x4_splat(v170);
             const int v174 = v173 + r2 * 8;
             const v128_t v175 = wasm_v128_load(x1 + v174);
-            const v128_t v176 = wasm_v128_load(x1 + v174 + 4);
+            const v128_t v176 = wasm_v128_load(WK_BEHIND(x1 + v174, 4));
             acc0_0_0 = WK_MADD(v171, v175, acc0_0_0);
             acc0_0_4 = WK_MADD(v171, v176, acc0_0_4);
           }
         }
       }
       wasm_v128_store(y0 + v177, acc0_0_0);
-      wasm_v128_store(y0 + v177 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v177, 4), acc0_0_4);
     }
   }
   #else
@@ -388,7 +392,7 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
             const v128_t v27 = wasm_f32x4_splat(v26);
             const int v31 = v30 + r2 * 8;
             const v128_t v32 = wasm_v128_load(x1 + v31);
-            const v128_t v33 = wasm_v128_load(x1 + v31 + 4);
+            const v128_t v33 = wasm_v128_load(WK_BEHIND(x1 + v31, 4));
             const float v54 = v53[r2];
             const v128_t v55 = wasm_f32x4_splat(v54);
             const float v76 = v75[r2];
@@ -407,13 +411,13 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
         }
       }
       wasm_v128_store(y0 + v100, acc0_0_0);
-      wasm_v128_store(y0 + v100 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v100, 4), acc0_0_4);
       wasm_v128_store(y0 + v101, acc0_1_0);
-      wasm_v128_store(y0 + v101 + 4, acc0_1_4);
+      wasm_v128_store(WK_BEHIND(y0 + v101, 4), acc0_1_4);
       wasm_v128_store(y0 + v102, acc0_2_0);
-      wasm_v128_store(y0 + v102 + 4, acc0_2_4);
+      wasm_v128_store(WK_BEHIND(y0 + v102, 4), acc0_2_4);
       wasm_v128_store(y0 + v103, acc0_3_0);
-      wasm_v128_store(y0 + v103 + 4, acc0_3_4);
+      wasm_v128_store(WK_BEHIND(y0 + v103, 4), acc0_3_4);
     }
     for (; a0 < p0; a0 += 1) {
       const unsigned long long v104 = (unsigned long long)(a0);
@@ -448,14 +452,14 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
             const v128_t v125 = wasm_f32x4_splat(v124);
             const int v128 = v127 + r2 * 8;
             const v128_t v129 = wasm_v128_load(x1 + v128);
-            const v128_t v130 = wasm_v128_load(x1 + v128 + 4);
+            const v128_t v130 = wasm_v128_load(WK_BEHIND(x1 + v128, 4));
             acc0_0_0 = WK_MADD(v125, v129, acc0_0_0);
             acc0_0_4 = WK_MADD(v125, v130, acc0_0_4);
           }
         }
       }
       wasm_v128_store(y0 + v131, acc0_0_0);
-      wasm_v128_store(y0 + v131 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v131, 4), acc0_0_4);
     }
   }
   #endif

@@ -1,6 +1,6 @@
 #include <wasm_simd128.h>
 
-void k_7130f50d9ec4a6cb(const float *restrict x0, const signed char *restrict x1, float *restrict y0, const int p0, const int p1, const int s1_0, const int s2_0, const int s2_1) {
+void k_501855ed5c1e40e9(const float *restrict x0, const signed char *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int p3, const int s1_0, const int s2_0, const int s2_1) {
   for (int a0 = 0; a0 < p0; a0++) {
     const int v1 = a0 * s1_0;
     const int v9 = a0 * s2_1;
@@ -10,8 +10,8 @@ void k_7130f50d9ec4a6cb(const float *restrict x0, const signed char *restrict x1
       const float v4 = (float)(v3);
       const float v5 = x0[a1];
       const float v6 = v4 * v5;
-      const int v7 = a1 >> (2 & 31);
-      const int v8 = a1 & 3;
+      const int v7 = a1 >> (p2 & 31);
+      const int v8 = a1 & p3;
       const int v10 = v9 + v7 * s2_0 + v8;
       y0[v10] = v6;
     }

@@ -6,6 +6,10 @@
 #define WK_MADD(a, b, c) wasm_f32x4_add(c, wasm_f32x4_mul(a, b))
 #endif
 
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
+
 void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, float *restrict y0, const int p0, const int p1, const int p2, const int s0_0, const int s1_0, const int s2_0, const int part_from, const int part_to) {
   #ifdef RELAXED
   int a1 = part_from;
@@ -47,7 +51,7 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         const v128_t v4 = wasm_f32x4_splat(v3);
         const int v5 = a1 + r0 * s1_0;
         const v128_t v6 = wasm_v128_load(x1 + v5);
-        const v128_t v7 = wasm_v128_load(x1 + v5 + 4);
+        const v128_t v7 = wasm_v128_load(WK_BEHIND(x1 + v5, 4));
         const int v9 = v8 + r0;
         const float v10 = x0[v9];
         const v128_t v11 = wasm_f32x4_splat(v10);
@@ -77,17 +81,17 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         acc0_5_4 = WK_MADD(v27, v7, acc0_5_4);
       }
       wasm_v128_store(y0 + v28, acc0_0_0);
-      wasm_v128_store(y0 + v28 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v28, 4), acc0_0_4);
       wasm_v128_store(y0 + v29, acc0_1_0);
-      wasm_v128_store(y0 + v29 + 4, acc0_1_4);
+      wasm_v128_store(WK_BEHIND(y0 + v29, 4), acc0_1_4);
       wasm_v128_store(y0 + v30, acc0_2_0);
-      wasm_v128_store(y0 + v30 + 4, acc0_2_4);
+      wasm_v128_store(WK_BEHIND(y0 + v30, 4), acc0_2_4);
       wasm_v128_store(y0 + v31, acc0_3_0);
-      wasm_v128_store(y0 + v31 + 4, acc0_3_4);
+      wasm_v128_store(WK_BEHIND(y0 + v31, 4), acc0_3_4);
       wasm_v128_store(y0 + v32, acc0_4_0);
-      wasm_v128_store(y0 + v32 + 4, acc0_4_4);
+      wasm_v128_store(WK_BEHIND(y0 + v32, 4), acc0_4_4);
       wasm_v128_store(y0 + v33, acc0_5_0);
-      wasm_v128_store(y0 + v33 + 4, acc0_5_4);
+      wasm_v128_store(WK_BEHIND(y0 + v33, 4), acc0_5_4);
     }
     for (; a0 < p0; a0 += 1) {
       const int v34 = a0 * s0_0;
@@ -100,12 +104,12 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         const v128_t v37 = wasm_f32x4_splat(v36);
         const int v38 = a1 + r0 * s1_0;
         const v128_t v39 = wasm_v128_load(x1 + v38);
-        const v128_t v40 = wasm_v128_load(x1 + v38 + 4);
+        const v128_t v40 = wasm_v128_load(WK_BEHIND(x1 + v38, 4));
         acc0_0_0 = WK_MADD(v37, v39, acc0_0_0);
         acc0_0_4 = WK_MADD(v37, v40, acc0_0_4);
       }
       wasm_v128_store(y0 + v41, acc0_0_0);
-      wasm_v128_store(y0 + v41 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v41, 4), acc0_0_4);
     }
   }
   #else
@@ -138,7 +142,7 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         const v128_t v4 = wasm_f32x4_splat(v3);
         const int v5 = a1 + r0 * s1_0;
         const v128_t v6 = wasm_v128_load(x1 + v5);
-        const v128_t v7 = wasm_v128_load(x1 + v5 + 4);
+        const v128_t v7 = wasm_v128_load(WK_BEHIND(x1 + v5, 4));
         const int v9 = v8 + r0;
         const float v10 = x0[v9];
         const v128_t v11 = wasm_f32x4_splat(v10);
@@ -158,13 +162,13 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         acc0_3_4 = WK_MADD(v19, v7, acc0_3_4);
       }
       wasm_v128_store(y0 + v20, acc0_0_0);
-      wasm_v128_store(y0 + v20 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v20, 4), acc0_0_4);
       wasm_v128_store(y0 + v21, acc0_1_0);
-      wasm_v128_store(y0 + v21 + 4, acc0_1_4);
+      wasm_v128_store(WK_BEHIND(y0 + v21, 4), acc0_1_4);
       wasm_v128_store(y0 + v22, acc0_2_0);
-      wasm_v128_store(y0 + v22 + 4, acc0_2_4);
+      wasm_v128_store(WK_BEHIND(y0 + v22, 4), acc0_2_4);
       wasm_v128_store(y0 + v23, acc0_3_0);
-      wasm_v128_store(y0 + v23 + 4, acc0_3_4);
+      wasm_v128_store(WK_BEHIND(y0 + v23, 4), acc0_3_4);
     }
     for (; a0 < p0; a0 += 1) {
       const int v24 = a0 * s0_0;
@@ -177,12 +181,12 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         const v128_t v27 = wasm_f32x4_splat(v26);
         const int v28 = a1 + r0 * s1_0;
         const v128_t v29 = wasm_v128_load(x1 + v28);
-        const v128_t v30 = wasm_v128_load(x1 + v28 + 4);
+        const v128_t v30 = wasm_v128_load(WK_BEHIND(x1 + v28, 4));
         acc0_0_0 = WK_MADD(v27, v29, acc0_0_0);
         acc0_0_4 = WK_MADD(v27, v30, acc0_0_4);
       }
       wasm_v128_store(y0 + v31, acc0_0_0);
-      wasm_v128_store(y0 + v31 + 4, acc0_0_4);
+      wasm_v128_store(WK_BEHIND(y0 + v31, 4), acc0_0_4);
     }
   }
   #endif

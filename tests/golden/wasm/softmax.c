@@ -1,5 +1,9 @@
 #include <wasm_simd128.h>
 
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
+
 static inline float wk_max(float a, float b) { return a > b || a != a ? a : b; }
 
 void k_25a7938f540e9da8(const float *restrict x0, float *restrict y0, const int p0, const int p1, const int s0_0, const int part_from, const int part_to) {
@@ -19,9 +23,9 @@ void k_25a7938f540e9da8(const float *restrict x0, float *restrict y0, const int 
     for (; r0 + 15 < p1; r0 += 16) {
       const int v2 = v1 + r0;
       const v128_t v3 = wasm_v128_load(x0 + v2);
-      const v128_t v4 = wasm_v128_load(x0 + v2 + 4);
-      const v128_t v5 = wasm_v128_load(x0 + v2 + 8);
-      const v128_t v6 = wasm_v128_load(x0 + v2 + 12);
+      const v128_t v4 = wasm_v128_load(WK_BEHIND(x0 + v2, 4));
+      const v128_t v5 = wasm_v128_load(WK_BEHIND(x0 + v2, 8));
+      const v128_t v6 = wasm_v128_load(WK_BEHIND(x0 + v2, 12));
       lane0_0_0 = wasm_f32x4_pmax(lane0_0_0, v3);
       lane0_0_0_nan = wasm_v128_or(lane0_0_0_nan, wasm_f32x4_ne(v3, v3));
       lane0_0_4 = wasm_f32x4_pmax(lane0_0_4, v4);
@@ -74,6 +78,10 @@ void k_25a7938f540e9da8(const float *restrict x0, float *restrict y0, const int 
 #else
 #define WK_TRUNC(a) wasm_i32x4_trunc_sat_f32x4(a)
 #endif
+
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
 
 static inline float wk_float(int x) {
   union { int i; float f; } u = {x};
@@ -135,7 +143,7 @@ void k_72cd442a3297d525(const float *restrict x0, const float *restrict x1, floa
       const v128_t v43 = wasm_i32x4_add(v42, v37);
       const v128_t v44 = wasm_i32x4_shl(v43, 23);
       const v128_t v45 = v44;
-      const v128_t v46 = wasm_v128_load(x0 + v4 + 4);
+      const v128_t v46 = wasm_v128_load(WK_BEHIND(x0 + v4, 4));
       const v128_t v47 = wasm_f32x4_sub(v46, v7);
       const v128_t v48 = wasm_f32x4_lt(v47, v9);
       const v128_t v49 = wasm_f32x4_pmax(v47, v9);
@@ -163,7 +171,7 @@ void k_72cd442a3297d525(const float *restrict x0, const float *restrict x1, floa
       const v128_t v71 = wasm_i32x4_add(v70, v37);
       const v128_t v72 = wasm_i32x4_shl(v71, 23);
       const v128_t v73 = v72;
-      const v128_t v74 = wasm_v128_load(x0 + v4 + 8);
+      const v128_t v74 = wasm_v128_load(WK_BEHIND(x0 + v4, 8));
       const v128_t v75 = wasm_f32x4_sub(v74, v7);
       const v128_t v76 = wasm_f32x4_lt(v75, v9);
       const v128_t v77 = wasm_f32x4_pmax(v75, v9);
@@ -191,7 +199,7 @@ void k_72cd442a3297d525(const float *restrict x0, const float *restrict x1, floa
       const v128_t v99 = wasm_i32x4_add(v98, v37);
       const v128_t v100 = wasm_i32x4_shl(v99, 23);
       const v128_t v101 = v100;
-      const v128_t v102 = wasm_v128_load(x0 + v4 + 12);
+      const v128_t v102 = wasm_v128_load(WK_BEHIND(x0 + v4, 12));
       const v128_t v103 = wasm_f32x4_sub(v102, v7);
       const v128_t v104 = wasm_f32x4_lt(v103, v9);
       const v128_t v105 = wasm_f32x4_pmax(v103, v9);
@@ -313,6 +321,10 @@ void k_72cd442a3297d525(const float *restrict x0, const float *restrict x1, floa
 #define WK_TRUNC(a) wasm_i32x4_trunc_sat_f32x4(a)
 #endif
 
+/* An address some elements behind another. Where integers wrap, so do sums of addresses, and a load could not have a part of one as its offset;
+   members of a structure lie behind its beginning. */
+#define WK_BEHIND(p, elements) (((struct { float before[elements]; float at[4]; } *)(p))->at)
+
 static inline v128_t wk_load_part(const float *p, int count) {
   if (count >= 4) return wasm_v128_load(p);
   v128_t v = wasm_v128_load32_zero(p);
@@ -384,7 +396,7 @@ void k_14bcdfaf9b3bba1e(const float *restrict x0, const float *restrict x1, cons
       const v128_t v46 = wasm_f32x4_mul(v41, v45);
       const v128_t v49 = wasm_f32x4_div(v46, v48);
       const int v51 = v50 + a1;
-      const v128_t v52 = wasm_v128_load(x0 + v4 + 4);
+      const v128_t v52 = wasm_v128_load(WK_BEHIND(x0 + v4, 4));
       const v128_t v53 = wasm_f32x4_sub(v52, v7);
       const v128_t v54 = wasm_f32x4_lt(v53, v9);
       const v128_t v55 = wasm_f32x4_pmax(v53, v9);
@@ -414,7 +426,7 @@ void k_14bcdfaf9b3bba1e(const float *restrict x0, const float *restrict x1, cons
       const v128_t v79 = v78;
       const v128_t v80 = wasm_f32x4_mul(v75, v79);
       const v128_t v81 = wasm_f32x4_div(v80, v48);
-      const v128_t v82 = wasm_v128_load(x0 + v4 + 8);
+      const v128_t v82 = wasm_v128_load(WK_BEHIND(x0 + v4, 8));
       const v128_t v83 = wasm_f32x4_sub(v82, v7);
       const v128_t v84 = wasm_f32x4_lt(v83, v9);
       const v128_t v85 = wasm_f32x4_pmax(v83, v9);
@@ -444,7 +456,7 @@ void k_14bcdfaf9b3bba1e(const float *restrict x0, const float *restrict x1, cons
       const v128_t v109 = v108;
       const v128_t v110 = wasm_f32x4_mul(v105, v109);
       const v128_t v111 = wasm_f32x4_div(v110, v48);
-      const v128_t v112 = wasm_v128_load(x0 + v4 + 12);
+      const v128_t v112 = wasm_v128_load(WK_BEHIND(x0 + v4, 12));
       const v128_t v113 = wasm_f32x4_sub(v112, v7);
       const v128_t v114 = wasm_f32x4_lt(v113, v9);
       const v128_t v115 = wasm_f32x4_pmax(v113, v9);
@@ -475,9 +487,9 @@ void k_14bcdfaf9b3bba1e(const float *restrict x0, const float *restrict x1, cons
       const v128_t v140 = wasm_f32x4_mul(v135, v139);
       const v128_t v141 = wasm_f32x4_div(v140, v48);
       wasm_v128_store(y0 + v51, v49);
-      wasm_v128_store(y0 + v51 + 4, v81);
-      wasm_v128_store(y0 + v51 + 8, v111);
-      wasm_v128_store(y0 + v51 + 12, v141);
+      wasm_v128_store(WK_BEHIND(y0 + v51, 4), v81);
+      wasm_v128_store(WK_BEHIND(y0 + v51, 8), v111);
+      wasm_v128_store(WK_BEHIND(y0 + v51, 12), v141);
     }
     for (; a1 < p1; a1 += 4) {
       const int left = p1 - a1;
