@@ -26,6 +26,11 @@ class Points(Reductions):
         self.here.statements += ["{", *("  " + line for line in tail.lines()), "}"] if tail.declarations else tail.lines()
         self.simd = simd
 
+    def level(self, expr: Expr) -> int:
+        """What the epilogue alone takes is known behind the reduction, where it holds no registers."""
+        found, tail = super().level(expr), self.levels.get(PRODUCED)
+        return tail if tail is not None and self.nest.accumulators and found == tail - 1 else found
+
     def store(self, position: int, value: Expr, index: tuple[Expr, ...], t: int, v: int) -> None:
         operand = self.nest.outputs[position].operand
         slot = len(self.nest.inputs) + position

@@ -403,15 +403,6 @@ export function create(module, bytes = program.loaded) {
           const v1 = Math.imul(a1, p4) | 0;
           const v13 = Math.imul((a1 + 1), p4) | 0;
           const v17 = Math.imul((a1 + 2), p4) | 0;
-          const v21 = Math.imul(a1, p5) | 0;
-          const v22 = v21 + a2 | 0;
-          const v24 = v23 + v22;
-          const v25 = Math.imul((a1 + 1), p5) | 0;
-          const v26 = v25 + a2 | 0;
-          const v27 = v23 + v26;
-          const v28 = Math.imul((a1 + 2), p5) | 0;
-          const v29 = v28 + a2 | 0;
-          const v30 = v23 + v29;
           let acc0_0_0 = 0;
           let acc0_0_1 = 0;
           let acc0_0_2 = 0;
@@ -452,24 +443,32 @@ export function create(module, bytes = program.loaded) {
             acc0_2_2 += v20 * v11;
             acc0_2_3 += v20 * v12;
           }
-          F32[v24] = acc0_0_0;
-          F32[v24 + 1] = acc0_0_1;
-          F32[v24 + 2] = acc0_0_2;
-          F32[v24 + 3] = acc0_0_3;
-          F32[v27] = acc0_1_0;
-          F32[v27 + 1] = acc0_1_1;
-          F32[v27 + 2] = acc0_1_2;
-          F32[v27 + 3] = acc0_1_3;
-          F32[v30] = acc0_2_0;
-          F32[v30 + 1] = acc0_2_1;
-          F32[v30 + 2] = acc0_2_2;
-          F32[v30 + 3] = acc0_2_3;
+          {
+            const v21 = Math.imul(a1, p5) | 0;
+            const v22 = v21 + a2 | 0;
+            const v24 = v23 + v22;
+            const v25 = Math.imul((a1 + 1), p5) | 0;
+            const v26 = v25 + a2 | 0;
+            const v27 = v23 + v26;
+            const v28 = Math.imul((a1 + 2), p5) | 0;
+            const v29 = v28 + a2 | 0;
+            const v30 = v23 + v29;
+            F32[v24] = acc0_0_0;
+            F32[v24 + 1] = acc0_0_1;
+            F32[v24 + 2] = acc0_0_2;
+            F32[v24 + 3] = acc0_0_3;
+            F32[v27] = acc0_1_0;
+            F32[v27 + 1] = acc0_1_1;
+            F32[v27 + 2] = acc0_1_2;
+            F32[v27 + 3] = acc0_1_3;
+            F32[v30] = acc0_2_0;
+            F32[v30 + 1] = acc0_2_1;
+            F32[v30 + 2] = acc0_2_2;
+            F32[v30 + 3] = acc0_2_3;
+          }
         }
         for (; a1 < p1; a1 += 1) {
           const v31 = Math.imul(a1, p4) | 0;
-          const v40 = Math.imul(a1, p5) | 0;
-          const v41 = v40 + a2 | 0;
-          const v42 = v23 + v41;
           let acc0_0_0 = 0;
           let acc0_0_1 = 0;
           let acc0_0_2 = 0;
@@ -488,10 +487,15 @@ export function create(module, bytes = program.loaded) {
             acc0_0_2 += v34 * v38;
             acc0_0_3 += v34 * v39;
           }
-          F32[v42] = acc0_0_0;
-          F32[v42 + 1] = acc0_0_1;
-          F32[v42 + 2] = acc0_0_2;
-          F32[v42 + 3] = acc0_0_3;
+          {
+            const v40 = Math.imul(a1, p5) | 0;
+            const v41 = v40 + a2 | 0;
+            const v42 = v23 + v41;
+            F32[v42] = acc0_0_0;
+            F32[v42 + 1] = acc0_0_1;
+            F32[v42 + 2] = acc0_0_2;
+            F32[v42 + 3] = acc0_0_3;
+          }
         }
       }
     }

@@ -38,9 +38,6 @@ export function create(module, bytes = program.loaded) {
           const v7 = Math.imul(a1, p7) | 0;
           const v27 = Math.imul((a1 + 1), p7) | 0;
           const v37 = Math.imul((a1 + 2), p7) | 0;
-          const v49 = v48 + a1 * s2_1;
-          const v50 = v48 + (a1 + 1) * s2_1;
-          const v51 = v48 + (a1 + 2) * s2_1;
           let acc0_0_0 = 0;
           let acc0_0_1 = 0;
           let acc0_0_2 = 0;
@@ -110,22 +107,26 @@ export function create(module, bytes = program.loaded) {
               }
             }
           }
-          F32[v49] = acc0_0_0;
-          F32[v49 + 1] = acc0_0_1;
-          F32[v49 + 2] = acc0_0_2;
-          F32[v49 + 3] = acc0_0_3;
-          F32[v50] = acc0_1_0;
-          F32[v50 + 1] = acc0_1_1;
-          F32[v50 + 2] = acc0_1_2;
-          F32[v50 + 3] = acc0_1_3;
-          F32[v51] = acc0_2_0;
-          F32[v51 + 1] = acc0_2_1;
-          F32[v51 + 2] = acc0_2_2;
-          F32[v51 + 3] = acc0_2_3;
+          {
+            const v49 = v48 + a1 * s2_1;
+            const v50 = v48 + (a1 + 1) * s2_1;
+            const v51 = v48 + (a1 + 2) * s2_1;
+            F32[v49] = acc0_0_0;
+            F32[v49 + 1] = acc0_0_1;
+            F32[v49 + 2] = acc0_0_2;
+            F32[v49 + 3] = acc0_0_3;
+            F32[v50] = acc0_1_0;
+            F32[v50 + 1] = acc0_1_1;
+            F32[v50 + 2] = acc0_1_2;
+            F32[v50 + 3] = acc0_1_3;
+            F32[v51] = acc0_2_0;
+            F32[v51 + 1] = acc0_2_1;
+            F32[v51 + 2] = acc0_2_2;
+            F32[v51 + 3] = acc0_2_3;
+          }
         }
         for (; a1 < p1; a1 += 1) {
           const v56 = Math.imul(a1, p7) | 0;
-          const v74 = v48 + a1 * s2_1;
           let acc0_0_0 = 0;
           let acc0_0_1 = 0;
           let acc0_0_2 = 0;
@@ -161,10 +162,13 @@ export function create(module, bytes = program.loaded) {
               }
             }
           }
-          F32[v74] = acc0_0_0;
-          F32[v74 + 1] = acc0_0_1;
-          F32[v74 + 2] = acc0_0_2;
-          F32[v74 + 3] = acc0_0_3;
+          {
+            const v74 = v48 + a1 * s2_1;
+            F32[v74] = acc0_0_0;
+            F32[v74 + 1] = acc0_0_1;
+            F32[v74 + 2] = acc0_0_2;
+            F32[v74 + 3] = acc0_0_3;
+          }
         }
       }
     }

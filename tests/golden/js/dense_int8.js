@@ -33,7 +33,6 @@ export function create(module, bytes = program.loaded) {
     let a0 = 0;
     for (; a0 + 3 < p0; a0 += 4) {
       const v3 = x1 + a0;
-      const v9 = y0 + a0;
       let acc0_0_0 = 0;
       let acc0_0_1 = 0;
       let acc0_0_2 = 0;
@@ -51,14 +50,16 @@ export function create(module, bytes = program.loaded) {
         acc0_0_2 += v2 * v7;
         acc0_0_3 += v2 * v8;
       }
-      F32[v9] = acc0_0_0;
-      F32[v9 + 1] = acc0_0_1;
-      F32[v9 + 2] = acc0_0_2;
-      F32[v9 + 3] = acc0_0_3;
+      {
+        const v9 = y0 + a0;
+        F32[v9] = acc0_0_0;
+        F32[v9 + 1] = acc0_0_1;
+        F32[v9 + 2] = acc0_0_2;
+        F32[v9 + 3] = acc0_0_3;
+      }
     }
     for (; a0 < p0; a0 += 1) {
       const v12 = x1 + a0;
-      const v15 = y0 + a0;
       let acc0_0_0 = 0;
       for (let r0 = 0; r0 < p1; r0++) {
         const v10 = x0 + r0;
@@ -67,7 +68,10 @@ export function create(module, bytes = program.loaded) {
         const v14 = F32[v13];
         acc0_0_0 += v11 * v14;
       }
-      F32[v15] = acc0_0_0;
+      {
+        const v15 = y0 + a0;
+        F32[v15] = acc0_0_0;
+      }
     }
   }
   const entries = [

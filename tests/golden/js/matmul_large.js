@@ -23,9 +23,6 @@ export function create(module, bytes = program.loaded) {
         const v1 = x0 + a0 * s0_0;
         const v10 = x0 + (a0 + 1) * s0_0;
         const v13 = x0 + (a0 + 2) * s0_0;
-        const v17 = v16 + a0 * s2_0;
-        const v18 = v16 + (a0 + 1) * s2_0;
-        const v19 = v16 + (a0 + 2) * s2_0;
         let acc0_0_0 = 0;
         let acc0_0_1 = 0;
         let acc0_0_2 = 0;
@@ -63,22 +60,26 @@ export function create(module, bytes = program.loaded) {
           acc0_2_2 += v15 * v8;
           acc0_2_3 += v15 * v9;
         }
-        F32[v17] = acc0_0_0;
-        F32[v17 + 1] = acc0_0_1;
-        F32[v17 + 2] = acc0_0_2;
-        F32[v17 + 3] = acc0_0_3;
-        F32[v18] = acc0_1_0;
-        F32[v18 + 1] = acc0_1_1;
-        F32[v18 + 2] = acc0_1_2;
-        F32[v18 + 3] = acc0_1_3;
-        F32[v19] = acc0_2_0;
-        F32[v19 + 1] = acc0_2_1;
-        F32[v19 + 2] = acc0_2_2;
-        F32[v19 + 3] = acc0_2_3;
+        {
+          const v17 = v16 + a0 * s2_0;
+          const v18 = v16 + (a0 + 1) * s2_0;
+          const v19 = v16 + (a0 + 2) * s2_0;
+          F32[v17] = acc0_0_0;
+          F32[v17 + 1] = acc0_0_1;
+          F32[v17 + 2] = acc0_0_2;
+          F32[v17 + 3] = acc0_0_3;
+          F32[v18] = acc0_1_0;
+          F32[v18 + 1] = acc0_1_1;
+          F32[v18 + 2] = acc0_1_2;
+          F32[v18 + 3] = acc0_1_3;
+          F32[v19] = acc0_2_0;
+          F32[v19 + 1] = acc0_2_1;
+          F32[v19 + 2] = acc0_2_2;
+          F32[v19 + 3] = acc0_2_3;
+        }
       }
       for (; a0 < p0; a0 += 1) {
         const v20 = x0 + a0 * s0_0;
-        const v28 = v16 + a0 * s2_0;
         let acc0_0_0 = 0;
         let acc0_0_1 = 0;
         let acc0_0_2 = 0;
@@ -96,10 +97,13 @@ export function create(module, bytes = program.loaded) {
           acc0_0_2 += v22 * v26;
           acc0_0_3 += v22 * v27;
         }
-        F32[v28] = acc0_0_0;
-        F32[v28 + 1] = acc0_0_1;
-        F32[v28 + 2] = acc0_0_2;
-        F32[v28 + 3] = acc0_0_3;
+        {
+          const v28 = v16 + a0 * s2_0;
+          F32[v28] = acc0_0_0;
+          F32[v28 + 1] = acc0_0_1;
+          F32[v28 + 2] = acc0_0_2;
+          F32[v28 + 3] = acc0_0_3;
+        }
       }
     }
   }

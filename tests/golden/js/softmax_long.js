@@ -16,7 +16,6 @@ export function create(module, bytes = program.loaded) {
   function k_3dccd671e449f995(x0, y0, p0, p1, s0_0) {
     for (let a0 = 0; a0 < p0; a0++) {
       const v1 = x0 + a0 * s0_0;
-      const v9 = y0 + a0;
       let acc0_0_0 = -Infinity;
       let lane0_0_0 = -Infinity;
       let lane0_0_1 = -Infinity;
@@ -43,7 +42,10 @@ export function create(module, bytes = program.loaded) {
       acc0_0_0 = lane0_0_1 > acc0_0_0 || lane0_0_1 !== lane0_0_1 ? lane0_0_1 : acc0_0_0;
       acc0_0_0 = lane0_0_2 > acc0_0_0 || lane0_0_2 !== lane0_0_2 ? lane0_0_2 : acc0_0_0;
       acc0_0_0 = lane0_0_3 > acc0_0_0 || lane0_0_3 !== lane0_0_3 ? lane0_0_3 : acc0_0_0;
-      F32[v9] = acc0_0_0;
+      {
+        const v9 = y0 + a0;
+        F32[v9] = acc0_0_0;
+      }
     }
   }
   function k_b62b5f0ce262484e(x0, x1, y0, p0, p1, s0_0) {
@@ -51,7 +53,6 @@ export function create(module, bytes = program.loaded) {
       const v1 = x0 + a0 * s0_0;
       const v4 = x1 + a0;
       const v5 = F32[v4];
-      const v21 = y0 + a0;
       let acc0_0_0 = 0;
       let lane0_0_0 = 0;
       let lane0_0_1 = 0;
@@ -88,7 +89,10 @@ export function create(module, bytes = program.loaded) {
       acc0_0_0 += lane0_0_1;
       acc0_0_0 += lane0_0_2;
       acc0_0_0 += lane0_0_3;
-      F32[v21] = acc0_0_0;
+      {
+        const v21 = y0 + a0;
+        F32[v21] = acc0_0_0;
+      }
     }
   }
   function k_eca8437e5d36f95c(x0, x1, x2, y0, p0, p1, s0_0, s3_0) {

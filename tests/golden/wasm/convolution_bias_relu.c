@@ -410,24 +410,6 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
         const int v22 = a1_3 * p4;
         const int v27 = a1_4 * p4;
         const int v32 = a1_5 * p4;
-        const int v37 = a1 * p5;
-        const int v38 = v37 + a2;
-        const int v40 = v39 + v38;
-        const int v41 = a1_1 * p5;
-        const int v42 = v41 + a2;
-        const int v43 = v39 + v42;
-        const int v44 = a1_2 * p5;
-        const int v45 = v44 + a2;
-        const int v46 = v39 + v45;
-        const int v47 = a1_3 * p5;
-        const int v48 = v47 + a2;
-        const int v49 = v39 + v48;
-        const int v50 = a1_4 * p5;
-        const int v51 = v50 + a2;
-        const int v52 = v39 + v51;
-        const int v53 = a1_5 * p5;
-        const int v54 = v53 + a2;
-        const int v55 = v39 + v54;
         v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
         v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
         v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
@@ -481,24 +463,41 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           acc0_5_0 = WK_MADD(v36, v10, acc0_5_0);
           acc0_5_4 = WK_MADD(v36, v11, acc0_5_4);
         }
-        wasm_v128_store(y0 + v40, acc0_0_0);
-        wasm_v128_store(WK_BEHIND(y0 + v40, 4), acc0_0_4);
-        wasm_v128_store(y0 + v43, acc0_1_0);
-        wasm_v128_store(WK_BEHIND(y0 + v43, 4), acc0_1_4);
-        wasm_v128_store(y0 + v46, acc0_2_0);
-        wasm_v128_store(WK_BEHIND(y0 + v46, 4), acc0_2_4);
-        wasm_v128_store(y0 + v49, acc0_3_0);
-        wasm_v128_store(WK_BEHIND(y0 + v49, 4), acc0_3_4);
-        wasm_v128_store(y0 + v52, acc0_4_0);
-        wasm_v128_store(WK_BEHIND(y0 + v52, 4), acc0_4_4);
-        wasm_v128_store(y0 + v55, acc0_5_0);
-        wasm_v128_store(WK_BEHIND(y0 + v55, 4), acc0_5_4);
+        {
+          const int v37 = a1 * p5;
+          const int v38 = v37 + a2;
+          const int v40 = v39 + v38;
+          const int v41 = a1_1 * p5;
+          const int v42 = v41 + a2;
+          const int v43 = v39 + v42;
+          const int v44 = a1_2 * p5;
+          const int v45 = v44 + a2;
+          const int v46 = v39 + v45;
+          const int v47 = a1_3 * p5;
+          const int v48 = v47 + a2;
+          const int v49 = v39 + v48;
+          const int v50 = a1_4 * p5;
+          const int v51 = v50 + a2;
+          const int v52 = v39 + v51;
+          const int v53 = a1_5 * p5;
+          const int v54 = v53 + a2;
+          const int v55 = v39 + v54;
+          wasm_v128_store(y0 + v40, acc0_0_0);
+          wasm_v128_store(WK_BEHIND(y0 + v40, 4), acc0_0_4);
+          wasm_v128_store(y0 + v43, acc0_1_0);
+          wasm_v128_store(WK_BEHIND(y0 + v43, 4), acc0_1_4);
+          wasm_v128_store(y0 + v46, acc0_2_0);
+          wasm_v128_store(WK_BEHIND(y0 + v46, 4), acc0_2_4);
+          wasm_v128_store(y0 + v49, acc0_3_0);
+          wasm_v128_store(WK_BEHIND(y0 + v49, 4), acc0_3_4);
+          wasm_v128_store(y0 + v52, acc0_4_0);
+          wasm_v128_store(WK_BEHIND(y0 + v52, 4), acc0_4_4);
+          wasm_v128_store(y0 + v55, acc0_5_0);
+          wasm_v128_store(WK_BEHIND(y0 + v55, 4), acc0_5_4);
+        }
       }
       for (; a1 < p1; a1 += 1) {
         const int v56 = a1 * p4;
-        const int v64 = a1 * p5;
-        const int v65 = v64 + a2;
-        const int v66 = v39 + v65;
         v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
         v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
         for (int r0 = 0; r0 < p3; r0++) {
@@ -512,8 +511,13 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           acc0_0_0 = WK_MADD(v60, v62, acc0_0_0);
           acc0_0_4 = WK_MADD(v60, v63, acc0_0_4);
         }
-        wasm_v128_store(y0 + v66, acc0_0_0);
-        wasm_v128_store(WK_BEHIND(y0 + v66, 4), acc0_0_4);
+        {
+          const int v64 = a1 * p5;
+          const int v65 = v64 + a2;
+          const int v66 = v39 + v65;
+          wasm_v128_store(y0 + v66, acc0_0_0);
+          wasm_v128_store(WK_BEHIND(y0 + v66, 4), acc0_0_4);
+        }
       }
     }
   }
@@ -535,18 +539,6 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
         const int v12 = a1_1 * p4;
         const int v17 = a1_2 * p4;
         const int v22 = a1_3 * p4;
-        const int v27 = a1 * p5;
-        const int v28 = v27 + a2;
-        const int v30 = v29 + v28;
-        const int v31 = a1_1 * p5;
-        const int v32 = v31 + a2;
-        const int v33 = v29 + v32;
-        const int v34 = a1_2 * p5;
-        const int v35 = v34 + a2;
-        const int v36 = v29 + v35;
-        const int v37 = a1_3 * p5;
-        const int v38 = v37 + a2;
-        const int v39 = v29 + v38;
         v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
         v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
         v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
@@ -584,20 +576,31 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           acc0_3_0 = WK_MADD(v26, v10, acc0_3_0);
           acc0_3_4 = WK_MADD(v26, v11, acc0_3_4);
         }
-        wasm_v128_store(y0 + v30, acc0_0_0);
-        wasm_v128_store(WK_BEHIND(y0 + v30, 4), acc0_0_4);
-        wasm_v128_store(y0 + v33, acc0_1_0);
-        wasm_v128_store(WK_BEHIND(y0 + v33, 4), acc0_1_4);
-        wasm_v128_store(y0 + v36, acc0_2_0);
-        wasm_v128_store(WK_BEHIND(y0 + v36, 4), acc0_2_4);
-        wasm_v128_store(y0 + v39, acc0_3_0);
-        wasm_v128_store(WK_BEHIND(y0 + v39, 4), acc0_3_4);
+        {
+          const int v27 = a1 * p5;
+          const int v28 = v27 + a2;
+          const int v30 = v29 + v28;
+          const int v31 = a1_1 * p5;
+          const int v32 = v31 + a2;
+          const int v33 = v29 + v32;
+          const int v34 = a1_2 * p5;
+          const int v35 = v34 + a2;
+          const int v36 = v29 + v35;
+          const int v37 = a1_3 * p5;
+          const int v38 = v37 + a2;
+          const int v39 = v29 + v38;
+          wasm_v128_store(y0 + v30, acc0_0_0);
+          wasm_v128_store(WK_BEHIND(y0 + v30, 4), acc0_0_4);
+          wasm_v128_store(y0 + v33, acc0_1_0);
+          wasm_v128_store(WK_BEHIND(y0 + v33, 4), acc0_1_4);
+          wasm_v128_store(y0 + v36, acc0_2_0);
+          wasm_v128_store(WK_BEHIND(y0 + v36, 4), acc0_2_4);
+          wasm_v128_store(y0 + v39, acc0_3_0);
+          wasm_v128_store(WK_BEHIND(y0 + v39, 4), acc0_3_4);
+        }
       }
       for (; a1 < p1; a1 += 1) {
         const int v40 = a1 * p4;
-        const int v48 = a1 * p5;
-        const int v49 = v48 + a2;
-        const int v50 = v29 + v49;
         v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
         v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
         for (int r0 = 0; r0 < p3; r0++) {
@@ -611,8 +614,13 @@ void k_094c83ca96b474ac(const float *restrict x0, const float *restrict x1, floa
           acc0_0_0 = WK_MADD(v44, v46, acc0_0_0);
           acc0_0_4 = WK_MADD(v44, v47, acc0_0_4);
         }
-        wasm_v128_store(y0 + v50, acc0_0_0);
-        wasm_v128_store(WK_BEHIND(y0 + v50, 4), acc0_0_4);
+        {
+          const int v48 = a1 * p5;
+          const int v49 = v48 + a2;
+          const int v50 = v29 + v49;
+          wasm_v128_store(y0 + v50, acc0_0_0);
+          wasm_v128_store(WK_BEHIND(y0 + v50, 4), acc0_0_4);
+        }
       }
     }
   }

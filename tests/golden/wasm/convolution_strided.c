@@ -96,12 +96,6 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
       const int v131 = v125 * p5;
       const int v132 = a0_5 - v131;
       const int v133 = v132 * p7;
-      const int v144 = a1 + a0 * s2_0;
-      const int v145 = a1 + a0_1 * s2_0;
-      const int v146 = a1 + a0_2 * s2_0;
-      const int v147 = a1 + a0_3 * s2_0;
-      const int v148 = a1 + a0_4 * s2_0;
-      const int v149 = a1 + a0_5 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
@@ -221,18 +215,26 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
           }
         }
       }
-      wasm_v128_store(y0 + v144, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v144, 4), acc0_0_4);
-      wasm_v128_store(y0 + v145, acc0_1_0);
-      wasm_v128_store(WK_BEHIND(y0 + v145, 4), acc0_1_4);
-      wasm_v128_store(y0 + v146, acc0_2_0);
-      wasm_v128_store(WK_BEHIND(y0 + v146, 4), acc0_2_4);
-      wasm_v128_store(y0 + v147, acc0_3_0);
-      wasm_v128_store(WK_BEHIND(y0 + v147, 4), acc0_3_4);
-      wasm_v128_store(y0 + v148, acc0_4_0);
-      wasm_v128_store(WK_BEHIND(y0 + v148, 4), acc0_4_4);
-      wasm_v128_store(y0 + v149, acc0_5_0);
-      wasm_v128_store(WK_BEHIND(y0 + v149, 4), acc0_5_4);
+      {
+        const int v144 = a1 + a0 * s2_0;
+        const int v145 = a1 + a0_1 * s2_0;
+        const int v146 = a1 + a0_2 * s2_0;
+        const int v147 = a1 + a0_3 * s2_0;
+        const int v148 = a1 + a0_4 * s2_0;
+        const int v149 = a1 + a0_5 * s2_0;
+        wasm_v128_store(y0 + v144, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v144, 4), acc0_0_4);
+        wasm_v128_store(y0 + v145, acc0_1_0);
+        wasm_v128_store(WK_BEHIND(y0 + v145, 4), acc0_1_4);
+        wasm_v128_store(y0 + v146, acc0_2_0);
+        wasm_v128_store(WK_BEHIND(y0 + v146, 4), acc0_2_4);
+        wasm_v128_store(y0 + v147, acc0_3_0);
+        wasm_v128_store(WK_BEHIND(y0 + v147, 4), acc0_3_4);
+        wasm_v128_store(y0 + v148, acc0_4_0);
+        wasm_v128_store(WK_BEHIND(y0 + v148, 4), acc0_4_4);
+        wasm_v128_store(y0 + v149, acc0_5_0);
+        wasm_v128_store(WK_BEHIND(y0 + v149, 4), acc0_5_4);
+      }
     }
     for (; a0 < p0; a0 += 1) {
       const unsigned long long v150 = (unsigned long long)(a0);
@@ -243,7 +245,6 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
       const int v159 = v153 * p5;
       const int v160 = a0 - v159;
       const int v161 = v160 * p7;
-      const int v177 = a1 + a0 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       for (int r0 = 0; r0 < p2; r0++) {
@@ -273,8 +274,11 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
           }
         }
       }
-      wasm_v128_store(y0 + v177, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v177, 4), acc0_0_4);
+      {
+        const int v177 = a1 + a0 * s2_0;
+        wasm_v128_store(y0 + v177, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v177, 4), acc0_0_4);
+      }
     }
   }
   #else
@@ -323,10 +327,6 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
       const int v87 = v81 * p5;
       const int v88 = a0_3 - v87;
       const int v89 = v88 * p7;
-      const int v100 = a1 + a0 * s2_0;
-      const int v101 = a1 + a0_1 * s2_0;
-      const int v102 = a1 + a0_2 * s2_0;
-      const int v103 = a1 + a0_3 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
@@ -410,14 +410,20 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
           }
         }
       }
-      wasm_v128_store(y0 + v100, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v100, 4), acc0_0_4);
-      wasm_v128_store(y0 + v101, acc0_1_0);
-      wasm_v128_store(WK_BEHIND(y0 + v101, 4), acc0_1_4);
-      wasm_v128_store(y0 + v102, acc0_2_0);
-      wasm_v128_store(WK_BEHIND(y0 + v102, 4), acc0_2_4);
-      wasm_v128_store(y0 + v103, acc0_3_0);
-      wasm_v128_store(WK_BEHIND(y0 + v103, 4), acc0_3_4);
+      {
+        const int v100 = a1 + a0 * s2_0;
+        const int v101 = a1 + a0_1 * s2_0;
+        const int v102 = a1 + a0_2 * s2_0;
+        const int v103 = a1 + a0_3 * s2_0;
+        wasm_v128_store(y0 + v100, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v100, 4), acc0_0_4);
+        wasm_v128_store(y0 + v101, acc0_1_0);
+        wasm_v128_store(WK_BEHIND(y0 + v101, 4), acc0_1_4);
+        wasm_v128_store(y0 + v102, acc0_2_0);
+        wasm_v128_store(WK_BEHIND(y0 + v102, 4), acc0_2_4);
+        wasm_v128_store(y0 + v103, acc0_3_0);
+        wasm_v128_store(WK_BEHIND(y0 + v103, 4), acc0_3_4);
+      }
     }
     for (; a0 < p0; a0 += 1) {
       const unsigned long long v104 = (unsigned long long)(a0);
@@ -428,7 +434,6 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
       const int v113 = v107 * p5;
       const int v114 = a0 - v113;
       const int v115 = v114 * p7;
-      const int v131 = a1 + a0 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       for (int r0 = 0; r0 < p2; r0++) {
@@ -458,8 +463,11 @@ void k_db190ba718784fdc(const float *restrict x0, const float *restrict x1, floa
           }
         }
       }
-      wasm_v128_store(y0 + v131, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v131, 4), acc0_0_4);
+      {
+        const int v131 = a1 + a0 * s2_0;
+        wasm_v128_store(y0 + v131, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v131, 4), acc0_0_4);
+      }
     }
   }
   #endif

@@ -27,12 +27,6 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
       const int v16 = a0_3 * s0_0;
       const int v20 = a0_4 * s0_0;
       const int v24 = a0_5 * s0_0;
-      const int v28 = a1 + a0 * s2_0;
-      const int v29 = a1 + a0_1 * s2_0;
-      const int v30 = a1 + a0_2 * s2_0;
-      const int v31 = a1 + a0_3 * s2_0;
-      const int v32 = a1 + a0_4 * s2_0;
-      const int v33 = a1 + a0_5 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
@@ -80,22 +74,29 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         acc0_5_0 = WK_MADD(v27, v6, acc0_5_0);
         acc0_5_4 = WK_MADD(v27, v7, acc0_5_4);
       }
-      wasm_v128_store(y0 + v28, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v28, 4), acc0_0_4);
-      wasm_v128_store(y0 + v29, acc0_1_0);
-      wasm_v128_store(WK_BEHIND(y0 + v29, 4), acc0_1_4);
-      wasm_v128_store(y0 + v30, acc0_2_0);
-      wasm_v128_store(WK_BEHIND(y0 + v30, 4), acc0_2_4);
-      wasm_v128_store(y0 + v31, acc0_3_0);
-      wasm_v128_store(WK_BEHIND(y0 + v31, 4), acc0_3_4);
-      wasm_v128_store(y0 + v32, acc0_4_0);
-      wasm_v128_store(WK_BEHIND(y0 + v32, 4), acc0_4_4);
-      wasm_v128_store(y0 + v33, acc0_5_0);
-      wasm_v128_store(WK_BEHIND(y0 + v33, 4), acc0_5_4);
+      {
+        const int v28 = a1 + a0 * s2_0;
+        const int v29 = a1 + a0_1 * s2_0;
+        const int v30 = a1 + a0_2 * s2_0;
+        const int v31 = a1 + a0_3 * s2_0;
+        const int v32 = a1 + a0_4 * s2_0;
+        const int v33 = a1 + a0_5 * s2_0;
+        wasm_v128_store(y0 + v28, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v28, 4), acc0_0_4);
+        wasm_v128_store(y0 + v29, acc0_1_0);
+        wasm_v128_store(WK_BEHIND(y0 + v29, 4), acc0_1_4);
+        wasm_v128_store(y0 + v30, acc0_2_0);
+        wasm_v128_store(WK_BEHIND(y0 + v30, 4), acc0_2_4);
+        wasm_v128_store(y0 + v31, acc0_3_0);
+        wasm_v128_store(WK_BEHIND(y0 + v31, 4), acc0_3_4);
+        wasm_v128_store(y0 + v32, acc0_4_0);
+        wasm_v128_store(WK_BEHIND(y0 + v32, 4), acc0_4_4);
+        wasm_v128_store(y0 + v33, acc0_5_0);
+        wasm_v128_store(WK_BEHIND(y0 + v33, 4), acc0_5_4);
+      }
     }
     for (; a0 < p0; a0 += 1) {
       const int v34 = a0 * s0_0;
-      const int v41 = a1 + a0 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       for (int r0 = 0; r0 < p2; r0++) {
@@ -108,8 +109,11 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         acc0_0_0 = WK_MADD(v37, v39, acc0_0_0);
         acc0_0_4 = WK_MADD(v37, v40, acc0_0_4);
       }
-      wasm_v128_store(y0 + v41, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v41, 4), acc0_0_4);
+      {
+        const int v41 = a1 + a0 * s2_0;
+        wasm_v128_store(y0 + v41, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v41, 4), acc0_0_4);
+      }
     }
   }
   #else
@@ -124,10 +128,6 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
       const int v8 = a0_1 * s0_0;
       const int v12 = a0_2 * s0_0;
       const int v16 = a0_3 * s0_0;
-      const int v20 = a1 + a0 * s2_0;
-      const int v21 = a1 + a0_1 * s2_0;
-      const int v22 = a1 + a0_2 * s2_0;
-      const int v23 = a1 + a0_3 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_1_0 = wasm_f32x4_splat(0x0.0p+0f);
@@ -161,18 +161,23 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         acc0_3_0 = WK_MADD(v19, v6, acc0_3_0);
         acc0_3_4 = WK_MADD(v19, v7, acc0_3_4);
       }
-      wasm_v128_store(y0 + v20, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v20, 4), acc0_0_4);
-      wasm_v128_store(y0 + v21, acc0_1_0);
-      wasm_v128_store(WK_BEHIND(y0 + v21, 4), acc0_1_4);
-      wasm_v128_store(y0 + v22, acc0_2_0);
-      wasm_v128_store(WK_BEHIND(y0 + v22, 4), acc0_2_4);
-      wasm_v128_store(y0 + v23, acc0_3_0);
-      wasm_v128_store(WK_BEHIND(y0 + v23, 4), acc0_3_4);
+      {
+        const int v20 = a1 + a0 * s2_0;
+        const int v21 = a1 + a0_1 * s2_0;
+        const int v22 = a1 + a0_2 * s2_0;
+        const int v23 = a1 + a0_3 * s2_0;
+        wasm_v128_store(y0 + v20, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v20, 4), acc0_0_4);
+        wasm_v128_store(y0 + v21, acc0_1_0);
+        wasm_v128_store(WK_BEHIND(y0 + v21, 4), acc0_1_4);
+        wasm_v128_store(y0 + v22, acc0_2_0);
+        wasm_v128_store(WK_BEHIND(y0 + v22, 4), acc0_2_4);
+        wasm_v128_store(y0 + v23, acc0_3_0);
+        wasm_v128_store(WK_BEHIND(y0 + v23, 4), acc0_3_4);
+      }
     }
     for (; a0 < p0; a0 += 1) {
       const int v24 = a0 * s0_0;
-      const int v31 = a1 + a0 * s2_0;
       v128_t acc0_0_0 = wasm_f32x4_splat(0x0.0p+0f);
       v128_t acc0_0_4 = wasm_f32x4_splat(0x0.0p+0f);
       for (int r0 = 0; r0 < p2; r0++) {
@@ -185,8 +190,11 @@ void k_46098cb0e25e3ffa(const float *restrict x0, const float *restrict x1, floa
         acc0_0_0 = WK_MADD(v27, v29, acc0_0_0);
         acc0_0_4 = WK_MADD(v27, v30, acc0_0_4);
       }
-      wasm_v128_store(y0 + v31, acc0_0_0);
-      wasm_v128_store(WK_BEHIND(y0 + v31, 4), acc0_0_4);
+      {
+        const int v31 = a1 + a0 * s2_0;
+        wasm_v128_store(y0 + v31, acc0_0_0);
+        wasm_v128_store(WK_BEHIND(y0 + v31, 4), acc0_0_4);
+      }
     }
   }
   #endif

@@ -88,8 +88,6 @@ void main() {
   if (uint(a2) >= uint(p2)) discard;
   uint v13 = uint(p6);
   uint v16 = uint(p7);
-  vec4 v89 = texture(x2, vec3(wk_at((a2) >> 2)) * x2_step + x2_middle);
-  vec4 v91 = vec4(0.0);
   vec4 acc0_0_0 = vec4(0.0);
   vec4 acc0_1_0 = vec4(0.0);
   vec4 acc0_2_0 = vec4(0.0);
@@ -200,7 +198,9 @@ void main() {
     }
   }
   {
+    vec4 v89 = texture(x2, vec3(wk_at((a2) >> 2)) * x2_step + x2_middle);
     vec4 v90 = acc0_0_0 + v89;
+    vec4 v91 = vec4(0.0);
     bvec4 v92 = wk_lt(v90, v91);
     vec4 v93 = mix(v90, v91, v92);
     vec4 v94 = acc0_1_0 + v89;

@@ -438,18 +438,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let v14 = (a1 + 2) * p4;
   let v18 = (a1 + 3) * p4;
   let v22 = a0 * s1_0 + a2;
-  let v34 = a1 * p5;
-  let v35 = v34 + a2;
-  let v36 = a0 * s2_0 + v35;
-  let v37 = (a1 + 1) * p5;
-  let v38 = v37 + a2;
-  let v39 = a0 * s2_0 + v38;
-  let v40 = (a1 + 2) * p5;
-  let v41 = v40 + a2;
-  let v42 = a0 * s2_0 + v41;
-  let v43 = (a1 + 3) * p5;
-  let v44 = v43 + a2;
-  let v45 = a0 * s2_0 + v44;
   var acc0_0_0 = vec4<f32>(0.0f);
   var acc0_1_0 = vec4<f32>(0.0f);
   var acc0_2_0 = vec4<f32>(0.0f);
@@ -496,10 +484,24 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     acc0_2_0 += vec4<f32>(v17[3]) * v33;
     acc0_3_0 += vec4<f32>(v21[3]) * v33;
   }
-  arena[(y0 + v36) >> 2u] = bitcast<vec4<u32>>(acc0_0_0);
-  if (a1 + 1 < p1) { arena[(y0 + v39) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
-  if (a1 + 2 < p1) { arena[(y0 + v42) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
-  if (a1 + 3 < p1) { arena[(y0 + v45) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  {
+    let v34 = a1 * p5;
+    let v35 = v34 + a2;
+    let v36 = a0 * s2_0 + v35;
+    let v37 = (a1 + 1) * p5;
+    let v38 = v37 + a2;
+    let v39 = a0 * s2_0 + v38;
+    let v40 = (a1 + 2) * p5;
+    let v41 = v40 + a2;
+    let v42 = a0 * s2_0 + v41;
+    let v43 = (a1 + 3) * p5;
+    let v44 = v43 + a2;
+    let v45 = a0 * s2_0 + v44;
+    arena[(y0 + v36) >> 2u] = bitcast<vec4<u32>>(acc0_0_0);
+    if (a1 + 1 < p1) { arena[(y0 + v39) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
+    if (a1 + 2 < p1) { arena[(y0 + v42) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
+    if (a1 + 3 < p1) { arena[(y0 + v45) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  }
 }
 
 struct Arguments {

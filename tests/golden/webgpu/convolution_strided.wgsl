@@ -92,10 +92,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let v24 = (a1 + 1) * p7;
   let v34 = (a1 + 2) * p7;
   let v44 = (a1 + 3) * p7;
-  let v67 = a0 * s2_0 + a1 * s2_1 + a2;
-  let v68 = a0 * s2_0 + (a1 + 1) * s2_1 + a2;
-  let v69 = a0 * s2_0 + (a1 + 2) * s2_1 + a2;
-  let v70 = a0 * s2_0 + (a1 + 3) * s2_1 + a2;
   var acc0_0_0 = vec4<f32>(0.0f);
   var acc0_1_0 = vec4<f32>(0.0f);
   var acc0_2_0 = vec4<f32>(0.0f);
@@ -177,8 +173,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
       }
     }
   }
-  arena[(y0 + v67) >> 2u] = bitcast<vec4<u32>>(acc0_0_0);
-  if (a1 + 1 < p1) { arena[(y0 + v68) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
-  if (a1 + 2 < p1) { arena[(y0 + v69) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
-  if (a1 + 3 < p1) { arena[(y0 + v70) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  {
+    let v67 = a0 * s2_0 + a1 * s2_1 + a2;
+    let v68 = a0 * s2_0 + (a1 + 1) * s2_1 + a2;
+    let v69 = a0 * s2_0 + (a1 + 2) * s2_1 + a2;
+    let v70 = a0 * s2_0 + (a1 + 3) * s2_1 + a2;
+    arena[(y0 + v67) >> 2u] = bitcast<vec4<u32>>(acc0_0_0);
+    if (a1 + 1 < p1) { arena[(y0 + v68) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
+    if (a1 + 2 < p1) { arena[(y0 + v69) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
+    if (a1 + 3 < p1) { arena[(y0 + v70) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  }
 }

@@ -40,10 +40,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
   let a0 = a0_block + local / 8 * 4;
   if (a0_block >= p0) { return; }
   let v8 = vec4<f32>(0.0f);
-  let v23 = a0 * s2_0 + a1;
-  let v24 = (a0 + 1) * s2_0 + a1;
-  let v25 = (a0 + 2) * s2_0 + a1;
-  let v26 = (a0 + 3) * s2_0 + a1;
   var acc0_0_0 = vec4<f32>(0.0f);
   var acc0_1_0 = vec4<f32>(0.0f);
   var acc0_2_0 = vec4<f32>(0.0f);
@@ -100,8 +96,14 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(num_workgroups) groups: ve
     }
     workgroupBarrier();
   }
-  if (a0 < p0 && a1 < p1) { arena[(y0 + v23) >> 2u] = bitcast<vec4<u32>>(acc0_0_0); }
-  if (a0 + 1 < p0 && a1 < p1) { arena[(y0 + v24) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
-  if (a0 + 2 < p0 && a1 < p1) { arena[(y0 + v25) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
-  if (a0 + 3 < p0 && a1 < p1) { arena[(y0 + v26) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  {
+    let v23 = a0 * s2_0 + a1;
+    let v24 = (a0 + 1) * s2_0 + a1;
+    let v25 = (a0 + 2) * s2_0 + a1;
+    let v26 = (a0 + 3) * s2_0 + a1;
+    if (a0 < p0 && a1 < p1) { arena[(y0 + v23) >> 2u] = bitcast<vec4<u32>>(acc0_0_0); }
+    if (a0 + 1 < p0 && a1 < p1) { arena[(y0 + v24) >> 2u] = bitcast<vec4<u32>>(acc0_1_0); }
+    if (a0 + 2 < p0 && a1 < p1) { arena[(y0 + v25) >> 2u] = bitcast<vec4<u32>>(acc0_2_0); }
+    if (a0 + 3 < p0 && a1 < p1) { arena[(y0 + v26) >> 2u] = bitcast<vec4<u32>>(acc0_3_0); }
+  }
 }
