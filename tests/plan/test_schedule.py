@@ -113,3 +113,14 @@ def test_what_an_invocation_computes(name):
 def test_the_lanes_of(name, backend):
     schedule = only(name, backend)
     assert (schedule.lanes, schedule.vector, schedule.whole, schedule.count) == EXPECTED[name, backend]
+
+
+@pytest.mark.parametrize(
+    ("rows", "features", "loop"), [(60, 2048, "a1"), (600, 64, "a0"), (6000, 1024, "a0")], ids=["weights", "cached weights", "rows"]
+)
+def test_processors_share_what_is_most_to_read(rows, features, loop):
+    graph = parse(
+        f"graph g\ninput x: float32[{rows},256]\nslot w: float32[256,{features}]\ny: float32[{rows},{features}] = MatMul(x, w)\noutput out = y\n"
+    )
+    (choice,) = plan(graph, TARGETS["wasm"]).choices
+    assert choice.schedule.split == loop

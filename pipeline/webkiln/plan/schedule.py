@@ -55,14 +55,28 @@ def choose(call: NestCall, target: Target, constants: Collection[str]) -> Choice
 
 
 def _split(call: NestCall, schedule: Schedule) -> str | None:
-    """The loop whose turns several processors share: the outermost of many, the tile axis before others, else the one that is shared most evenly."""
-    loops = sorted(schedule.order, key=lambda name: name != schedule.tile)
+    """The loop whose turns several processors share: the outermost of many, the tile axis before others, else the one that is shared most evenly; of those
+    which move along what is most to read, so that no processor reads all of it."""
+    most = _most_read(call)
+    along = [name for name in schedule.order if most is None or any(depends(item, name) for item in most)]
+    loops = sorted(along or schedule.order, key=lambda name: name != schedule.tile)
     turns = {name: max(1, -(-extent(call, _loop(call.nest, name)) // schedule.span(name))) for name in loops}
     many = [name for name in loops if turns[name] >= MANY_TURNS]
     if many or not loops:
         return many[0] if many else None
     best = min(loops, key=lambda name: max(-(-turns[name] // parts) * parts / turns[name] for parts in (2, 3, 4)))
     return best if turns[best] > 1 else None
+
+
+def _most_read(call: NestCall) -> tuple[Expr, ...] | None:
+    """The index of what a contraction reads most of, if caches do not hold it."""
+    if not call.nest.is_contraction:
+        return None
+    sizes = {expr: call.inputs[expr.value[0]].type.size * itemsize(call.inputs[expr.value[0]].type.dtype) for expr in call.nest.loads}
+    if any(map(is_symbolic, sizes.values())):
+        return None
+    most = max(sizes, key=lambda expr: sizes[expr])
+    return load_index(most) if sizes[most] > CACHED_BYTES else None
 
 
 def _ordered(call: NestCall, target: Target, constants: Collection[str]) -> Choice:
