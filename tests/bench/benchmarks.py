@@ -44,6 +44,7 @@ OTHERS = ("webgpu", "webgl", "js")
 ELSEWHERE = ("mobilenetv2", "transformer")
 """What is measured on other backends than wasm, too, in fewer rounds."""
 FEWER = 3
+EMPTY = "empty"
 VISITED = ("webkiln", *RIVALS, "waterfall", "bytes")
 
 Result = dict[str, Any]
@@ -58,7 +59,7 @@ def measured(name: str, threads: Sequence[int], rounds: int, visits: int) -> Res
         for count in threads:
             run = complete(measure(folder, {"backend": "wasm", "threads": count}, RIVALS, rounds))
             runs[count] = {"times": run["times"], "peak": float(np.median(run["peaks"])), "errors": errors(name, run, reference)}
-        memory = {engine: peak_memory(folder, engine) for engine in ("webkiln", *RIVALS)}
+        memory = {engine: peak_memory(folder, engine) for engine in ("webkiln", *RIVALS, EMPTY)}
         shards = json.loads((folder / "bundle" / "manifest.json").read_text())["shards"]
         data = {"webkiln": sum(shard["bytes"] for shard in shards)} | {
             engine: (folder / file).stat().st_size for engine, file in WEIGHTS.items()
@@ -93,10 +94,11 @@ def elsewhere(name: str, rounds: int) -> dict[str, Result]:
 
 
 def peak_memory(folder: Path, engine: str) -> int:
-    """The peak in bytes of a new browser's renderer in which one engine has loaded the network and run it, with one thread."""
+    """The peak in bytes of a new browser's renderer in which one engine has loaded the network and run it, with one thread, or of an `EMPTY` page."""
     browsers.session.cache_clear()
     with measuring(folder) as session:
-        complete(ran(session, [engine], {"backend": "wasm", "threads": 1}, 1))
+        if engine != EMPTY:
+            complete(ran(session, [engine], {"backend": "wasm", "threads": 1}, 1))
         peak = renderer_peak(session)
         session.quit()
     browsers.session.cache_clear()
@@ -178,12 +180,19 @@ def downloads(results: Mapping[str, Result]) -> list[str]:
 
 
 def memories(results: Mapping[str, Result]) -> list[str]:
-    head = ["network", *(f"{title}, MB" for title in ("webkiln", *ENGINES.values())), "webkiln / least of them"]
+    head = ["network", *(f"{title}, MB" for title in ("webkiln", *ENGINES.values())), "webkiln / least of them", "an empty page, MB"]
     rows = []
     for name, result in results.items():
         memory = result["memory"]
         least = min(memory[engine] for engine in RIVALS)
-        rows.append([TITLES[name], *(f"{memory[engine] / 1e6:.0f}" for engine in ("webkiln", *RIVALS)), f"{memory['webkiln'] / least:.2f}"])
+        rows.append(
+            [
+                TITLES[name],
+                *(f"{memory[engine] / 1e6:.0f}" for engine in ("webkiln", *RIVALS)),
+                f"{memory['webkiln'] / least:.2f}",
+                f"{memory[EMPTY] / 1e6:.0f}",
+            ]
+        )
     return table(head, rows)
 
 
