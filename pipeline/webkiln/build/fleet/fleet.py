@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import random
 from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -83,6 +84,8 @@ class Fleet:
         self._makers: dict[str, str] = {}
         self._disputes: dict[str, list[tuple[str, ActionResult]]] = {}
         self._told: set[str] = set()
+        self._workers: Mapping[str, Mapping[str, Any]] = {}
+        self._asked_at = -ANSWER_SECONDS
 
     def takes(self, action: Action) -> bool:
         """Whether an action may run elsewhere: one that runs code of the user's reads what lies here."""
@@ -250,10 +253,14 @@ class Fleet:
 
     def _capable(self, client: "Client", needed: Mapping[str, float], avoided: set[str]) -> list[str]:
         """The addresses of the workers that offer what is needed."""
-        workers = client.scheduler_info(n_workers=-1)["workers"]
+        with self._lock:
+            # Steps that are asked for at once share a look.
+            if monotonic() > self._asked_at + ANSWER_SECONDS:
+                self._workers = client.scheduler_info(n_workers=-1)["workers"]
+                self._asked_at = monotonic()
         return [
             worker
-            for worker, said in workers.items()
+            for worker, said in self._workers.items()
             if worker not in avoided and all(said["resources"].get(name, 0) >= amount for name, amount in needed.items())
         ]
 
