@@ -72,11 +72,11 @@ def _most_read(call: NestCall) -> tuple[Expr, ...] | None:
     """The index of what a contraction reads most of, if caches do not hold it."""
     if not call.nest.is_contraction:
         return None
-    sizes = {expr: call.inputs[expr.value[0]].type.size * itemsize(call.inputs[expr.value[0]].type.dtype) for expr in call.nest.loads}
-    if any(map(is_symbolic, sizes.values())):
+    views = {expr: call.inputs[expr.value[0]] for expr in call.nest.loads}
+    if any(is_symbolic(view.type.size) for view in views.values()):
         return None
-    most = max(sizes, key=lambda expr: sizes[expr])
-    return load_index(most) if sizes[most] > CACHED_BYTES else None
+    most = max(views, key=lambda expr: _bytes(views[expr]))
+    return load_index(most) if _bytes(views[most]) > CACHED_BYTES else None
 
 
 def _ordered(call: NestCall, target: Target, constants: Collection[str]) -> Choice:

@@ -84,6 +84,7 @@ class Fleet:
         self._makers: dict[str, str] = {}
         self._disputes: dict[str, list[tuple[str, ActionResult]]] = {}
         self._told: set[str] = set()
+        self._looking = Lock()
         self._workers: Mapping[str, Mapping[str, Any]] = {}
         self._asked_at = -ANSWER_SECONDS
 
@@ -253,8 +254,8 @@ class Fleet:
 
     def _capable(self, client: "Client", needed: Mapping[str, float], avoided: set[str]) -> list[str]:
         """The addresses of the workers that offer what is needed."""
-        with self._lock:
-            # Steps that are asked for at once share a look.
+        # Steps that are asked for at once share a look.
+        with self._looking:
             if monotonic() > self._asked_at + ANSWER_SECONDS:
                 self._workers = client.scheduler_info(n_workers=-1)["workers"]
                 self._asked_at = monotonic()
