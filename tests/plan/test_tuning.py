@@ -47,6 +47,18 @@ GRAPHS = {
         y: float32[21,13] = MatMul(x, w) {"transpose_b":true}
         output out = y
     """,
+    "product": """
+        input x: float32[1,131,144]
+        slot w: float32[144,133]
+        y: float32[1,131,133] = MatMul(x, w)
+        output out = y
+    """,
+    "few long rows": """
+        input x: float32[3,600]
+        input w: float32[5,600]
+        y: float32[3,5] = MatMul(x, w) {"transpose_b":true}
+        output out = y
+    """,
 }
 
 
@@ -62,7 +74,7 @@ def kernels_of(made: dict[str, Any]) -> list[str]:
     return [step["kernel"] for step in launches(made["main"])]
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("wasm", "relaxed"), pytest.param("wasm", "simd", marks=pytest.mark.long), ("js", "")])
+@pytest.mark.parametrize(("backend", "variant"), [("wasm", "relaxed"), pytest.param("wasm", "simd", marks=pytest.mark.long), ("js", ""), ("webgpu", "")])
 def test_every_candidate_computes_the_same(backend, variant, tmp_path):
     rng = np.random.default_rng(0)
     jobs = []

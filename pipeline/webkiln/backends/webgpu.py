@@ -2,7 +2,26 @@
 
 from webkiln.nest.target import WORDS, Target
 
+NEVER = 1 << 31
+
 TARGET = Target(
-    backend="webgpu", width=4, shapes=((4, 4),), dot=(4, 4), each=(4, 4), map_lanes=4, packs=True, threads=True, group=64, storage=WORDS,
-    winograd=True, between=1 << 25,
-)  # fmt: skip
+    backend="webgpu",
+    width=4,
+    shapes=((4, 4),),
+    dot=(4, 4),
+    each=(4, 4),
+    map_lanes=4,
+    packs=True,
+    threads=True,
+    group=64,
+    blocks=(128, 32, NEVER),
+    storage=WORDS,
+    winograd=True,
+    between=1 << 25,
+    tried={
+        "shapes": ((4, 8), (8, 4), (8, 8)),
+        "dot": ((4, 1), (4, 2), (4, 8)),
+        "each": ((4, 1), (4, 2), (4, 8)),
+        "alone": ((8, 1),),
+    },
+)

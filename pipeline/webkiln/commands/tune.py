@@ -5,12 +5,14 @@ from pathlib import Path
 
 from webkiln import canonical
 from webkiln.backends import host
+from webkiln.backends.table import TARGETS
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
 from webkiln.build.tuned import hint, place, shown, tunable, tune
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError
+from webkiln.plan.tuning import trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +28,8 @@ def run(options: argparse.Namespace) -> int:
         raise RecipeError(f"{options.source} has no recipe to write tuned.json beside; give a folder with a recipe.toml, or --output")
     chosen = tunable(recipe) if options.backend is not None else tunable(recipe)[:1]
     if not chosen:
-        raise RecipeError(f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)}; give --backend wasm or js")
+        known = ", ".join(name for name, target in TARGETS.items() if trials(target))
+        raise RecipeError(f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)}; --backend takes {known}")
     output = options.output or place(recipe, file.parent if file is not None else Path())
     state = cache_folder() / "state" / canonical.digest(str(output.absolute()).encode())
     with Engine(state, progress=progress.console()) as engine:

@@ -18,7 +18,8 @@ class Target:
     without a tile, a vector by a matrix, where they are more. `map_lanes`: lanes otherwise.
 
     `threads`: whether points are computed by invocations instead of loops, of which neighbours best read neighbouring memory. `group`: how many
-    of them share a point where few have long reductions. `packs`: whether constant operands are repacked into panels along the vector axis.
+    of them share a point where few have long reductions. `blocks`: from which sizes on they keep the factors of a contraction in the memory of their workgroup,
+    and after that what may be measured against it. `packs`: whether constant operands are repacked into panels along the vector axis.
     `alignment`: bytes. `storage`: the dtype as which elements of a dtype lie in memory, where it is another one. `targets`: where a launch
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
@@ -41,6 +42,7 @@ class Target:
     sliding: tuple[tuple[int, int], ...] = ()
     threads: bool = False
     group: int = 1
+    blocks: tuple[int, ...] = ()
     alignment: int = 64
     staging: int = 32 << 20
     storage: Mapping[str, str] = field(default_factory=dict)

@@ -16,14 +16,14 @@ from webkiln.plan.vectors import contiguous, extent, unvectorised
 
 LONG_ROW, FEW_POINTS = 256, 1024
 """From and up to where several invocations reduce one row: else there is work enough for all of them."""
-LARGE, DEPTH = 128, 16
-"""The sizes from which factors are worth bringing to the memory of workgroups, and how much of them at a time."""
+DEPTH = 16
+"""So many steps of a reduction are brought to the memory of workgroups at a time."""
 
 
 def invoked(call: NestCall, schedule: Schedule, target: Target) -> Schedule:
     """The schedule with what is left to decide where points are computed by invocations."""
     rows = [loop for loop in call.nest.reduce if loop.axis == schedule.vector]
-    if not rows and target.group == SIDE * SIDE and _blocks(call, schedule):
+    if not rows and target.group == SIDE * SIDE and _blocks(call, schedule, target):
         schedule = replace(schedule, group=target.group, depth=DEPTH)
     elif target.group > 1 and _few(call, schedule, rows or call.nest.reduce):
         schedule = replace(schedule, group=target.group)
@@ -37,14 +37,14 @@ def _few(call: NestCall, schedule: Schedule, reduce: Sequence[Loop]) -> bool:
     return bool(reduce) and extent(call, reduce[-1]) >= LONG_ROW and chunks <= FEW_POINTS
 
 
-def _blocks(call: NestCall, schedule: Schedule) -> bool:
+def _blocks(call: NestCall, schedule: Schedule, target: Target) -> bool:
     """Whether workgroups keep the factors of a contraction in their memory: it is large, and each factor has an axis of its own."""
-    if schedule.tile is None or schedule.vector is None or not call.nest.reduce:
+    if not target.blocks or schedule.tile is None or schedule.vector is None or not call.nest.reduce:
         return False
     names = (schedule.tile, schedule.vector)
     moves = {tuple(depends(factor, name) for name in names) for factor in call.nest.accumulators[0].body.args}
     sizes = [extent(call, loop) for loop in call.nest.axes if loop.axis in names] + [extent(call, call.nest.reduce[-1])]
-    return min(sizes) >= LARGE and moves == {(True, False), (False, True)}
+    return min(sizes) >= target.blocks[0] and moves == {(True, False), (False, True)}
 
 
 def _unrolled(call: NestCall, schedule: Schedule, target: Target) -> str | None:

@@ -1,6 +1,6 @@
-"""The tile of each contraction: the target's own by rule, or another that was measured."""
+"""The tile of each contraction, and on GPUs how invocations share it: the target's own by rule, or another that was measured."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from webkiln.nest.build import NestCall
@@ -22,23 +22,23 @@ class Tile:
 
 
 def tile(call: NestCall, target: Target, constants: Collection[str], tuning: Tuning) -> Tile:
-    shapes = tiles(call, choose(call, target, constants).schedule, target)
-    if len(shapes) == 1:
+    own = choose(call, target, constants).schedule
+    ways = {name_of(own): (target, own)}
+    for other in others(call, own, target):
+        schedule = choose(call, other, constants).schedule
+        ways.setdefault(name_of(schedule), (other, schedule))
+    if len(ways) == 1:
         return Tile(target, None)
-    targets = [target, *(with_tile(target, shape) for shape in shapes[1:])]
-    schedules = [choose(call, other, constants).schedule for other in targets]
     machine = MACHINES[target.backend]
-    candidates = [
-        Candidate(tile_name(shape), milliseconds(call, schedule, machine)) for shape, schedule in zip(shapes, schedules, strict=True)
-    ]
+    candidates = [Candidate(name, milliseconds(call, schedule, machine)) for name, (_, schedule) in ways.items()]
     decision = tuning.decide(key_of(CONTRACTION, call, constants), candidates)
-    return Tile(targets[decision.chosen], decision)
+    return Tile(ways[decision.candidates[decision.chosen].name][0], decision)
 
 
-def tile_name(shape: tuple[int, int]) -> str:
-    """`6x8`: the neighbours on the tile axis, and the lanes on the vector axis."""
-    lanes, count = shape
-    return f"{count}x{lanes}"
+def name_of(schedule: Schedule) -> str:
+    """`6x8`: the neighbours on the tile axis, and the lanes on the vector axis; who computes them, where that is not one invocation."""
+    shared = " in blocks" if schedule.depth else f" by {schedule.group}" if schedule.group > 1 else ""
+    return f"{schedule.count}x{schedule.lanes}{shared}"
 
 
 def with_tile(target: Target, shape: tuple[int, int]) -> Target:
@@ -54,13 +54,17 @@ def with_tile(target: Target, shape: tuple[int, int]) -> Target:
     )
 
 
-def tiles(call: NestCall, schedule: Schedule, target: Target) -> list[tuple[int, int]]:
-    """The shapes that a contraction may have, the one of its schedule first."""
-    own, vector = (schedule.lanes, schedule.count), schedule.vector
+def others(call: NestCall, schedule: Schedule, target: Target) -> Iterator[Target]:
+    """What else a contraction may be scheduled for than the target itself, which gave it `schedule`."""
+    vector = schedule.vector
     if not call.nest.is_contraction or vector is None:
-        return [own]
+        return
     reduced = {loop.axis: loop for loop in call.nest.reduce}
     loops = reduced | {loop.axis: loop for loop in call.nest.axes}
     kind = "dot" if vector in reduced else "alone" if schedule.tile is None else "each" if each(call, vector) else "shapes"
     size = extent(call, loops[vector])
-    return list(dict.fromkeys([own, *(shape for shape in target.tried.get(kind, ()) if size % shape[0] == 0 or size >= 4 * shape[0])]))
+    fitting = [shape for shape in target.tried.get(kind, ()) if size % shape[0] == 0 or size >= 4 * shape[0]]
+    for other in (target, *(with_tile(target, shape) for shape in fitting)):
+        yield other
+        for least in target.blocks[1:]:
+            yield replace(other, blocks=(least,))

@@ -102,5 +102,5 @@ def _check(name: str, entry: Any, where: str) -> None:
 
 def trials(target: Target) -> list[Trial]:
     """So many programs hold each candidate of every call once at least; a convolution also each of its tiles. None where a backend has no choice."""
-    most = max(map(len, target.tried.values()), default=0)
-    return [(way, tile) for way in range(ALGORITHMS if target.winograd else 1) for tile in range(1 + most)] if most else []
+    tiles = (1 + max(map(len, target.tried.values()), default=0)) * (2 if len(target.blocks) > 1 else 1)
+    return [(way, tile) for way in range(ALGORITHMS if target.winograd else 1) for tile in range(tiles)] if tiles > 1 else []
