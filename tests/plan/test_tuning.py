@@ -74,7 +74,9 @@ def kernels_of(made: dict[str, Any]) -> list[str]:
     return [step["kernel"] for step in launches(made["main"])]
 
 
-@pytest.mark.parametrize(("backend", "variant"), [("wasm", "relaxed"), pytest.param("wasm", "simd", marks=pytest.mark.long), ("js", ""), ("webgpu", "")])
+@pytest.mark.parametrize(
+    ("backend", "variant"), [("wasm", "relaxed"), pytest.param("wasm", "simd", marks=pytest.mark.long), ("js", ""), ("webgpu", "")]
+)
 def test_every_candidate_computes_the_same(backend, variant, tmp_path):
     rng = np.random.default_rng(0)
     jobs = []
