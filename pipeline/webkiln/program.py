@@ -29,7 +29,7 @@ from webkiln.plan.halves import halved, halved_steps, in_halves
 from webkiln.plan.kernel import Kernel
 from webkiln.plan.linear import with_pixels
 from webkiln.plan.memory import flat
-from webkiln.plan.places import Arena, Buffer
+from webkiln.plan.places import Arena, Buffer, Passing
 from webkiln.plan.schedule import Choice, choose, plain
 from webkiln.plan.storage import stored as stored_steps
 from webkiln.plan.storage import stored_call
@@ -239,11 +239,13 @@ class _Writer:
             view.name, Buffer(self.storage(view.name, view.type.dtype), kernels.elements(view, self.planned.destinations[view.name].panel))
         )
 
-    def passing(self) -> set[str]:
-        """The weights of which only something else is kept, that is computed when they have arrived."""
-        filters = {view.name for call in self.planned.filters for view in call.inputs}
-        needed = {view.name for step in flat(self.planned.lowered.steps) for view in reads(step)}
-        return filters - needed - _seen_as_they_are(self.graph)
+    def passing(self) -> list[Passing]:
+        """The weights of which only something else is kept, that is computed when they have arrived; in the order in which they are done with."""
+        last = {view.name: call.outputs[0].name for call in self.planned.filters for view in call.inputs}
+        needed = {view.name for step in flat(self.planned.lowered.steps) for view in reads(step)} | _seen_as_they_are(self.graph)
+        order = [call.outputs[0].name for call in self.planned.filters]
+        found = [Passing(name, self.buffer(name, self.graph.type(name)), until) for name, until in last.items() if name not in needed]
+        return sorted(found, key=lambda item: order.index(item.last))
 
     def write(self) -> dict[str, Any]:
         graph, steps = self.graph, self.planned.lowered.steps
@@ -251,16 +253,14 @@ class _Writer:
             self.reserve(state.input)
         passing = self.passing()
         for weight in stored(graph):
-            if weight.name not in passing:
+            if all(weight.name != item.name for item in passing):
                 self.reserve_weight(weight)
         for call in self.planned.filters:
             self.reserve_panel(call.outputs[0])
         staging = max((piece.bytes for piece in self.layout), default=0)
         if staging > self.target.staging:
             raise InternalError(f"a weight has a row of {staging} bytes, staging holds {self.target.staging}")
-        self.places.stage(
-            staging, {weight.name: self.buffer(weight.name, graph.type(weight.name)) for weight in stored(graph) if weight.name in passing}
-        )
+        self.places.stage(staging, passing)
         init = [*map(self.decode, self.layout), *(self.transform(call, self.pieces_of(call)) for call in self.planned.filters)]
         for state in graph.states:
             self.reserve(self.roots[state.output])

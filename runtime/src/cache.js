@@ -44,7 +44,7 @@ export class Reader {
   /**
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {() => Feed} begin makes the feed of one attempt
+   * @param {(last: boolean) => Feed} begin makes the feed of one attempt, after the last of which there is no other
    * @param {Uint8Array} [buffer] for the bytes, where it is as long; what is returned may have taken its memory
    * @returns {Promise<Uint8Array>}
    */
@@ -71,25 +71,25 @@ export class Reader {
    * Code keeps its name from build to build, so the HTTP cache may hold that of an earlier one: then the server is asked once more.
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {() => Feed} begin
+   * @param {(last: boolean) => Feed} begin
    * @param {Uint8Array | undefined} buffer
    * @returns {Promise<Uint8Array>}
    */
   async fetch(entry, url, begin, buffer) {
-    const { ignoreCache, signal } = this.policy;
+    const { strategy, ignoreCache, signal } = this.policy;
     try {
-      return await download(entry, url, { ignoreCache, signal, feed: begin(), buffer });
+      return await download(entry, url, { ignoreCache, signal, feed: begin(strategy !== 'networkFirst'), buffer });
     } catch (error) {
       const stale = error instanceof WebkilnError && (error.code === 'Altered' || error.code === 'Truncated');
       if (!stale || ignoreCache || entry.file.endsWith('.bin')) throw error;
-      return download(entry, url, { ignoreCache: true, signal, feed: begin(), buffer });
+      return download(entry, url, { ignoreCache: true, signal, feed: begin(false), buffer });
     }
   }
 
   /**
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {() => Feed} begin
+   * @param {(last: boolean) => Feed} begin
    * @param {Uint8Array | undefined} buffer
    * @returns {Promise<Uint8Array | null>} null where the cache has nothing of use
    */
@@ -98,7 +98,7 @@ export class Reader {
     const response = await (await this.cache)?.match(url);
     if (!response?.body || response.headers.get(CHECKED) !== entry.digest) return null;
     try {
-      return await collect(entry, 'the cache', readerOf(response.body), { signal, feed: begin(), buffer, checked: true });
+      return await collect(entry, 'the cache', readerOf(response.body), { signal, feed: begin(false), buffer, checked: true });
     } catch (error) {
       if (signal?.aborted) throw error;
       return null;

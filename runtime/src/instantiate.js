@@ -87,6 +87,19 @@ async function importModule({ module, build }, load) {
 }
 
 /**
+ * @param {Engine} engine
+ * @param {number} entry of the init program
+ * @param {Uint8Array} bytes
+ */
+function initialise(engine, entry, bytes) {
+  try {
+    engine.init(entry, bytes);
+  } catch (error) {
+    throw failed(`decoding weight ${entry}`, error);
+  }
+}
+
+/**
  * Runs the init entries of one shard as their ranges arrive.
  * @param {Engine} engine
  * @param {BackendModule['program']} program
@@ -94,38 +107,29 @@ async function importModule({ module, build }, load) {
  * @param {(entry: number) => void} follow is told of each entry that is done
  * @returns {Feed}
  */
-function decoder(engine, program, shard, follow) {
-  const pending = program.init.flatMap(([owner, start, bytes], index) => owner === shard ? [{ index, start, bytes }] : []);
-  let done = 0;
+function decoder(engine, { init }, shard, follow) {
+  let next = init.findIndex(([owner]) => owner === shard);
   return (bytes, arrived) => {
-    for (let next = pending[done]; next && next.start + next.bytes <= arrived; next = pending[++done]) {
-      const { index, start, bytes: length } = next;
-      try {
-        engine.init(index, bytes.subarray(start, start + length));
-      } catch (error) {
-        throw failed(`decoding weight ${index}`, error);
-      }
-      follow(index);
+    for (let item; (item = init[next]) && item[0] === shard && item[1] + item[2] <= arrived; follow(next++)) {
+      initialise(engine, next, bytes.subarray(item[1], item[1] + item[2]));
     }
   };
 }
 
 /**
- * What runs the entries of no shard, each when those that it follows are done, and again when one of them is, as after a shard that came anew.
+ * What runs the entries of no shard, in their order, each when those that it follows are done: what it reads may lie where a later one writes.
  * @param {Engine} engine
  * @param {BackendModule['program']} program
  * @returns {(entry: number) => void}
  */
-function follower(engine, program) {
-  const waiting = program.init.flatMap(([owner, first, count], index) => owner < 0 ? [{ index, first, count, done: new Set() }] : []);
+function follower(engine, { init }) {
+  /** @type {number[]} */
+  const done = [];
+  let next = init.findIndex(([owner]) => owner < 0);
   return entry => {
-    for (const { index, first, count, done } of waiting) {
-      if (entry < first || entry >= first + count || done.add(entry).size < count) continue;
-      try {
-        engine.init(index, new Uint8Array());
-      } catch (error) {
-        throw failed(`transforming weight ${first}`, error);
-      }
+    done[entry] = 1;
+    for (let item; (item = init[next]) && done.slice(item[1], item[1] + item[2]).filter(Boolean).length === item[2]; next++) {
+      initialise(engine, next, new Uint8Array());
     }
   };
 }
@@ -153,19 +157,17 @@ class Attempt {
 
   /**
    * @param {FileEntry} entry
-   * @param {() => Feed} [begin]
+   * @param {Feed} [feed] sees bytes as they arrive, unless others may take their place
    * @param {Uint8Array} [buffer]
    */
-  read(entry, begin, buffer) {
+  read(entry, feed, buffer) {
     const url = this.request.urls[entry.file] ?? '';
-    const advance = () => {
-      const feed = begin?.();
-      return (/** @type {Uint8Array} */ bytes, /** @type {number} */ arrived) => {
-        this.meter.advance(entry.file, arrived);
-        feed?.(bytes, arrived);
-      };
+    /** @param {boolean} last */
+    const begin = last => (/** @type {Uint8Array} */ bytes, /** @type {number} */ arrived) => {
+      this.meter.advance(entry.file, arrived);
+      if (last) feed?.(bytes, arrived);
     };
-    return this.reader.read(entry, url, advance, buffer);
+    return this.reader.read(entry, url, begin, buffer);
   }
 
   /** @param {string} backend */
@@ -233,11 +235,8 @@ class Attempt {
         const shard = /** @type {FileEntry} */ (shards[index]);
         /** @type {Feed | undefined} */
         let decode;
-        const bytes = await this.read(shard, () => {
-          decode = undefined;
-          return (all, arrived) => {
-            if (started) (decode ??= decoder(started.engine, started.program, index, follow))(all, arrived);
-          };
+        const bytes = await this.read(shard, (all, arrived) => {
+          if (started) (decode ??= decoder(started.engine, started.program, index, follow))(all, arrived);
         }, buffer);
         buffer = new Uint8Array(bytes.buffer);
         const { engine, program } = await starting;

@@ -26,6 +26,15 @@ class Buffer:
         return self.elements * itemsize(self.storage)
 
 
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A weight that is needed until `last` is computed from it, a Variable that has room."""
+
+    name: str
+    buffer: Buffer
+    last: str
+
+
 class Arena:
     """Persistent buffers one after another, then an arena that all others share. Weights are decoded from a staging area, which overlaps the
     buffers that follow them."""
@@ -33,6 +42,7 @@ class Arena:
     def __init__(self, alignment: int) -> None:
         self.alignment = alignment
         self.offsets: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
         self.end = 0
         self.arena = 0
         self.loaded = 0
@@ -41,15 +51,17 @@ class Arena:
     def reserve(self, name: str, buffer: Buffer) -> None:
         if name not in self.offsets:
             self.offsets[name] = self.end
-            self.end = aligned(self.end + buffer.bytes, self.alignment)
+            self.ends[name] = self.end = aligned(self.end + buffer.bytes, self.alignment)
 
-    def stage(self, size: int, passing: Mapping[str, Buffer]) -> None:
-        """Make room for what arrives, and for what is not kept after loading."""
-        self.staging = {"offset": self.end, "bytes": size}
-        self.loaded = aligned(self.end + size, self.alignment)
-        for name, buffer in passing.items():
-            self.offsets[name] = self.loaded
-            self.loaded = aligned(self.loaded + buffer.bytes, self.alignment)
+    def stage(self, size: int, passing: Sequence[Passing]) -> None:
+        """Make room for what arrives, and for what is not kept after loading: one after another, as low as the last Variable that is computed from each
+        allows. It lies below them, and only what is computed later where they lie."""
+        sizes = [aligned(item.buffer.bytes, self.alignment) for item in passing]
+        end = max([self.end, *(self.ends[item.last] + sum(sizes[number:]) for number, item in enumerate(passing))])
+        for number, item in enumerate(passing):
+            self.offsets[item.name] = end - sum(sizes[number:])
+        self.staging = {"offset": end, "bytes": size}
+        self.loaded = aligned(end + size, self.alignment)
 
     def staged(self, start: int, size: int, dtype: str) -> Any:
         """What a launch is given for `size` bytes of staging, from `start`."""

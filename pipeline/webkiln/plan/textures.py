@@ -8,7 +8,7 @@ from webkiln.ir import dim
 from webkiln.ir.notation import size_to_json
 from webkiln.nest.build import Copy, NestCall, Step, reads, writes
 from webkiln.plan.memory import Range, check, flat, live_ranges
-from webkiln.plan.places import Buffer
+from webkiln.plan.places import Buffer, Passing
 
 TEXELS = ("float32", "int32", "uint32")
 """What a texture can hold; everything shorter is staged packed in words."""
@@ -27,10 +27,10 @@ class Textures:
             self.offsets[name] = len(self.buffers)
             self.buffers.append(buffer)
 
-    def stage(self, size: int, passing: Mapping[str, Buffer]) -> None:
+    def stage(self, size: int, passing: Sequence[Passing]) -> None:
         self.staging = size
-        for name, buffer in passing.items():
-            self.reserve(name, buffer)
+        for item in passing:
+            self.reserve(item.name, item.buffer)
 
     def staged(self, start: int, size: int, dtype: str) -> Any:
         """What a launch is given for `size` bytes of staging, from `start`: a texture that is made of them."""

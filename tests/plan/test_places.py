@@ -1,0 +1,63 @@
+"""Places of what passes through memory while weights arrive: nothing that is still read is written over, in whatever order it arrives."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webkiln.plan.places import Arena, Buffer, Passing
+
+SIZES = st.integers(1, 600)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(SIZES, max_size=3),
+    st.lists(st.tuples(SIZES, st.lists(SIZES, min_size=1, max_size=2)), min_size=1, max_size=7),
+    st.randoms(use_true_random=False),
+)
+def test_filters_are_whole_until_they_are_read(kept, filters, order):
+    """`kept`: sizes of weights that stay; `filters`: of a filter, and of what is computed of it, once or for two readers."""
+    arena = Arena(64)
+    weights = {f"w{number}": size for number, size in enumerate(kept)}
+    computed = [(f"t{number}.{reader}", f"f{number}", size) for number, (_, made) in enumerate(filters) for reader, size in enumerate(made)]
+    order.shuffle(computed)
+    for name, size in (*weights.items(), *((name, size) for name, _, size in computed)):
+        arena.reserve(name, Buffer("float32", size))
+    sources = {f"f{number}": size for number, (size, _) in enumerate(filters)}
+    last = {source: name for name, source, _ in computed}
+    names = [name for name, *_ in computed]
+    arena.stage(
+        100,
+        sorted(
+            (Passing(name, Buffer("float32", size), last[name]) for name, size in sources.items()), key=lambda item: names.index(item.last)
+        ),
+    )
+    memory: dict[int, str] = {}
+    sizes = weights | sources | {name: size for name, _, size in computed}
+
+    def places(name: str) -> range:
+        return range(arena.offsets[name], arena.offsets[name] + 4 * sizes[name], 4)
+
+    def is_whole(name: str) -> bool:
+        return all(memory.get(place) == name for place in places(name))
+
+    arrivals = [*weights, *sources]
+    order.shuffle(arrivals)
+    waiting, arrived = list(computed), set()
+    for name in arrivals:
+        memory |= dict.fromkeys(places(name), name)
+        arrived.add(name)
+        while waiting and waiting[0][1] in arrived:
+            made, source, _ = waiting.pop(0)
+            assert is_whole(source)
+            memory |= dict.fromkeys(places(made), made)
+    assert all(is_whole(name) for name in (*weights, *names))
+    assert arena.staging["offset"] >= max(places(name).stop for name in sizes)
+    assert arena.loaded >= arena.staging["offset"] + arena.staging["bytes"]
+
+
+def test_filters_lie_where_later_ones_are_computed():
+    arena = Arena(64)
+    for number in range(10):
+        arena.reserve(f"t{number}", Buffer("float32", 16 * 1024))
+    arena.stage(1 << 16, [Passing(f"f{number}", Buffer("float32", 9 * 1024), f"t{number}") for number in range(10)])
+    assert arena.staging["offset"] == (10 * 16 + 9) * 4096, "the last alone needs memory of its own"

@@ -1,0 +1,53 @@
+/**
+ * Loads weights through the runtime's own code into an engine that notes what it is told, with a network and a cache that are made up.
+ * Prints the entries that were run, each with the first of its bytes.
+ */
+import { createHash } from 'node:crypto';
+
+import { instantiate } from '../../runtime/src/instantiate.js';
+
+const { init, shards, order, cached, broken, strategy } = JSON.parse(process.argv[2]);
+const digest = bytes => createHash('sha256').update(bytes).digest();
+const files = shards.map(([byte, length], index) => {
+  const bytes = new Uint8Array(length).fill(byte);
+  return { file: `weights-${index}.bin`, bytes, url: `https://models.test/weights-${index}.bin`, digest: digest(digest(bytes)).toString('hex') };
+});
+const find = url => files.findIndex(item => item.url === url);
+const later = ms => new Promise(resolve => { setTimeout(resolve, ms); });
+
+/** The bytes of a file in two chunks, of which the second never comes where `half`. */
+const body = (bytes, half) => new ReadableStream({
+  type: 'bytes',
+  async start(controller) {
+    const middle = bytes.length >> 1;
+    controller.enqueue(bytes.slice(0, middle));
+    await later(5);
+    if (half) return controller.error(new Error('reset'));
+    controller.enqueue(bytes.slice(middle));
+    controller.close();
+  },
+});
+const response = (index, half) => new Response(body(files[index].bytes, half), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
+
+globalThis.fetch = async url => {
+  const index = find(String(url));
+  await later(30 * order.indexOf(index));
+  return response(index, broken.includes(index));
+};
+globalThis.caches = {
+  open: async () => ({
+    match: async url => (find(url) in cached ? response(find(url), cached[find(url)] === 'half') : undefined),
+    put: async () => {},
+    keys: async () => [],
+  }),
+};
+
+const log = [];
+const engine = { init: (entry, bytes) => log.push([entry, bytes[0] ?? null, bytes.length]), copy() {}, dispose() {} };
+const program = { placeholders: [], states: [], init };
+const request = {
+  manifest: { name: 'made', shards: files.map(({ file, bytes, digest }) => ({ file, bytes: bytes.length, digest })), backends: { js: { module: 'js.js', build: 'b' } } },
+  urls: Object.fromEntries(files.map(({ file, url }) => [file, url])), backends: ['js'], variant: undefined, cacheStrategy: strategy, saveCache: false, ignoreCache: false, threads: 1, profile: false,
+};
+await instantiate(request, { js: async () => ({ build: 'b', program, create: () => engine }) }, () => {});
+console.log(JSON.stringify(log));
