@@ -60,7 +60,7 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
         made = parse(text)
         values = {name: rng.standard_normal(made.type(name).shape).astype(np.float32) for name in (*made.inputs, *sorted(made.slots))}
         jobs.append(Job(made, {"x": values.pop("x")}, values))
-    for bound in ("AHEAD_BYTES", "AHEAD_TILES", "CACHED_BYTES"):
+    for bound in ("AHEAD_BYTES", "AHEAD_ROWS", "CACHED_BYTES"):
         monkeypatch.setattr(schedule, bound, 0)
     results = []
     for ahead in (False, True):
@@ -73,7 +73,13 @@ def test_no_bit_changes(variant, tmp_path, monkeypatch):
 
 
 def test_what_caches_hold_comes_by_itself():
-    for sizes, expected in (((128, 384, 384), True), ((128, 64, 64), False), ((6, 384, 384), False), ((1, 384, 384), False)):
+    for sizes, expected in (
+        ((128, 384, 384), True),
+        ((24, 384, 384), True),
+        ((128, 64, 64), False),
+        ((23, 384, 384), False),
+        ((1, 384, 384), False),
+    ):
         made = program(parse(product_of(*sizes)), TARGETS["wasm"], "float32")
         (step,) = launches(made["main"])
         assert made["kernels"][step["kernel"]]["schedule"].get("ahead", False) == expected

@@ -30,8 +30,8 @@ FEW_ROWS = 54
 CACHED_BYTES = 1 << 19
 AHEAD_BYTES = 1 << 16
 """Smaller constants come as fast by themselves."""
-AHEAD_TILES = 4
-"""Fewer tiles leave no time to read while they are computed."""
+AHEAD_ROWS = 24
+"""Fewer neighbours leave so little to compute between two lines of the cache that the breaks cost more than the reads."""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -295,7 +295,7 @@ def _reads_ahead(call: NestCall, schedule: Schedule) -> bool:
     """Whether a loop over enough tiles uses one panel after another, of constants that caches do not hold beside all others."""
     if len(schedule.panels) != 1 or len(call.nest.reduce) != 1 or schedule.tile is None or schedule.order[-1] != schedule.tile:
         return False
-    if extent(call, _loop(call.nest, schedule.tile)) < AHEAD_TILES * schedule.count:
+    if extent(call, _loop(call.nest, schedule.tile)) < AHEAD_ROWS:
         return False
     (panel,) = schedule.panels
     view = call.inputs[panel.source]
