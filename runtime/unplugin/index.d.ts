@@ -10,6 +10,8 @@ export interface Options {
   encoding?: 'float32' | 'float16' | 'int8' | 'eightbit';
   /** Vite's servers send the headers that shared memory between threads takes (COOP and COEP). */
   isolated?: boolean;
+  /** Pages that Vite builds ask for the first weights of their models at once; for models that are loaded with `worker: false`. */
+  preload?: boolean;
   /** The file that gets the types of the imports; false: none. Default: `webkiln-env.d.ts`. */
   types?: string | false;
 }

@@ -121,9 +121,10 @@ def policy(inline: str, page: Path) -> str:
 
 
 class Deployed:
-    """A folder behind a server; `fetched`: what was asked of it, with what it answered."""
+    """A folder behind a server; `asked`: each request; `fetched`: what was asked of it, with what it answered."""
 
     def __init__(self, folder: Path, base: str, headers: Mapping[str, str]) -> None:
+        self.asked: list[str] = []
         self.fetched: dict[str, bytes] = {}
         self.missing: list[str] = []
         self._files = Server({base: folder})
@@ -132,6 +133,7 @@ class Deployed:
 
     def _note(self, path: str, body: bytes) -> Answer:
         answer = self._files.answer(path, body)
+        self.asked.append(path)
         if answer[0] == 200:
             self.fetched[path] = answer[2]
         else:

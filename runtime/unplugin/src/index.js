@@ -6,6 +6,7 @@ import { createUnplugin } from 'unplugin';
 import { Builder } from './builder.js';
 import { carryWith } from './esbuild_output.js';
 import { withUpdates } from './hot.js';
+import { preloads } from './preload.js';
 import { PLACE, isServed, placeFrom, withURLs } from './references.js';
 import { PATHS, divided, isRequest, readRequest } from './request.js';
 import { Types } from './types.js';
@@ -58,7 +59,7 @@ export const factory = (options = {}, { framework }) => {
   let watching = false;
   /** Vite's server of development. @type {import('vite').ViteDevServer | null} */
   let server = null;
-  /** Farm's, which all URLs of assets begin with. */
+  /** What all URLs of assets begin with, in Farm and Vite. */
   let publicPath = '';
 
   /**
@@ -205,7 +206,15 @@ export const factory = (options = {}, { framework }) => {
       }),
       configResolved(config) {
         watching = config.command === 'serve' || Boolean(config.build.watch);
+        publicPath = config.base;
         config.server.fs.allow.push(join(root, '.webkiln', 'bundles'));
+      },
+      transformIndexHtml: {
+        order: 'post',
+        handler: (_, page) => {
+          const shards = [...entries.values()].map(({ stamp }) => JSON.parse(stamp).shards.map((/** @type {{ file: string }} */ { file }) => file));
+          return options.preload ? preloads(page, publicPath, shards) : [];
+        },
       },
       renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
       configureServer(made) {
