@@ -132,6 +132,8 @@ def differences(found, outputs, backend):
 
 def disagreements(examples, backend):
     """(example, what is wrong) on one backend; a batch that breaks as a whole is tried graph by graph."""
+    if not examples:
+        return []
     with tempfile.TemporaryDirectory() as folder:
         try:
             results = run([found.job for found in examples], backend, Path(folder))

@@ -53,6 +53,18 @@ GRAPHS = {
         y: float32[1,131,133] = MatMul(x, w)
         output out = y
     """,
+    "few rows by long columns": """
+        input x: float32[8,1024]
+        slot w: float32[1024,64]
+        y: float32[8,64] = MatMul(x, w)
+        output out = y
+    """,
+    "constants by rows": """
+        input x: float32[160,144]
+        slot w: float32[136,144]
+        y: float32[160,136] = MatMul(x, w) {"transpose_b":true}
+        output out = y
+    """,
     "few long rows": """
         input x: float32[3,600]
         input w: float32[5,600]

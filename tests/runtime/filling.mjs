@@ -1,6 +1,6 @@
 /**
  * Loads weights through the runtime's own code into an engine that notes what it is told, with a network and a cache that are made up.
- * Prints the entries that were run, each with the first of its bytes.
+ * Prints the entries that were run, each with the first of its bytes and their number, and when the rest of a shard came.
  */
 import { createHash } from 'node:crypto';
 
@@ -15,19 +15,23 @@ const files = shards.map(([byte, length], index) => {
 const find = url => files.findIndex(item => item.url === url);
 const later = ms => new Promise(resolve => { setTimeout(resolve, ms); });
 
-/** The bytes of a file in two chunks, of which the second never comes where `half`. */
-const body = (bytes, half) => new ReadableStream({
+const log = [];
+
+/** The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. */
+const body = (index, half) => new ReadableStream({
   type: 'bytes',
   async start(controller) {
+    const { bytes } = files[index];
     const middle = bytes.length >> 1;
     controller.enqueue(bytes.slice(0, middle));
-    await later(5);
+    await later(20);
+    log.push(['rest', index]);
     if (half) return controller.error(new Error('reset'));
     controller.enqueue(bytes.slice(middle));
     controller.close();
   },
 });
-const response = (index, half) => new Response(body(files[index].bytes, half), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
+const response = (index, half) => new Response(body(index, half), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
 
 globalThis.fetch = async url => {
   const index = find(String(url));
@@ -42,7 +46,6 @@ globalThis.caches = {
   }),
 };
 
-const log = [];
 const engine = { init: (entry, bytes) => log.push([entry, bytes[0] ?? null, bytes.length]), copy() {}, dispose() {} };
 const program = { placeholders: [], states: [], init };
 const request = {

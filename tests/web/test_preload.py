@@ -13,14 +13,13 @@ return performance.getEntriesByType('resource').map(({ name, startTime, response
 LINK = re.compile(r'<link rel="preload" as="fetch" crossorigin="anonymous" href="([^"]+)">')
 
 
-def built(folder: Path, options: str, base: str, page: str = "index.html") -> Path:
+def built(
+    folder: Path, options: str, base: str, page: str = "index.html", assets: str = "assets/[name]-[hash][extname]", more: str = ""
+) -> Path:
     """What Vite makes of the example, whose model is loaded in the page's thread."""
     place = project.lay(folder, project.EXAMPLES / "vite")
-    project.edit(
-        place / "vite.config.js",
-        r"webkiln\(\)\]",
-        f"webkiln({options})], base: '{base}', build: {{ rollupOptions: {{ input: '{page}' }} }}",
-    )
+    build = f"{{ rollupOptions: {{ input: '{page}', output: {{ assetFileNames: '{assets}' }} }} }}"
+    project.edit(place / "vite.config.js", r"webkiln\(\)\]", f"webkiln({options})], base: '{base}', build: {build}{more}")
     project.edit(place / "src" / "main.js", r"load\(\)", "load({ worker: false })")
     if page != "index.html":
         (place / page).parent.mkdir()
@@ -48,6 +47,28 @@ def test_weights_are_asked_for_before_the_code_has_come(base: str, page: str, tm
         assert initiator == "link"
         assert begin < code
         assert [path.rsplit("/", 1)[-1] for path in site.asked].count(name) == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "more", "expected"),
+    [
+        ("https://cdn.example/a/", "", "https://cdn.example/a/data/"),
+        ("/", ", experimental: { renderBuiltUrl: file => `https://cdn.example/${file}` }", "https://cdn.example/data/"),
+        ("/", ", experimental: { renderBuiltUrl: () => ({ relative: true }) }", "data/"),
+        (
+            "/",
+            ", experimental: { renderBuiltUrl: (file, { hostType }) => (hostType === 'js' ? { runtime: JSON.stringify(file) } : undefined) }",
+            "/data/",
+        ),
+    ],
+)
+def test_links_are_what_vite_makes_of_names(base: str, more: str, expected: str, tmp_path: Path) -> None:
+    """Files have names by their bytes alone."""
+    project.need_packages()
+    dist = built(tmp_path, "{ preload: true }", base, assets="data/[hash][extname]", more=more)
+    names = [path.name for path in dist.rglob("*.bin")]
+    assert names != []
+    assert LINK.findall((dist / "index.html").read_text("utf-8")) == [expected + name for name in names]
 
 
 def test_pages_ask_for_nothing_where_that_is_not_meant(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from webkiln.build.fleet.fleet import AT_ONCE
 from webkiln.build.fleet.fleet import VARIABLE as FLEET
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.share import share
-from webkiln.build.tuned import place, tunable
+from webkiln.build.tuned import place, usual
 from webkiln.build.watch import Watcher
 from webkiln.build.why import difference
 from webkiln.errors import RecipeError, UserError
@@ -159,7 +159,7 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
             yield DoitTask(
                 engine, action, places.get(action.task), layered.get(action.task), variables.force, facts.get(action.task, "")
             ).task()
-        for backend in variables.backends or tunable(recipe)[:1]:
+        for backend in variables.backends or usual(recipe):
             for browser in variables.browsers:
                 yield TuneTask(engine, recipe, backend, browser, place(recipe, folder / model), variables.force).task()
         for group, members in groups.items():

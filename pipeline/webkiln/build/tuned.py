@@ -14,7 +14,7 @@ from webkiln.build.graph import ModelGraph
 from webkiln.build.table import table
 from webkiln.errors import RecipeError
 from webkiln.plan.tuning import SCHEMA, read, trials
-from webkiln.recipe import Recipe
+from webkiln.recipe import USUAL_BACKENDS, Recipe
 
 NAME = "tuned.json"
 
@@ -33,6 +33,12 @@ class Retuned:
 def tunable(recipe: Recipe) -> tuple[str, ...]:
     """The recipe's backends that have a choice."""
     return tuple(backend for backend in recipe.backends if trials(TARGETS[backend]))
+
+
+def usual(recipe: Recipe) -> tuple[str, ...]:
+    """The one that is tuned where none is named, if any is: wasm or js, which every host runs, before others."""
+    there = tunable(recipe)
+    return tuple([*(backend for backend in USUAL_BACKENDS if backend in there), *there][:1])
 
 
 def place(recipe: Recipe, folder: Path) -> Path:

@@ -9,7 +9,7 @@ from webkiln.backends.table import TARGETS
 from webkiln.build import progress
 from webkiln.build.cache import cache_folder
 from webkiln.build.engine import Engine
-from webkiln.build.tuned import hint, place, shown, tunable, tune
+from webkiln.build.tuned import hint, place, shown, tunable, tune, usual
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
 from webkiln.errors import RecipeError
 from webkiln.plan.tuning import trials
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     recipe, file = recipe_of(options), recipe_file(options.source)
     if file is None and options.output is None:
         raise RecipeError(f"{options.source} has no recipe to write tuned.json beside; give a folder with a recipe.toml, or --output")
-    chosen = tunable(recipe) if options.backend is not None else tunable(recipe)[:1]
+    chosen = tunable(recipe) if options.backend is not None else usual(recipe)
     if not chosen:
         known = ", ".join(name for name, target in TARGETS.items() if trials(target))
         raise RecipeError(f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)}; --backend takes {known}")

@@ -59,8 +59,10 @@ export const factory = (options = {}, { framework }) => {
   let watching = false;
   /** Vite's server of development. @type {import('vite').ViteDevServer | null} */
   let server = null;
-  /** What all URLs of assets begin with, in Farm and Vite. */
+  /** Farm's, which all URLs of assets begin with. */
   let publicPath = '';
+  /** @type {import('vite').ResolvedConfig} */
+  let resolved;
 
   /**
    * @param {string} path in an import; one that begins with a slash may be that of the file, or start from the root
@@ -206,14 +208,14 @@ export const factory = (options = {}, { framework }) => {
       }),
       configResolved(config) {
         watching = config.command === 'serve' || Boolean(config.build.watch);
-        publicPath = config.base;
+        resolved = config;
         config.server.fs.allow.push(join(root, '.webkiln', 'bundles'));
       },
       transformIndexHtml: {
         order: 'post',
         handler: (_, page) => {
           const shards = [...entries.values()].map(({ stamp }) => JSON.parse(stamp).shards.map((/** @type {{ file: string }} */ { file }) => file));
-          return options.preload ? preloads(page, publicPath, shards) : [];
+          return options.preload ? preloads(page, resolved, shards) : [];
         },
       },
       renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
