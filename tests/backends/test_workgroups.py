@@ -1,5 +1,6 @@
 """What workgroups compute together is what the graphs say: parts of blocks, guards, outer reductions, epilogues, infinities at the ends."""
 
+from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
@@ -94,7 +95,7 @@ def check(cases, folder):
 
 
 def test_blocks_compute_what_the_graphs_say(tmp_path, monkeypatch):
-    monkeypatch.setattr(invocations, "LARGE", 16)
+    monkeypatch.setitem(TARGETS, "webgpu", replace(TARGETS["webgpu"], blocks=(16,)))
     cases = {name: prepared(name) for name in GRAPHS}
     assert all(made.get("depth") == 16 for _, _, item in cases.values() for made in schedules(item))
     check(cases, tmp_path)
