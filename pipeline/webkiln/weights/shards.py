@@ -11,7 +11,7 @@ from webkiln.ir.graph import Graph
 from webkiln.ir.types import Array, Type
 from webkiln.weights.encoding import BY_NAME, Stored, choose
 
-SHARD_BYTES = 4 << 20
+SHARD_BYTES = 6 << 20
 PIECE_ALIGNMENT = 4
 
 
