@@ -252,8 +252,9 @@ class _Writer:
         for state in graph.states:
             self.reserve(state.input)
         passing = self.passing()
+        not_kept = {item.name for item in passing}
         for weight in stored(graph):
-            if all(weight.name != item.name for item in passing):
+            if weight.name not in not_kept:
                 self.reserve_weight(weight)
         for call in self.planned.filters:
             self.reserve_panel(call.outputs[0])

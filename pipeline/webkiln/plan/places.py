@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from webkiln.ir import dim
@@ -56,10 +57,9 @@ class Arena:
     def stage(self, size: int, passing: Sequence[Passing]) -> None:
         """Make room for what arrives, and for what is not kept after loading: one after another, as low as the last Variable that is computed from each
         allows. It lies below them, and only what is computed later where they lie."""
-        sizes = [aligned(item.buffer.bytes, self.alignment) for item in passing]
-        end = max([self.end, *(self.ends[item.last] + sum(sizes[number:]) for number, item in enumerate(passing))])
-        for number, item in enumerate(passing):
-            self.offsets[item.name] = end - sum(sizes[number:])
+        behind = [*accumulate(aligned(item.buffer.bytes, self.alignment) for item in reversed(passing))][::-1]
+        end = max([self.end, *(self.ends[item.last] + size for item, size in zip(passing, behind, strict=True))])
+        self.offsets |= {item.name: end - size for item, size in zip(passing, behind, strict=True)}
         self.staging = {"offset": end, "bytes": size}
         self.loaded = aligned(end + size, self.alignment)
 

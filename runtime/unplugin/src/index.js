@@ -214,8 +214,9 @@ export const factory = (options = {}, { framework }) => {
       transformIndexHtml: {
         order: 'post',
         handler: (_, page) => {
+          if (!options.preload) return [];
           const shards = [...entries.values()].map(({ stamp }) => JSON.parse(stamp).shards.map((/** @type {{ file: string }} */ { file }) => file));
-          return options.preload ? preloads(page, resolved, shards) : [];
+          return preloads(page, resolved, shards);
         },
       },
       renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
