@@ -1,6 +1,7 @@
 """Products of which later products read what becomes of them, by blocks: which are taken, which are not, and that no bit changes."""
 
 from dataclasses import replace
+from itertools import pairwise
 from textwrap import dedent
 
 import numpy as np
@@ -165,6 +166,23 @@ def test_what_lies_between_fits(name):
     assert between
     sizes = [dim.at(view.type.size, {"B": 1, "T": 1024, "S": 1024} if is_open else {}) * 4 for view in between]
     assert max(sizes) <= (OPEN_LIMIT if is_open else LIMIT)
+
+
+@pytest.mark.parametrize("length", [1, 5, 24, 64, 127, 128, 130, 252, 256, 300, 512, 1000, 2048, 5000])
+def test_blocks_of_open_sizes_are_even(length):
+    """They hold all rows, and few of them twice."""
+    lowered = lower(parsed(attention(1, 4, "T", "T", 64)), target=limited(1 << 20))
+    (rows,) = (step for step in lowered.steps if isinstance(step, Repeat))
+    (product, *_) = rows.steps
+    count = dim.at(rows.count, {"T": length})
+    (first,) = (size for size in product.args.values() if rows.counter in dim.names([size]))
+    _, size, _ = product.outputs[0].shape
+    begins = [dim.at(first, {"T": length, rows.counter: number}) for number in range(count)]
+    each = dim.at(size, {"T": length})
+    assert begins[0] == 0
+    assert begins[-1] + each == length
+    assert all(0 <= after - before <= each for before, after in pairwise(begins))
+    assert count * each <= 1.1 * length + 6
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -44,16 +44,13 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """`size` at most of the `whole` elements along a dimension, for each value of a counter."""
+    """`count` blocks of `size` elements at most, of the `whole` ones along a dimension, for each value of a counter."""
 
     dimension: int
     whole: int
+    count: int
     size: int
     counter: str
-
-    @property
-    def count(self) -> int:
-        return dim.floordiv(self.whole + self.size - 1, self.size)
 
     @property
     def extent(self) -> int:
@@ -63,8 +60,7 @@ class Portion:
     def first(self) -> int:
         """Where the block begins; the last one ends with the dimension, and computes some elements once more."""
         begin = dim.counter(self.counter) * self.size
-        even = not is_symbolic(self.whole) and self.whole % self.size == 0
-        return begin if even else dim.least(begin, self.whole - self.extent)
+        return begin if self.count * self.size == self.whole else dim.least(begin, self.whole - self.extent)
 
 
 def chained(calls: Sequence[NestCall], kept: Collection[str], limit: int) -> list[NestCall | Repeat]:
@@ -187,22 +183,25 @@ def _block(chain: Linked, outer: Collection[int], inner: int, limit: int) -> lis
     fitting = min(limit // each, sizes[inner])
     if fitting == 0 or any(is_symbolic(chain.result[d]) for d in chain.places.keys() - {*outer, inner}):
         return None
-    made = [Portion(d, chain.result[d], 1, f"i{COUNTERS + number}") for number, d in enumerate(outer)]
-    made.append(Portion(inner, chain.result[inner], _even(chain.result[inner], fitting), f"i{COUNTERS + len(made)}"))
-    rows = made[-1].size * prod(sizes[d] for d in chain.places if d not in outer and d != inner)
+    made = [Portion(d, chain.result[d], chain.result[d], 1, f"i{COUNTERS + number}") for number, d in enumerate(outer)]
+    made.append(Portion(inner, chain.result[inner], *_even(chain.result[inner], fitting), f"i{COUNTERS + len(made)}"))
+    most = _nominal(made[-1].extent)
+    rows = most * prod(sizes[d] for d in chain.places if d not in outer and d != inner)
     again = sum(_again(call, number, chain, made) for number, call in enumerate(chain.calls))
     mentions = 1 + sum(_reads(call, {chain.result.name}) for call in chain.calls)
-    return made if rows >= FEWEST_ROWS and again <= mentions * made[-1].size * each else None
+    return made if rows >= FEWEST_ROWS and again <= mentions * most * each else None
 
 
-def _even(whole: int, fitting: int) -> int:
-    """The size of blocks as equal as they can be, of whole rows of products."""
-    if not is_symbolic(whole):
-        count = -(-whole // fitting)
-        fitting = -(-whole // count)
-        if whole % fitting == 0:
-            return fitting
-    return fitting // EVEN_ROWS * EVEN_ROWS or fitting
+def _even(whole: int, fitting: int) -> tuple[int, int]:
+    """The number and the size of blocks as equal as they can be, of whole rows of products."""
+    rows = EVEN_ROWS if fitting >= EVEN_ROWS else 1
+    if is_symbolic(whole):
+        count = dim.floordiv(whole, fitting // rows * rows) + 1
+        return count, (dim.floordiv(whole, count * rows) + 1) * rows
+    size = -(-whole // -(-whole // fitting))
+    if whole % size:
+        size = size // rows * rows or size
+    return -(-whole // size), size
 
 
 def _again(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]) -> int:
@@ -216,7 +215,7 @@ def _again(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]
         for block in blocks:
             name = chain.places[block.dimension][0][number]
             if any(depends(item, name) for item in indices):
-                size = size * block.size // max(_nominal(block.whole), block.size)
+                size = size * _nominal(block.extent) // _nominal(block.whole)
         total += size
     return total
 

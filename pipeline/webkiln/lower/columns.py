@@ -1,7 +1,8 @@
-"""Second factors of products lie row by row of what is summed over, so that neighbouring columns are computed together.
+"""Second factors of products lie so that rows of neighbouring columns follow one another along what is summed over.
 
 Keys of attention are stored (position, head, element) by their projection; scores sum over elements, and a vector of neighbouring
-positions is nowhere to be read. Whoever stores the keys may as well store (head, element, position). No sum changes.
+positions is nowhere to be read. Whoever stores the keys may as well store (head, element, position). Values, of which weights of positions are
+summed, lie (head, position, element): of one head nearby, where rows of all heads would be far apart. No sum changes.
 """
 
 from collections.abc import Collection, Sequence
@@ -23,7 +24,7 @@ FEWEST = 12
 
 
 def columned(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]:
-    """The calls, with columns innermost in what one call stores and one product reads; Variables in `kept` are read from outside."""
+    """The calls, with the sum and then columns innermost in what one call stores and one product reads; Variables in `kept` are read from outside."""
     work = list(calls)
     alone = unique(calls, kept)
     readers: dict[str, list[int]] = {}
@@ -42,7 +43,7 @@ def columned(calls: Sequence[NestCall], kept: Collection[str]) -> list[NestCall]
 
 
 def _order(call: NestCall, name: str) -> list[int] | None:
-    """The dimensions of the second factor of a product with its columns last, where it lies along the sum."""
+    """The dimensions of the second factor of a product with what is summed over and then its columns last, where they are not yet."""
     nest = call.nest
     loads = [expr for expr in nest.loads if call.inputs[expr.value[0]].name == name]
     if not nest.is_contraction or len(loads) != 1 or load_guard(loads[0]) is not None or len(call.outputs) != 1:
@@ -51,18 +52,14 @@ def _order(call: NestCall, name: str) -> list[int] | None:
     others = [factor for factor in factors if factor is not loads[0]]
     index, column = load_index(loads[0]), nest.outputs[0].index[-1]
     summed = {loop.axis for loop in nest.reduce}
-    if (
-        len(others) != 1
-        or column.op != "axis"
-        or depends(others[0], column.value)
-        or column not in index[:-1]
-        or index[-1].value not in summed
-    ):
+    if len(others) != 1 or column.op != "axis" or depends(others[0], column.value) or column not in index:
         return None
     if any(item.op not in ("axis", "const") for item in index) or not _is_worth_it(call, others[0], index):
         return None
     place = index.index(column)
-    return [*(d for d in range(len(index)) if d != place), place]
+    along = [d for d, item in enumerate(index) if item.value in summed]
+    order = [*(d for d in range(len(index)) if d not in (*along, place)), *along, place]
+    return order if order != sorted(order) else None
 
 
 def _is_worth_it(call: NestCall, other: Expr, index: Sequence[Expr]) -> bool:
