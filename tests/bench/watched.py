@@ -16,7 +16,7 @@ def parents() -> dict[int, int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError):
-                found[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                found[int(folder.name)] = int(_stat(int(folder.name))[1])
     return found
 
 
@@ -26,6 +26,18 @@ def family(root: int) -> set[int]:
     while more := {pid for pid, parent in above.items() if parent in members} - members:
         members |= more
     return members
+
+
+def _stat(pid: int) -> list[str]:
+    """What /proc/<pid>/stat has after the name: the state, the parent, ..."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+
+
+def ticks(pid: int) -> int:
+    """The time of a processor that a process has had, 0 where it is gone."""
+    with contextlib.suppress(OSError):
+        return sum(map(int, _stat(pid)[11:13]))
+    return 0
 
 
 def kilobytes(pid: int, file: str, key: str) -> int:
