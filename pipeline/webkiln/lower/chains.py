@@ -195,12 +195,13 @@ def _block(chain: Linked, outer: Collection[int], inner: int, limit: int) -> lis
 def _even(whole: int, fitting: int) -> tuple[int, int]:
     """The number and the size of blocks as equal as they can be, of whole rows of products."""
     rows = EVEN_ROWS if fitting >= EVEN_ROWS else 1
+    most = fitting // rows * rows
     if is_symbolic(whole):
-        count = dim.floordiv(whole, fitting // rows * rows) + 1
+        count = dim.floordiv(whole, most) + 1
         return count, (dim.floordiv(whole, count * rows) + 1) * rows
     size = -(-whole // -(-whole // fitting))
     if whole % size:
-        size = size // rows * rows or size
+        size = -(-whole // (-(-whole // most) * rows)) * rows
     return -(-whole // size), size
 
 
