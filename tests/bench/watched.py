@@ -10,34 +10,30 @@ from pathlib import Path
 EVERY_S = 0.1
 
 
-def parents() -> dict[int, int]:
-    """The parent of every process."""
-    found = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                found[int(folder.name)] = int(_stat(int(folder.name))[1])
-    return found
-
-
-def family(root: int) -> set[int]:
-    """A process and all below it."""
-    above, members = parents(), {root}
-    while more := {pid for pid, parent in above.items() if parent in members} - members:
-        members |= more
-    return members
-
-
 def _stat(pid: int) -> list[str]:
-    """What /proc/<pid>/stat has after the name: the state, the parent, ..."""
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    """What /proc/<pid>/stat has after the name: the state, the parent, ... Nothing where the process is gone."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+def parent(pid: int) -> int | None:
+    """The process that started one, or took it over; None where that is gone."""
+    return next(map(int, _stat(pid)[1:2]), None)
 
 
 def ticks(pid: int) -> int:
     """The time of a processor that a process has had, 0 where it is gone."""
-    with contextlib.suppress(OSError):
-        return sum(map(int, _stat(pid)[11:13]))
-    return 0
+    return sum(map(int, _stat(pid)[11:13]))
+
+
+def family(root: int) -> set[int]:
+    """A process and all below it."""
+    above = {pid: parent(pid) for pid in (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))}
+    members = {root}
+    while more := {pid for pid, one in above.items() if one in members} - members:
+        members |= more
+    return members
 
 
 def kilobytes(pid: int, file: str, key: str) -> int:

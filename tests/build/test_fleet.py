@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.watched import parent
 from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed
@@ -86,19 +87,12 @@ def test_a_machine_that_is_killed_in_the_middle(trees: Trees, address: str, shar
         victim = None
         while victim is None and process.poll() is None:
             napping = [int(path.name.rpartition("-")[2]) for path in seen.iterdir()]
-            victim = next((worker for worker in fleet for pid in napping if _parent(pid) == worker.process.pid), None)
+            victim = next((worker for worker in fleet for pid in napping if parent(pid) == worker.process.pid), None)
             time.sleep(0.01)
         assert victim is not None, "nobody was at it"
         victim.kill()
         assert process.wait(120) == 0
     assert user.bytes() == expected
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return -1
 
 
 LIES = {
