@@ -1,5 +1,5 @@
 import { narrowed, stagedWords, widened } from './narrowing.js';
-import { gpuError, gpuOf, pipelineOf } from './gpu_device.js';
+import { gpuError, gpuOf, pipelineOf, usable } from './gpu_device.js';
 import { COPY, Recording, bytesOf } from './gpu_recording.js';
 import { Live } from './gpu_live.js';
 import { checkLent, isLent, keptOf, refusal } from './gpu_lent.js';
@@ -331,14 +331,14 @@ export class WebGpuEngine {
 
 /**
  * @param {Record<string, string>} shaders
- * @param {Record<string, string>} subgroups
+ * @param {Record<string, Record<string, string>>} variants by the feature that the device must have
  * @param {ConstructorParameters<typeof WebGpuEngine>[2]} code
  * @param {any} [device] the caller's own
  * @returns {Promise<WebGpuEngine>}
  */
-export async function openEngine(shaders, subgroups, code, device) {
+export async function openEngine(shaders, variants, code, device) {
   const gpu = await gpuOf(device);
-  const entries = Object.entries({ ...shaders, ...(gpu.subgroups ? subgroups : {}), copy: COPY });
+  const entries = Object.entries(Object.assign({}, shaders, ...usable(gpu.device).map(name => variants[name]), { copy: COPY }));
   const pipelines = await Promise.all(entries.map(([name, text]) => pipelineOf(gpu, name, text)));
   const engine = new WebGpuEngine(gpu, new Map(entries.map(([name], index) => [name, pipelines[index]])), code);
   try {

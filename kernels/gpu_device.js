@@ -1,10 +1,10 @@
 /**
  * A device of models in this thread, with its pipelines by shader text; `given`: the caller made it. `fail` ends its models by what cannot be told to one.
- * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, subgroups: boolean, given: boolean, lost: any, failure: string | null, fail: (message: string) => void }} Gpu
+ * @typedef {{ device: any, layout: any, pipelines: Map<string, Promise<any>>, given: boolean, lost: any, failure: string | null, fail: (message: string) => void }} Gpu
  */
 
 /** What shaders use, and what times them in a profile. */
-const FEATURES = ['subgroups', 'timestamp-query'];
+const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
@@ -16,22 +16,27 @@ const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
 export const gpuError = (code, message) => Object.assign(new Error(message), { code });
 
 /**
+ * Which of the features of an adapter or device can be used.
+ * @param {{ features: Set<string> }} of
+ * @returns {string[]}
+ */
+export const usable = ({ features }) => FEATURES.filter(name => features.has(name) && (name !== 'subgroups' || /** @type {any} */ (navigator).gpu.wgslLanguageFeatures.has('subgroup_id')));
+
+/**
  * @param {any} device
  * @param {boolean} given
  * @param {() => void} forget has the next model take another
  * @returns {Gpu}
  */
 function described(device, given, forget) {
-  const { wgslLanguageFeatures } = /** @type {any} */ (globalThis.navigator).gpu;
   const layout = device.createBindGroupLayout({
     entries: [
       { binding: 0, visibility: 4, buffer: { type: 'storage' } },
       { binding: 1, visibility: 4, buffer: { type: 'uniform', hasDynamicOffset: true } },
     ],
   });
-  const subgroups = device.features.has('subgroups') && wgslLanguageFeatures.has('subgroup_id');
   /** @type {Gpu} */
-  const gpu = { device, layout, pipelines: new Map(), subgroups, given, lost: null, failure: null, fail };
+  const gpu = { device, layout, pipelines: new Map(), given, lost: null, failure: null, fail };
   function fail(/** @type {string} */ message) {
     gpu.failure ??= message;
     forget();
@@ -52,10 +57,9 @@ async function openGpu() {
   const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' });
   if (!adapter) throw gpuError('NoBackend', 'the browser has WebGPU but gives no adapter: there is no GPU, or it is blocked');
   const { maxStorageBufferBindingSize, maxBufferSize } = adapter.limits;
-  const subgroups = adapter.features.has('subgroups') && gpu.wgslLanguageFeatures.has('subgroup_id');
   const device = await adapter.requestDevice({
     requiredLimits: { maxStorageBufferBindingSize, maxBufferSize },
-    requiredFeatures: FEATURES.filter(name => adapter.features.has(name) && (subgroups || name !== 'subgroups')),
+    requiredFeatures: usable(adapter),
   });
   const home = /** @type {any} */ (globalThis);
   const own = home[GPU_KEY];

@@ -166,7 +166,7 @@ def write_backend(files: Files, inputs: dict[str, Path], backend: str, variants:
 
 
 def precision(program: dict[str, Any]) -> dict[str, Any]:
-    """What is said of a backend whose memory holds float16 between layers."""
+    """What is said of a backend whose memory holds float16 between layers, or which multiplies in it, too."""
     return {"precision": program["precision"]} if "precision" in program else {}
 
 

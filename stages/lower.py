@@ -35,7 +35,7 @@ def tuning(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> Tuning:
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
     target: Target = import_module(f"webkiln.backends.{params['backend']}").TARGET
-    target = replace(target, winograd=target.winograd and params.get("winograd", True), halves=params.get("halves", False))
+    target = replace(target, winograd=target.winograd and params.get("winograd", True), precision=params.get("precision", "float32"))
     with defined_by(inputs.get("operators/")):
         check_backends(graph, [params["backend"]])
         made = program(graph, target, params["encoding"], params.get("keep_layers", False), tuning(inputs, params))

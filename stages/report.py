@@ -22,8 +22,10 @@ STRIP_WIDTH, STRIP_HEIGHT = 320, 22
 
 
 def where(result: dict[str, Any]) -> str:
-    variant = f' <span class="soft">{escape(result["variant"])}</span>' if result["variant"] else ""
-    return f'<span class="key" style="background:{colour(result["backend"])}"></span>{escape(result["backend"])}{variant}'
+    more = [escape(result["variant"])] if result["variant"] else []
+    more += [f"products in {escape(result['products'])}"] if "products" in result else []
+    soft = f' <span class="soft">{", ".join(more)}</span>' if more else ""
+    return f'<span class="key" style="background:{colour(result["backend"])}"></span>{escape(result["backend"])}{soft}'
 
 
 class LogAxis:

@@ -93,7 +93,8 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
                     "passed": comparison.relative is not None and comparison.relative <= bound,
                 }
             )
-    where = f"{backend}{f' ({v})' if (v := results[0].variant) else ''} in {browser}"
+    products = results[0].products
+    where = f"{backend}{f' ({v})' if (v := results[0].variant) else ''} in {browser}{f', products in {products}' if products else ''}"
     for row in rows:
         print(f"{where}: {describe(row)}{'' if row['passed'] else '  FAILED'}")
     if failed := [row for row in rows if not row["passed"]]:
@@ -111,6 +112,7 @@ def verify(inputs: dict[str, Path], outputs: dict[str, Path], params: dict[str, 
             "browser": browser,
             "browser_version": host.version(browser),
             "load_ms": results[0].load_ms,
+            **({"products": products} if products else {}),
             **({"reference": params["recorded"]} if "recorded" in params else {}),
             "ms": {name: result.ms for name, result in zip(names, results, strict=True)},
             "outputs": rows,

@@ -66,10 +66,14 @@ def test_an_export_script_and_its_parameters() -> None:
         ({"source": "m", "backends": ["wasn"]}, "unknown backend 'wasn'; valid: webgpu, wasm, webgl, js"),
         ({"source": "m", "backends": "wasm"}, "expected a list of strings"),
         ({"source": "m", "encodings": []}, "no encoding given; valid: float32"),
-        ({"source": "m", "precision": "float8"}, "precision is 'float8', expected one of float32, float16"),
+        ({"source": "m", "precision": "float8"}, "precision is 'float8', expected one of float32, float16, float16-arithmetic"),
         (
             {"source": "m", "precision": "float16", "backends": ["wasm"]},
             r"precision is 'float16', and the backends are wasm, which compute in float32; add webgpu or webgl",
+        ),
+        (
+            {"source": "m", "precision": "float16-arithmetic", "backends": ["wasm", "webgl"]},
+            r"precision is 'float16-arithmetic', and the backends are wasm, webgl, which compute in float32; add webgpu, or",
         ),
         ({"source": "m", "tolerances": {"float8": 1}}, "unknown encoding in tolerances 'float8'"),
         ({"source": "m", "input_shapes": {"x": [1, -1]}}, "input_shapes is .* expected a table"),

@@ -274,7 +274,7 @@ class _Writer:
         return {
             "schema": SCHEMA,
             "backend": self.target.backend,
-            **({"precision": "float16"} if self.target.halves else {}),
+            **({"precision": self.target.precision} if self.target.halves else {}),
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),

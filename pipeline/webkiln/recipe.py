@@ -15,9 +15,13 @@ BACKENDS = ("webgpu", "wasm", "webgl", "js")
 USUAL_BACKENDS = ("wasm", "js")
 """What is built where nothing is said: what runs everywhere, in browsers and in Node."""
 ENCODINGS = ("float32", "float16", "int8", "eightbit")
-PRECISIONS = ("float32", "float16")
+HALVES, ARITHMETIC = "float16", "float16-arithmetic"
+PRECISIONS = ("float32", HALVES, ARITHMETIC)
+"""Of numbers between layers in memory, and of the products of large contractions."""
 HALVED = ("webgpu", "webgl")
 """The backends whose memory can hold float16 between layers."""
+MULTIPLIED = ("webgpu",)
+"""Those that can compute products in float16, too."""
 TOLERANCES = {"float32": 1e-4, "float16": 2e-3, "int8": 0.1, "eightbit": 0.1, "precision": 5e-3}
 """Of encodings, and of memory that holds float16 between layers."""
 
@@ -152,7 +156,13 @@ class Recipe:
 
     def halves(self, backend: str) -> bool:
         """Whether the memory of a backend holds float16 between layers."""
-        return self.precision == "float16" and backend in HALVED
+        return self.precision_of(backend) != "float32"
+
+    def precision_of(self, backend: str) -> str:
+        """Of the numbers between layers, as far as the backend has it."""
+        if backend not in HALVED:
+            return "float32"
+        return HALVES if self.precision == ARITHMETIC and backend not in MULTIPLIED else self.precision
 
     def tolerance(self, backend: str, encoding: str) -> float:
         """The largest error that verification lets pass."""
@@ -241,9 +251,12 @@ def parse_recipe(name: str, data: Mapping[str, Any], path: Path) -> Recipe:
 def checked(recipe: Recipe, where: str) -> Recipe:
     """The recipe; RecipeError where it says what its form or its backends do not have."""
     _check_form(recipe.form, where)
-    if recipe.precision == "float16" and not any(map(recipe.halves, recipe.backends)):
-        names = f"{', '.join(recipe.backends)}, which compute in float32; add {' or '.join(HALVED)}, or leave precision out"
-        raise RecipeError(f"{where}: precision is 'float16', and the backends are {names} (encoding = 'float16' halves the weights of all)")
+    able = MULTIPLIED if recipe.precision == ARITHMETIC else HALVED
+    if recipe.precision != "float32" and not set(able) & set(recipe.backends):
+        names = f"{', '.join(recipe.backends)}, which compute in float32; add {' or '.join(able)}, or leave precision out"
+        raise RecipeError(
+            f"{where}: precision is {recipe.precision!r}, and the backends are {names} (encoding = 'float16' halves the weights of all)"
+        )
     return recipe
 
 

@@ -87,8 +87,8 @@ export interface ModuleEntry {
 }
 
 export interface BackendEntry extends ModuleEntry {
-  /** Of the numbers between layers in memory, where that is not their own. */
-  precision?: 'float16';
+  /** Of the numbers between layers in memory, and of products, where that is not their own. */
+  precision?: 'float16' | 'float16-arithmetic';
   variants?: (FileEntry & { name: string })[];
 }
 

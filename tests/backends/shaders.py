@@ -25,10 +25,10 @@ def validate(shaders: Mapping[str, str], folder: Path) -> None:
     assert done.returncode == 0, "\n".join(line for line in done.stdout.splitlines() if "ERROR" in line)
 
 
-def validate_wgsl(shaders: Sequence[str]) -> None:
+def validate_wgsl(shaders: Sequence[str], browser: str = "chromium") -> None:
     """Compile every shader; the test fails with all complaints."""
     frames = [frame.encode({"text": np.frombuffer(text.encode(), np.uint8)}) for text in shaders]
     request = {"script": "/tests/validate.mjs", "count": len(frames)}
-    answers = pages.run_page("the validation of shaders", {"/tests/": HERE}, request, frames, 60)
+    answers = pages.run_page("the validation of shaders", {"/tests/": HERE}, request, frames, 60, browser)
     complaints = [frame.decode(answer).outputs["text"].tobytes().decode() for answer in answers]
     assert not any(complaints), "\n".join(filter(None, complaints))

@@ -3,7 +3,7 @@ import { decode, encode } from '/harness/harness.js';
 /** What harness_page.js runs: each set is the text of a compute shader; the answer is what the browser objects to. */
 export async function runSets({ count }, get, put) {
   const adapter = await navigator.gpu.requestAdapter();
-  const device = await adapter.requestDevice({ requiredFeatures: ['subgroups'] });
+  const device = await adapter.requestDevice({ requiredFeatures: ['subgroups', 'shader-f16'].filter(name => adapter.features.has(name)) });
   for (let number = 0; number < count; number++) {
     const { values } = decode(await get(number));
     const module = device.createShaderModule({ code: new TextDecoder().decode(values.text) });

@@ -16,6 +16,7 @@ from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
+from webkiln.nest.target import ARITHMETIC
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 from webkiln.program import program
@@ -54,9 +55,9 @@ EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
 
 
 def shaders(kernel: Kernel, templates: Templates) -> str:
-    """A shader with its variant for devices with subgroups."""
-    variants = (False, True) if wgsl.sums_by_subgroups(kernel) else (False,)
-    return "\n".join(wgsl.print_kernel(kernel, templates, subgroups=subgroups) for subgroups in variants)
+    """A shader with its variants for devices with more features."""
+    variants = (wgsl.ANYWHERE, *wgsl.variants(kernel, ARITHMETIC))
+    return "\n".join(wgsl.print_kernel(kernel, templates, groups) for groups in variants)
 
 
 PRINTERS = {"wasm": c.print_kernel, "webgpu": shaders, "webgl": glsl.print_kernel}
@@ -97,9 +98,14 @@ def test_golden_shaders_are_valid(name, tmp_path):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_golden_compute_shaders_are_valid(name):
     text = golden("webgpu", name).read_text()
-    starts = [match.start() for match in re.finditer(r"^(enable subgroups;\n.*\n\n)?struct Arguments", text, re.MULTILINE)]
-    validate_wgsl([text[start:end] for start, end in pairwise([*starts, len(text)])])
+    starts = [match.start() for match in re.finditer(r"^(enable .*\n(requires .*\n)?\n)?struct Arguments", text, re.MULTILINE)]
+    shaders = [text[start:end] for start, end in pairwise([*starts, len(text)])]
+    halves = [shader for shader in shaders if shader.startswith("enable f16;")]
+    validate_wgsl([shader for shader in shaders if shader not in halves])
+    if halves:
+        validate_wgsl(halves, "firefox")
     assert starts[0] == 0
+    assert bool(halves) == (name == "matmul_large")
 
 
 def test_the_validator_complains():

@@ -52,6 +52,13 @@ def large():
     return keras.Model(x, layers.Dense(8)(layers.Rescaling(1e-5)(layers.Flatten()(y))))
 
 
+def wide():
+    """Products that are large enough for blocks in the memory of workgroups."""
+    x = keras.Input((128, 96))
+    y = layers.Dense(160, activation="gelu")(x)
+    return keras.Model(x, layers.Dense(128)(layers.LayerNormalization()(layers.Dense(160)(y))))
+
+
 def made(folder, make, **said):
     keras.utils.set_random_seed(2)
     make().save(folder / "model.keras")
@@ -81,6 +88,23 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
     with Engine(tmp_path / ".webkiln") as engine:
         results = Model(engine, recipe, tmp_path).verify(encoding, browser)
     assert all(row["passed"] for result in results for row in result["outputs"]), results
+
+
+@pytest.mark.parametrize(("browser", "products"), [("firefox", "float16"), ("chromium", "float32")])
+def test_verification_tells_in_what_a_device_multiplies(browser, products, tmp_path):
+    """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
+    recipe = made(tmp_path, wide, backends=["webgpu", "webgl"], precision="float16-arithmetic")
+    with Engine(tmp_path / ".webkiln") as engine:
+        model = Model(engine, recipe, tmp_path)
+        manifest = canonical.read(model.bundle() / "manifest.json")
+        actions = model.actions.verify(Selection(("webgpu", "webgl")), browser)
+        results = {result["backend"]: result for result in (canonical.read(model.file(action, "result.json")) for action in actions)}
+    assert {name: entry["precision"] for name, entry in manifest["backends"].items()} == {
+        "webgpu": "float16-arithmetic",
+        "webgl": "float16",
+    }
+    assert (results["webgpu"]["products"], results["webgl"].get("products")) == (products, None)
+    assert all(row["passed"] for result in results.values() for row in result["outputs"]), results
 
 
 def test_the_manifest_says_which_backends_hold_halves(tmp_path):

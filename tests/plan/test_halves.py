@@ -18,7 +18,7 @@ def graph(text):
 
 
 def target(backend):
-    return replace(TARGETS[backend], halves=True)
+    return replace(TARGETS[backend], precision="float16")
 
 
 CHAIN = """

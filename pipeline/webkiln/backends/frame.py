@@ -22,13 +22,17 @@ class KeptLayer:
 
 @dataclass(frozen=True, slots=True)
 class FrameResult:
-    """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept layers in program order."""
+    """What one run gave: outputs by name, milliseconds of the run and of the load before it, kept layers in program order.
+
+    `products` is the dtype in which products were computed, where that depends on the device.
+    """
 
     outputs: dict[str, np.ndarray]
     ms: float
     load_ms: float
     variant: str | None
     layers: tuple[KeptLayer, ...]
+    products: str | None = None
 
 
 def encode(values: Mapping[str, np.ndarray]) -> bytes:
@@ -59,4 +63,4 @@ def decode(frame: bytes) -> FrameResult:
             layers.append(KeptLayer(tensor["layer"], tensor["name"], value))
         else:
             outputs[tensor["name"]] = value
-    return FrameResult(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers))
+    return FrameResult(outputs, header["ms"], header["loadMs"], header["variant"], tuple(layers), header.get("products"))

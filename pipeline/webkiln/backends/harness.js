@@ -57,10 +57,18 @@ async function time(model, inputs, options) {
   return times.sort((a, b) => a - b)[times.length >> 1];
 }
 
+/** In what the products of a backend that may compute them in float16 are computed here, if it is one. */
+async function arithmetic({ precision }) {
+  if (precision !== 'float16-arithmetic') return null;
+  const adapter = await navigator.gpu.requestAdapter({ powerPreference: 'high-performance' });
+  return adapter.features.has('shader-f16') ? 'float16' : 'float32';
+}
+
 /** Runs a bundle on each input set, from its initial states, and hands one frame per set to `put`. */
 export async function runSets({ bundle, backend, variant, layers, worker, count }, get, put) {
   const { load, manifest } = await import(bundle);
   const model = await load({ backends: [backend], worker, ...(variant ? { variant } : {}) });
+  const products = await arithmetic(manifest.backends[backend]);
   for (let set = 0; set < count; set++) {
     await model.reset();
     const { values: inputs, shapes } = decode(await get(set));
@@ -74,7 +82,7 @@ export async function runSets({ bundle, backend, variant, layers, worker, count 
     const arrays = [...manifest.outputs.map(({ name }) => outputs[name]), ...kept.map(({ data }) => data)];
     const { stats, worker: remote } = model;
     const ms = await time(model, inputs, { placeholders });
-    await put(set, encode({ ms, loadMs: stats.loadMs, variant: model.variant, worker: remote, tensors }, arrays));
+    await put(set, encode({ ms, loadMs: stats.loadMs, variant: model.variant, products, worker: remote, tensors }, arrays));
   }
   model.dispose();
 }

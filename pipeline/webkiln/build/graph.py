@@ -161,7 +161,7 @@ class ModelGraph:
             "encoding": choice.encoding,
             "keep_layers": choice.layers,
             "winograd": self.recipe.winograd,
-            **({"halves": True} if self.recipe.halves(backend) else {}),
+            **({"precision": self.recipe.precision_of(backend)} if self.recipe.halves(backend) else {}),
         }
         inputs: dict[str, Input] = {"graph.json": self.optimize(), **self._operators.inputs}
         if choice.trial is not None:

@@ -1,6 +1,7 @@
 """Blocked contractions by workgroups: tiles of both factors are staged in workgroup memory, `depth` steps of the reduction at a time.
 
-One factor moves along the tile axis, the other along the vector axis.
+One factor moves along the tile axis, the other along the vector axis. What is staged may be of a type of its own, as are then the products and
+the sums of these steps.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
 from webkiln.nest.nest import Loop
 from webkiln.nest.schedule import SIDE
+from webkiln.plan.halves import within
 from webkiln.plan.kernel import Kernel
 
 ROWS, COLUMNS = "rows", "columns"
@@ -29,6 +31,7 @@ class Blocked(Grouped):
         assert self.tile is not None
         self.across, self.down = self.vector, self.tile
         self.own[self.down] = self.square_row
+        self.narrow = self.square.staged != FLOAT
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if len(loops) > 1:
@@ -44,17 +47,25 @@ class Blocked(Grouped):
             with self.fill(rows * steps) as place:
                 down = f"{self.first(self.down)} + {place} / {steps}"
                 taken = {self.down: down, along.axis: f"{start} + {place} % {steps} * {self.width}"}
-                self.here.statements.append(f"{ROWS}[{place}] = {self.turned(self.inside(row, along, taken), along.axis)};")
+                self.stage(f"{ROWS}[{place}]", self.turned(self.inside(row, along, taken), along.axis))
             width = self.kernel.schedule.lanes // self.width * SIDE
             with self.fill(width * depth) as place:
                 across = f"{self.first(self.across)} + {place} % {width} * {self.width}"
                 taken = {self.across: across, along.axis: f"{start} + {place} / {width}"}
-                value = self.along(self.inside(column, along, taken), self.across)
-                self.here.statements.append(f"{COLUMNS}[{place}] = {value};")
+                self.stage(f"{COLUMNS}[{place}]", self.along(self.inside(column, along, taken), self.across))
             self.here.statements.append(self.square.barrier)
+            totals = [accumulator(*place) for place in self.accumulators()]
+            sums = [f"{name}_here" for name in totals] if self.narrow else totals
+            if self.narrow:
+                self.here.statements += [self.square.zeros(name) for name in sums]
             with self.loop("depth", self.dialect.loop("depth", str(steps))):
-                self.multiply(steps, width)
+                self.multiply(steps, width, sums)
+            if self.narrow:
+                self.here.statements += [f"{total} += {self.square.cast(name, FLOAT)};" for total, name in zip(totals, sums, strict=True)]
             self.here.statements.append(self.square.barrier)
+
+    def stage(self, place: str, value: str) -> None:
+        self.here.statements.append(f"{place} = {self.square.cast(value, self.square.staged) if self.narrow else value};")
 
     def along(self, value: Expr, name: str) -> str:
         """A vector of neighbours on an axis that `inside` has moved."""
@@ -82,8 +93,10 @@ class Blocked(Grouped):
             yield "place"
 
     def inside(self, factor: Expr, along: Loop, taken: dict[str, str]) -> Expr:
-        """A factor at other values of the axes in `taken`, and 0 beyond the end of the reduction."""
+        """A factor at other values of the axes in `taken`, and 0 beyond the end of the reduction; within what float16 holds, where that is staged."""
         moved = rebuild(factor, lambda expr: axis(_moved(expr.value)) if expr.op == "axis" and expr.value in taken else None)
+        if self.narrow and not (moved.op == "load" and self.nest.inputs[moved.value[0]].dtype == "float16"):
+            moved = within(moved)
         value = select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
         self.learn([value])
         for name, text in [*((_moved(name), text) for name, text in taken.items()), (REACHED, _moved(along.axis))]:
@@ -91,18 +104,18 @@ class Blocked(Grouped):
             self.levels[name] = len(self.blocks) - 1
         return value
 
-    def multiply(self, steps: int, width: int) -> None:
+    def multiply(self, steps: int, width: int, sums: list[str]) -> None:
         assert self.simd is not None
-        level, type_, schedule = len(self.blocks) - 1, self.simd.vector(FLOAT), self.kernel.schedule
+        staged = self.square.staged
+        level, type_, schedule = len(self.blocks) - 1, self.simd.vector(staged), self.kernel.schedule
         count, vectors = schedule.copies(self.down), schedule.lanes // self.width
         rows = [self.declare(level, type_, f"{ROWS}[({self.square_row} * {count} + {t}) * {steps} + depth]") for t in range(count)]
         for turn in range(self.width):
             start = f"(depth * {self.width} + {turn}) * {width} + {self.square_column} * {vectors}"
             columns = [self.declare(level, type_, f"{COLUMNS}[{start} + {v}]") for v in range(vectors)]
-            for position, t, v in self.accumulators():
-                factor = self.simd.splat(self.simd.lane(rows[t], turn, FLOAT), FLOAT)
-                name = accumulator(position, t, v)
-                self.here.statements += self.simd.multiply_add(name, factor, columns[v // self.width], FLOAT)
+            for (_, t, v), name in zip(self.accumulators(), sums, strict=True):
+                factor = self.simd.splat(self.simd.lane(rows[t], turn, staged), staged)
+                self.here.statements += self.simd.multiply_add(name, factor, columns[v // self.width], staged)
 
 
 def _moved(name: str) -> str:

@@ -4,7 +4,7 @@ Constant expressions must be finite, so infinities and NaN come from the argumen
 fold `x != x`. What differs from C otherwise: shifts take u32, and both values of a select are computed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from math import isinf, isnan
@@ -20,11 +20,13 @@ from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.schedule import SIDE
+from webkiln.nest.target import ARITHMETIC
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
 WORKGROUP = 64
 """Invocations of a workgroup."""
+HALF = "f16"
 TYPES = {"float32": FLOAT, "int32": INT, "uint32": UINT}
 PACKED = {"float16": 2, "int16": 2, "uint16": 2, "int8": 4, "uint8": 4, "bool": 4}
 """Elements of a word, for the dtypes that share it: of weights while they are decoded, and float16."""
@@ -53,11 +55,21 @@ Combine = Callable[[Accumulator, str, str], list[str]]
 
 
 class Workgroup:
-    """All invocations of a workgroup."""
+    """All invocations of a workgroup. A shader that does more than any device can needs its `feature`: what WGSL wants to hear of it, and which built-in values are read."""
 
+    feature = ""
+    directives: tuple[str, ...] = ()
+    builtins: Mapping[str, str] = {}
     number = "workgroup"
     local = "local"
     barrier = "workgroupBarrier();"
+    staged = FLOAT
+
+    def zeros(self, name: str) -> str:
+        return f"var {name} = vec4<{self.staged}>();"
+
+    def cast(self, vector: str, type_: str) -> str:
+        return f"vec4<{type_}>({vector})"
 
     def vector(self, parts: list[str]) -> str:
         return f"vec4<f32>({', '.join(parts)})"
@@ -79,8 +91,15 @@ class Workgroup:
         ]
 
 
+ANYWHERE = Workgroup()
+
+
 class Subgroups(Workgroup):
     """Sums and products first within each subgroup, which needs no memory; the extremes of subgroups are vague about NaN."""
+
+    feature = "subgroups"
+    directives = ("enable subgroups;", "requires subgroup_id;")
+    builtins: Mapping[str, str] = {"subgroup_id": "subgroup", "num_subgroups": "subgroups"}
 
     def gather(self, item: Accumulator, name: str, kept: int, combine: Combine) -> list[str]:
         if kept > 1 or item.combiner not in BY_SUBGROUP:
@@ -93,6 +112,14 @@ class Subgroups(Workgroup):
             f"{name} = parts_{name}[0];",
             f"for (var part = 1u; part < subgroups; part++) {{ {combined} }}",
         ]
+
+
+class Halves(Workgroup):
+    """Blocks of contractions are multiplied in float16."""
+
+    feature = "shader-f16"
+    directives = ("enable f16;",)
+    staged = HALF
 
 
 class Wgsl(Braces):
@@ -163,12 +190,12 @@ class Wgsl(Braces):
         return self.memory.store.format(place, value if operand.dtype == "uint32" else f"bitcast<u32>({value})")
 
 
-def parts(kernel: Kernel) -> dict[str, str]:
+def parts(kernel: Kernel, staged: str) -> dict[str, str]:
     """The memory of a workgroup: name -> type and size."""
     schedule = kernel.schedule
     if schedule.depth:
         sizes = {ROWS: schedule.depth // 4 * schedule.count, COLUMNS: schedule.depth * schedule.lanes // 4}
-        return {name: f"vec4<f32>, {SIDE * size}" for name, size in sizes.items()}
+        return {name: f"vec4<{staged}>, {SIDE * size}" for name, size in sizes.items()}
     if schedule.group == 1:
         return {}
     vectors = [0] if kernel.by_rows else range(0, schedule.lanes, 4)
@@ -177,27 +204,30 @@ def parts(kernel: Kernel) -> dict[str, str]:
     return {f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}" for (n, item), t, v in places}
 
 
-def sums_by_subgroups(kernel: Kernel) -> bool:
-    """Whether a kernel has a variant for devices with subgroups."""
+def variants(kernel: Kernel, precision: str) -> Iterator[Workgroup]:
+    """What a kernel can do better where devices have a feature."""
     schedule = kernel.schedule
-    return schedule.group > 1 and kernel.by_rows and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators)
+    if schedule.group > 1 and kernel.by_rows and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators):
+        yield Subgroups()
+    if schedule.depth and precision == ARITHMETIC:
+        yield Halves()
 
 
-def print_kernel(kernel: Kernel, templates: Templates, *, subgroups: bool = False) -> str:
+def print_kernel(kernel: Kernel, templates: Templates, groups: Workgroup = ANYWHERE) -> str:
     """One compute shader whose argument block is the operands' offsets, then the arguments."""
     memory = memory_of(kernel)
-    dialect = Wgsl(memory, Subgroups() if subgroups else Workgroup())
+    dialect = Wgsl(memory, groups)
     lines = body(replace(kernel, nest=compose(kernel.nest, dialect.composed)), dialect)
     inputs = [f"x{i}" for i in range(len(kernel.nest.inputs))]
     outputs = [f"y{i}" for i in range(len(kernel.nest.outputs))]
     return templates.render(
         "nest.wgsl",
-        parts=parts(kernel),
+        parts=parts(kernel, groups.staged),
         arguments=[*inputs, *outputs, *kernel.arguments],
         lines=lines,
         workgroup=WORKGROUP,
         memory=memory,
-        subgroups=subgroups,
+        groups=groups,
     )
 
 

@@ -1,5 +1,6 @@
 """The ES module of the webgpu backend: shaders as text, the steps as calls of its engine, procedures as functions over typed arrays."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
             **{name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in sources.kernels.items()},
             **{name: f"`{wgsl.print_written(kernel, templates)}`" for name, kernel in sources.written.items()},
         },
-        subgroups={
-            name: f"`{wgsl.print_kernel(kernel, templates, subgroups=True)}`"
-            for name, kernel in sources.kernels.items()
-            if wgsl.sums_by_subgroups(kernel)
-        },
+        variants=_variants(sources.kernels, program.get("precision", "float32"), templates),
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
         init=[launch(entry) for entry in program["init"]],
@@ -58,6 +55,15 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
         lines=[about, *main, engine, *(line for function in functions for line in function["lines"])],
     )
     (folder / "webgpu.js").write_text(text)
+
+
+def _variants(kernels: Mapping[str, Kernel], precision: str, templates: Templates) -> dict[str, dict[str, str]]:
+    """Feature of a device -> name -> the shader that takes the place of the one for all."""
+    found: dict[str, dict[str, str]] = {}
+    for name, kernel in kernels.items():
+        for groups in wgsl.variants(kernel, precision):
+            found.setdefault(groups.feature, {})[name] = f"`{wgsl.print_kernel(kernel, templates, groups)}`"
+    return found
 
 
 def _invocations(kernel: Kernel, entry: dict[str, Any]) -> int | str:

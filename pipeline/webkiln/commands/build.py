@@ -30,6 +30,7 @@ from webkiln.recipe import (
     HALVED,
     KEYS,
     MODULE,
+    MULTIPLIED,
     PRECISIONS,
     SIZE_NAME,
     USUAL_BACKENDS,
@@ -84,7 +85,9 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         "--backend", help=f"some of {','.join(BACKENDS)}; default: {','.join(USUAL_BACKENDS)}, or those of the model's recipe"
     )
     parser.add_argument(
-        "--precision", choices=PRECISIONS, help=f"of numbers between layers in the memory of {' and '.join(HALVED)}; default: float32"
+        "--precision",
+        choices=PRECISIONS,
+        help=f"of numbers between layers in the memory of {' and '.join(HALVED)}, and of products on {' and '.join(MULTIPLIED)}; default: float32",
     )
     parser.add_argument("--batch-size", type=int, help="default: 1")
     parser.add_argument("--input-shape", action="append", default=[], metavar="[INPUT=]1,28,28,1", help="once per input")

@@ -20,7 +20,7 @@ from webkiln.codegen.declarations import inputs_of
 from webkiln.commands.build import add_cut_arguments, add_format_argument, add_reference_argument, parameters_of, recipe_of, shipped
 from webkiln.errors import RecipeError, VerificationError
 from webkiln.ir.types import Array
-from webkiln.recipe import TOLERANCES, Recipe, choose, read_recipe, with_parameters
+from webkiln.recipe import PRECISIONS, TOLERANCES, Recipe, choose, read_recipe, with_parameters
 
 REFERENCE = "reference"
 NO_LAYERS = "  the reference has no layers, only outputs; --against another backend shows those in which the two differ"
@@ -141,7 +141,7 @@ def _actions(options: argparse.Namespace, manifest: Mapping[str, Any], engine: E
             "source": options.source or Path(name),
             "name": name,
             "backend": ",".join(manifest["backends"]),
-            "precision": "float16" if any("precision" in entry for entry in manifest["backends"].values()) else "float32",
+            "precision": max((entry.get("precision", "float32") for entry in manifest["backends"].values()), key=PRECISIONS.index),
             "batch_size": 1,
             "dim": [],
             "input_shape": [],

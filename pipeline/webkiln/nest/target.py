@@ -8,6 +8,8 @@ WORDS = {
     "int8": "int32", "int16": "int32", "int64": "int32",
 }  # fmt: skip
 """Storage in memory that consists of words of 32 bits."""
+ARITHMETIC = "float16-arithmetic"
+"""The precision with which the products of large contractions are computed in float16, too, where the device can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Target:
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
     elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `ahead`: whether panels are read before their turn. `between`: the bytes that
-    may lie between products which can be computed by blocks of their rows. `halves`: whether memory holds float16 where nobody but kernels looks. `wide`: whether 64-bit integers
+    may lie between products which can be computed by blocks of their rows. `precision`: of numbers where nobody but kernels looks, `float32`, `float16` or `ARITHMETIC`. `wide`: whether 64-bit integers
     are as fast as others. `shared`: whether several processors may compute parts of a launch. `tried`: what may be measured against `shapes`, `dot`, `each` and
     `alone` (as (lanes, 1)), by these names, at most five each; all lanes are
     powers of two.
@@ -52,10 +54,15 @@ class Target:
     winograd: bool = False
     ahead: bool = False
     between: int = 0
-    halves: bool = False
+    precision: str = "float32"
     wide: bool = False
     shared: bool = False
     tried: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+    @property
+    def halves(self) -> bool:
+        """Whether memory holds float16 where nobody but kernels looks."""
+        return self.precision != "float32"
 
     @property
     def loops(self) -> bool:

@@ -61,7 +61,7 @@ def halved(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
     def output(view: View, own: Output) -> Output:
         if view.name not in names:
             return own
-        return written_output(operand(view, own.operand), [(_within(value), index) for value, index in own.stores])
+        return written_output(operand(view, own.operand), [(within(value), index) for value, index in own.stores])
 
     inputs = tuple(operand(view, own) for view, own in zip(call.inputs, call.nest.inputs, strict=True))
     outputs = tuple(output(view, own) for view, own in zip(call.outputs, call.nest.outputs, strict=True))
@@ -69,5 +69,6 @@ def halved(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
     return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
 
 
-def _within(value: Expr) -> Expr:
+def within(value: Expr) -> Expr:
+    """What float16 holds; NaN stays."""
     return apply("min", apply("max", value, apply("neg", LARGEST)), LARGEST)
