@@ -266,10 +266,10 @@ static inline int wk_lines(int elements, int points, int count) {
   return (elements / 16 + tiles) / tiles;
 }
 
-/* The turns of a loop from one line to the next; fewer would cost more than they save. */
-static inline int wk_turns(int extent, int lines) {
-  const int turns = (extent + lines - 1) / lines;
-  return turns < 8 ? 8 : turns;
+/* The turns of a loop from some lines to the next; fewer would cost more than they save. */
+static inline int wk_turns(int extent, int lines, int together) {
+  const int turns = (extent + lines - 1) / lines * together;
+  return turns < 12 ? 12 : turns;
 }
 
 __attribute__((noinline)) static int wk_share(int turns, int grain, int part, int parts) {

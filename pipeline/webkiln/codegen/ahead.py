@@ -1,5 +1,5 @@
 """Panels of constants that are read a little before their turn: while the tiles of one panel are computed, the next one comes into the cache,
-a line at a time, evenly over the sums."""
+two lines at a time, so that memory answers both together, evenly over the sums."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ from webkiln.nest.nest import Loop, load_index
 
 LINE = 16
 """The elements of a line of the cache."""
+TOGETHER = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
     """The panel after the one that is used: its operand, where it begins and its elements, the place up to which it is read, and the turns of the
-    reduction loop between two lines."""
+    reduction loop from some lines to the next."""
 
     operand: int
     begin: str
@@ -36,7 +37,7 @@ class Ahead(Points):
         points, tile = (f"{end} - {first}", f"({self.tile} - {first})") if first else (end, self.tile)
         elements = self.declare(above, INT, f"{extent} * {panel.block}")
         lines = self.declare(above, INT, f"wk_lines({elements}, {points}, {count})")
-        turns = self.declare(above, INT, f"wk_turns({extent}, {lines})")
+        turns = self.declare(above, INT, f"wk_turns({extent}, {lines}, {TOGETHER})")
         load = next(expr for expr in self.nest.loads if expr.value[0] == panel.source)
         index = tuple(rebuild(item, lambda expr: const(0, INT) if expr is axis(along.axis) else None) for item in load_index(load))
         self.learn(index)
@@ -54,7 +55,7 @@ class Ahead(Points):
         self.here.statements += [self.dialect.counter("ahead", item.place), self.dialect.counter(first)]
         with self.loop(first, self.dialect.chunks(first, extent, item.turns, rest=True)):
             place = f"{item.begin} + (ahead < {item.elements} ? ahead : 0)"
-            self.here.statements += [f"wk_fetch(x{item.operand} + {place});", f"ahead += {LINE};"]
+            self.here.statements += [f"wk_fetch(x{item.operand} + {place});", f"ahead += {LINE};"] * TOGETHER
             self.declare(len(self.blocks) - 1, INT, self.dialect.least(f"{first} + {item.turns}", extent), end)
             self.here.statements.append(self.dialect.counter(loop.axis, first))
             with self.loop(loop.axis, self.dialect.chunks(loop.axis, end, 1, rest=True)):
