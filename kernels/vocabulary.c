@@ -266,7 +266,7 @@ static inline int wk_lines(int elements, int points, int count) {
   return (elements / 16 + tiles) / tiles;
 }
 
-/* The turns of a loop from some lines to the next; fewer would cost more than they save. */
+/* The turns of a loop between two reads of `together` lines; fewer would cost more than they save. */
 static inline int wk_turns(int extent, int lines, int together) {
   const int turns = (extent + lines - 1) / lines * together;
   return turns < 12 ? 12 : turns;

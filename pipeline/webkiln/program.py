@@ -18,7 +18,7 @@ from webkiln.nest import written as written_kernels
 from webkiln.nest.build import Branch, Copy, HostCall, NestCall, Repeat, Step, View, WhileLoop, WrittenCall, inside, reads, writes
 from webkiln.nest.procedure import Procedure
 from webkiln.nest.schedule import Schedule
-from webkiln.nest.target import Target
+from webkiln.nest.target import ARITHMETIC, Target
 from webkiln.nest.written import WrittenKernel
 from webkiln.ops.table import infer
 from webkiln.plan import kernel as kernels
@@ -271,10 +271,13 @@ class _Writer:
             self.reserve(name)
         self.share(steps)
         choices = self.planned.scheduled
+        main = [self.step(step, choices) for step in steps]
+        multiplied = any(kernel.schedule.halves for kernel in self.kernels.values())
+        precision = ARITHMETIC if multiplied else "float16" if self.target.halves else None
         return {
             "schema": SCHEMA,
             "backend": self.target.backend,
-            **({"precision": self.target.precision} if self.target.halves else {}),
+            **({"precision": precision} if precision else {}),
             "name": graph.name,
             "placeholders": sorted(dim.names(size for name in graph.inputs for size in graph.type(name).shape)),
             "late": list(self.late),
@@ -295,7 +298,7 @@ class _Writer:
             ],
             "layers": [self.layer(layer, name) for layer, name in self.layers.items()],
             "init": init,
-            "main": [self.step(step, choices) for step in steps],
+            "main": main,
             "kernels": {name: kernels.to_json(kernel) for name, kernel in self.kernels.items()},
             "procedures": {name: procedures.to_json(procedure) for name, procedure in self.procedures.items()},
             "written": {name: written_kernels.to_json(kernel) for name, kernel in self.texts.items()},

@@ -132,7 +132,7 @@ def draw(found: Mapping[str, Sequence[float]]) -> None:
         axes.axhline(BOUND, color="black", linewidth=0.8, linestyle=":")
         axes.set_xscale("log", base=2)
         axes.set_xlabel(SERIES[name].title)
-        axes.set_ylim(0, 1.1 * max(map(max, found.values())))
+        axes.set_ylim(0, 1.1 * max(BOUND, *map(max, found.values())))
         axes.set_title(f"at most {max(costs):.2f}", fontsize=10)
     figure.supylabel("time per operation / the least", fontsize=10)
     figure.savefig(PICTURE, metadata={"Date": None})

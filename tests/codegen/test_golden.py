@@ -4,6 +4,7 @@
 """
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from textwrap import dedent
@@ -16,7 +17,6 @@ from webkiln.codegen import c, glsl, js, wgsl
 from webkiln.codegen.sources import Sources
 from webkiln.codegen.templates import Templates
 from webkiln.ir.text import parse
-from webkiln.nest.target import ARITHMETIC
 from webkiln.plan import kernel as kernels
 from webkiln.plan.kernel import Kernel
 from webkiln.program import program
@@ -56,7 +56,8 @@ EXTENSIONS = {"wasm": "c", "js": "js", "webgpu": "wgsl", "webgl": "glsl"}
 
 def shaders(kernel: Kernel, templates: Templates) -> str:
     """A shader with its variants for devices with more features."""
-    variants = (wgsl.ANYWHERE, *wgsl.variants(kernel, ARITHMETIC))
+    able = replace(kernel, schedule=replace(kernel.schedule, halves=kernel.schedule.depth > 0))
+    variants = (wgsl.ANYWHERE, *wgsl.variants(able))
     return "\n".join(wgsl.print_kernel(kernel, templates, groups) for groups in variants)
 
 

@@ -90,14 +90,17 @@ def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_pa
     assert all(row["passed"] for result in results for row in result["outputs"]), results
 
 
-@pytest.mark.parametrize(("browser", "products"), [("firefox", "float16"), ("chromium", "float32")])
-def test_verification_tells_in_what_a_device_multiplies(browser, products, tmp_path):
+@pytest.mark.parametrize(
+    ("browser", "products", "encoding"),
+    [("firefox", "float16", "float32"), ("firefox", "float16", "int8"), ("chromium", "float32", "float32")],
+)
+def test_verification_tells_in_what_a_device_multiplies(browser, products, encoding, tmp_path):
     """Mesa's lavapipe has `shader-f16`, SwiftShader has not."""
-    recipe = made(tmp_path, wide, backends=["webgpu", "webgl"], precision="float16-arithmetic")
+    recipe = made(tmp_path, wide, backends=["webgpu", "webgl"], encodings=[encoding], precision="float16-arithmetic")
     with Engine(tmp_path / ".webkiln") as engine:
         model = Model(engine, recipe, tmp_path)
-        manifest = canonical.read(model.bundle() / "manifest.json")
-        actions = model.actions.verify(Selection(("webgpu", "webgl")), browser)
+        manifest = canonical.read(model.bundle(encoding) / "manifest.json")
+        actions = model.actions.verify(Selection(("webgpu", "webgl"), encoding), browser)
         results = {result["backend"]: result for result in (canonical.read(model.file(action, "result.json")) for action in actions)}
     assert {name: entry["precision"] for name, entry in manifest["backends"].items()} == {
         "webgpu": "float16-arithmetic",

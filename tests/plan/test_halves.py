@@ -5,8 +5,10 @@ from textwrap import dedent
 
 import pytest
 
+from webkiln import recipe
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
+from webkiln.nest.target import ARITHMETIC
 from webkiln.plan.kernel import from_json
 from webkiln.program import plan, program
 
@@ -72,6 +74,28 @@ def test_copies_are_of_halves_or_of_neither(backend):
         output z = m
     """
     assert plan(graph(text), target(backend)).halves == {"w"}
+
+
+LAYER = """
+    input x: float32[1,128,128,128]
+    slot w: float32[3,3,128,128]
+    c: float32[1,128,128,128] = Conv(x, w) {"dilation":[1,1],"out_dims":[0,3,1,2],"pad_high":[1,1],"pad_low":[1,1],"strides":[1,1],"w_dims":[3,2,0,1],"x_dims":[0,3,1,2]}
+    y: float32[1,128,128,128] = Relu(c)
+    output y = y
+"""
+
+
+@pytest.mark.parametrize(("winograd", "precision"), [(True, "float16"), (False, ARITHMETIC)])
+def test_products_of_fast_convolutions_stay_in_float32(winograd, precision):
+    """Their inverse transform would enlarge the errors of float16."""
+    made = program(graph(LAYER), replace(TARGETS["webgpu"], precision=ARITHMETIC, winograd=winograd), "float32")
+    blocked = [data["schedule"] for data in made["kernels"].values() if data["schedule"].get("depth")]
+    assert {schedule.get("halves", False) for schedule in blocked} == {precision == ARITHMETIC}
+    assert made["precision"] == precision
+
+
+def test_recipes_name_the_precision_as_targets_do():
+    assert recipe.ARITHMETIC == ARITHMETIC
 
 
 @pytest.mark.parametrize("backend", GPU)

@@ -16,7 +16,7 @@ TOGETHER = 2
 @dataclass(frozen=True, slots=True)
 class Next:
     """The panel after the one that is used: its operand, where it begins and its elements, the place up to which it is read, and the turns of the
-    reduction loop from some lines to the next."""
+    reduction loop between two reads."""
 
     operand: int
     begin: str

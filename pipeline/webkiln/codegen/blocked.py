@@ -12,9 +12,9 @@ from webkiln.codegen.grouped import Grouped
 from webkiln.codegen.values import accumulator
 from webkiln.nest.affine import depends
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, axis, const, rebuild, select
+from webkiln.nest.halves import within
 from webkiln.nest.nest import Loop
 from webkiln.nest.schedule import SIDE
-from webkiln.plan.halves import within
 from webkiln.plan.kernel import Kernel
 
 ROWS, COLUMNS = "rows", "columns"
@@ -31,7 +31,7 @@ class Blocked(Grouped):
         assert self.tile is not None
         self.across, self.down = self.vector, self.tile
         self.own[self.down] = self.square_row
-        self.narrow = self.square.staged != FLOAT
+        self.converts = self.square.staged != FLOAT
 
     def reduction(self, loops: list[Loop], inside: Callable[[], None]) -> None:
         if len(loops) > 1:
@@ -55,17 +55,17 @@ class Blocked(Grouped):
                 self.stage(f"{COLUMNS}[{place}]", self.along(self.inside(column, along, taken), self.across))
             self.here.statements.append(self.square.barrier)
             totals = [accumulator(*place) for place in self.accumulators()]
-            sums = [f"{name}_here" for name in totals] if self.narrow else totals
-            if self.narrow:
+            sums = [f"{name}_here" for name in totals] if self.converts else totals
+            if self.converts:
                 self.here.statements += [self.square.zeros(name) for name in sums]
             with self.loop("depth", self.dialect.loop("depth", str(steps))):
                 self.multiply(steps, width, sums)
-            if self.narrow:
+            if self.converts:
                 self.here.statements += [f"{total} += {self.square.cast(name, FLOAT)};" for total, name in zip(totals, sums, strict=True)]
             self.here.statements.append(self.square.barrier)
 
     def stage(self, place: str, value: str) -> None:
-        self.here.statements.append(f"{place} = {self.square.cast(value, self.square.staged) if self.narrow else value};")
+        self.here.statements.append(f"{place} = {self.square.cast(value, self.square.staged) if self.converts else value};")
 
     def along(self, value: Expr, name: str) -> str:
         """A vector of neighbours on an axis that `inside` has moved."""
@@ -95,7 +95,7 @@ class Blocked(Grouped):
     def inside(self, factor: Expr, along: Loop, taken: dict[str, str]) -> Expr:
         """A factor at other values of the axes in `taken`, and 0 beyond the end of the reduction; within what float16 holds, where that is staged."""
         moved = rebuild(factor, lambda expr: axis(_moved(expr.value)) if expr.op == "axis" and expr.value in taken else None)
-        if self.narrow and not (moved.op == "load" and self.nest.inputs[moved.value[0]].dtype == "float16"):
+        if self.converts and not (moved.op == "load" and self.nest.inputs[moved.value[0]].dtype == "float16"):
             moved = within(moved)
         value = select(apply("lt", axis(REACHED), along.extent), moved, const(0, FLOAT))
         self.learn([value])

@@ -50,7 +50,7 @@ class Threads(Protocol):
 
 class Groups(Protocol):
     """Invocations that share a point: `number` tells their groups apart, `local` the invocations of one. `staged`: the type of the factors in
-    their memory, of products, and of the sum of one block, whose sums are added up in float32."""
+    their memory, of products, and of their sums within one block; blocks are added up in float32."""
 
     @property
     def number(self) -> str: ...

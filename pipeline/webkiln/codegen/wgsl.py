@@ -20,7 +20,6 @@ from webkiln.nest.compose import COMPOSITIONS, compose
 from webkiln.nest.expr import BOOL, FLOAT, INT, UINT, Expr
 from webkiln.nest.nest import Accumulator, Operand
 from webkiln.nest.schedule import SIDE
-from webkiln.nest.target import ARITHMETIC
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
@@ -55,7 +54,7 @@ Combine = Callable[[Accumulator, str, str], list[str]]
 
 
 class Workgroup:
-    """All invocations of a workgroup. A shader that does more than any device can needs its `feature`: what WGSL wants to hear of it, and which built-in values are read."""
+    """All invocations of a workgroup. `feature`: what a device must have beyond what every one has, if anything; `directives` declare it in a shader, which may read its `builtins`."""
 
     feature = ""
     directives: tuple[str, ...] = ()
@@ -204,12 +203,12 @@ def parts(kernel: Kernel, staged: str) -> dict[str, str]:
     return {f"parts_{accumulator(n, t, v)}": f"{element.format(item.body.type)}, {WORKGROUP}" for (n, item), t, v in places}
 
 
-def variants(kernel: Kernel, precision: str) -> Iterator[Workgroup]:
+def variants(kernel: Kernel) -> Iterator[Workgroup]:
     """What a kernel can do better where devices have a feature."""
     schedule = kernel.schedule
     if schedule.group > 1 and kernel.by_rows and any(item.combiner in BY_SUBGROUP for item in kernel.nest.accumulators):
         yield Subgroups()
-    if schedule.depth and precision == ARITHMETIC:
+    if schedule.halves:
         yield Halves()
 
 

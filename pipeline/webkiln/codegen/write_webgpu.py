@@ -44,7 +44,7 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
             **{name: f"`{wgsl.print_kernel(kernel, templates)}`" for name, kernel in sources.kernels.items()},
             **{name: f"`{wgsl.print_written(kernel, templates)}`" for name, kernel in sources.written.items()},
         },
-        variants=_variants(sources.kernels, program.get("precision", "float32"), templates),
+        variants=_variants(sources.kernels, templates),
         functions=functions,
         stride=-(-4 * words // ARGUMENT_BLOCK) * ARGUMENT_BLOCK,
         init=[launch(entry) for entry in program["init"]],
@@ -57,11 +57,11 @@ def write(program: dict[str, Any], sources: Sources, templates: Templates, folde
     (folder / "webgpu.js").write_text(text)
 
 
-def _variants(kernels: Mapping[str, Kernel], precision: str, templates: Templates) -> dict[str, dict[str, str]]:
+def _variants(kernels: Mapping[str, Kernel], templates: Templates) -> dict[str, dict[str, str]]:
     """Feature of a device -> name -> the shader that takes the place of the one for all."""
     found: dict[str, dict[str, str]] = {}
     for name, kernel in kernels.items():
-        for groups in wgsl.variants(kernel, precision):
+        for groups in wgsl.variants(kernel):
             found.setdefault(groups.feature, {})[name] = f"`{wgsl.print_kernel(kernel, templates, groups)}`"
     return found
 

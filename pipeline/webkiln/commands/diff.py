@@ -85,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
             expected = _run(options, bundle, against, None, inputs)
     for name, result in results.items():
         wanted = {**layers_of(layers, name), **_named(outputs[name])} if against == REFERENCE else _values(expected[name])
-        print(f"{backend} against {against} in {options.browser}, input set {name}")
+        products = f" (products in {result.products})" if result.products else ""
+        print(f"{backend}{products} against {against} in {options.browser}, input set {name}")
         if against == REFERENCE and not layers:
             print(NO_LAYERS)
         for error in layer_errors((*kept[name].layers, *_layers(result)), wanted, bounds[name]):

@@ -39,7 +39,7 @@ class View:
 @dataclass(frozen=True, slots=True)
 class NestCall:
     """A nest applied to Variables, with the values of its arguments. `part_of` names the convolution that it computes a part of, or all, where there
-    is a choice how."""
+    is a choice how. `exact`: what follows makes its errors larger, so that float32 stays where others are computed in less."""
 
     nest: Nest
     inputs: tuple[View, ...]
@@ -47,6 +47,7 @@ class NestCall:
     args: Mapping[str, int]
     layer: str = ""
     part_of: str = ""
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,10 @@ from dataclasses import replace
 
 from webkiln.ir.types import Type
 from webkiln.nest.build import Copy, NestCall, Step, View, map_inside, reads, writes
-from webkiln.nest.expr import FLOAT, Expr, apply, const
+from webkiln.nest.halves import within
 from webkiln.nest.nest import Operand, Output, written_output
 from webkiln.plan.memory import flat
 from webkiln.plan.schedule import Choice
-
-LARGEST = const(65504.0, FLOAT)
 
 
 def in_halves(
@@ -67,8 +65,3 @@ def halved(call: NestCall, names: Collection[str], *, packed: bool) -> NestCall:
     outputs = tuple(output(view, own) for view, own in zip(call.outputs, call.nest.outputs, strict=True))
     nest = replace(call.nest, inputs=inputs, outputs=outputs)
     return replace(call, nest=nest, inputs=tuple(map(seen, call.inputs)), outputs=tuple(map(seen, call.outputs)))
-
-
-def within(value: Expr) -> Expr:
-    """What float16 holds; NaN stays."""
-    return apply("min", apply("max", value, apply("neg", LARGEST)), LARGEST)

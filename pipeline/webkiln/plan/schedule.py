@@ -31,7 +31,7 @@ CACHED_BYTES = 1 << 19
 AHEAD_BYTES = 1 << 16
 """Smaller constants come as fast by themselves."""
 AHEAD_ROWS = 24
-"""Fewer neighbours leave so little to compute between two lines of the cache that the breaks cost more than the reads."""
+"""Fewer neighbours leave so little to compute between two reads of the cache's lines that the breaks cost more than the reads."""
 ROW = 8
 """The shortest reduction that is worth folding several accumulators."""
 
@@ -107,7 +107,7 @@ def _chosen(schedule: Schedule, call: NestCall, target: Target, refusals: list[s
     schedule = replace(schedule, zeros=_walks_zeros(call, schedule, target))
     parts = [f"{schedule.lanes} of {schedule.vector} at a time"]
     if schedule.depth:
-        parts.append(f"in blocks of a workgroup, {schedule.depth} deep")
+        parts.append(f"in blocks of a workgroup, {schedule.depth} deep{', in float16 where the device can' if schedule.halves else ''}")
     elif schedule.group > 1:
         parts.append(f"by {schedule.group} invocations")
     if schedule.tile is not None:

@@ -5,7 +5,7 @@ Filters are transformed once, when they have arrived. Where there are caches, th
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -158,7 +158,7 @@ class _Writer:
         total = nest.accumulate("sum", data * nest.load(self.filters, (point, channel, feature)))
         nest.store(self.products, total, (point, tile * nest.number(self.features) + feature))
         nest.done()
-        return low.calls[0]
+        return replace(low.calls[0], exact=True)
 
     def invert(self) -> NestCall:
         """Each tile is stored from its end, so that what lies beyond the image is overwritten by its last row and column."""
