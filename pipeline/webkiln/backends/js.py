@@ -12,6 +12,7 @@ TARGET = Target(
     packs=False,
     winograd=True,
     between=1 << 20,
+    strips=4 << 20,
     tried={
         "shapes": ((4, 4), (2, 4), (2, 2), (4, 1), (8, 1)),
         "dot": ((2, 2), (4, 2), (1, 4), (4, 1), (4, 4)),

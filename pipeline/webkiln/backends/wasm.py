@@ -19,6 +19,7 @@ TARGET = Target(
     winograd=True,
     ahead=True,
     between=1 << 20,
+    strips=4 << 20,
     wide=True,
     shared=True,
     tried={

@@ -10,9 +10,9 @@ from itertools import combinations, pairwise
 
 from webkiln.ir.dim import is_symbolic, reaches
 from webkiln.lower.fuse import imported, is_map
-from webkiln.nest.affine import step
+from webkiln.nest.affine import evaluated, step
 from webkiln.nest.build import NestCall, View
-from webkiln.nest.expr import INT, Expr, const, make, rebuild, walk
+from webkiln.nest.expr import Expr, make, rebuild, walk
 from webkiln.nest.nest import Operand, Output, load_guard, load_index
 
 Box = tuple[tuple[int, int], ...]
@@ -102,25 +102,11 @@ def _box(call: NestCall, output: int) -> Box | None:
         loops = [loop for loop in call.nest.axes if any(e.op == "axis" and e.value == loop.axis for e in walk([item]))]
         if len(loops) > 1 or any(step(item, loop.axis) != 1 for loop in loops):
             return None
-        start = _number(rebuild(item, lambda e: const(0, INT) if e.op == "axis" else None), call)
+        start = evaluated(item, call.args, dict.fromkeys((loop.axis for loop in call.nest.axes), 0))
         if start is None:
             return None
         box.append((start, call.args[loops[0].extent.value] if loops else 1))
     return tuple(box)
-
-
-def _number(expr: Expr, call: NestCall) -> int | None:
-    """The value of an index that depends on arguments alone."""
-    if expr.op == "const":
-        return int(expr.value)
-    if expr.op == "arg":
-        return call.args[expr.value]
-    terms = [_number(item, call) for item in expr.args]
-    known = [term for term in terms if term is not None]
-    if expr.op not in ("add", "sub", "mul") or len(known) != 2:
-        return None
-    a, b = known
-    return a + b if expr.op == "add" else a - b if expr.op == "sub" else a * b
 
 
 def _all_apart(boxes: Sequence[Box]) -> bool:

@@ -12,6 +12,7 @@ from webkiln.lower.defer import deferred
 from webkiln.lower.draws import draws
 from webkiln.lower.fuse import fuse
 from webkiln.lower.join import join
+from webkiln.lower.strips import stripped
 from webkiln.lower.tidy import tidy
 from webkiln.nest.build import Lowering, NestCall, Step, View, calls, inside, map_inside, reads, writes
 from webkiln.nest.target import Target
@@ -133,7 +134,8 @@ class _Fusion:
         if self.target is None:
             return calls
         calls = deferred(calls, self.kept)
-        return chained(columned(calls, self.kept) if self.target.loops else calls, self.kept, self.target.between)
+        steps = chained(columned(calls, self.kept) if self.target.loops else calls, self.kept, self.target.between)
+        return stripped(steps, self.kept, self.target.strips)
 
     def written(self, steps: Iterable[Step]) -> tuple[Step, ...]:
         result: list[Step] = []

@@ -1,4 +1,6 @@
-"""The dependence of index expressions on an axis: whether there is any, and the stride."""
+"""Index expressions: whether they depend on an axis, by what stride, and what they are for given numbers."""
+
+from collections.abc import Mapping
 
 from webkiln.nest.expr import Expr, axis, walk
 
@@ -26,3 +28,18 @@ def step(expr: Expr, name: str) -> Expr | int | None:
                     return one
                 return inner * one if isinstance(inner, Expr) else None
     return None
+
+
+def evaluated(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:
+    """The value of an index where `axes` tells its axes; None where it does not, or where the index is more than sums and products."""
+    if expr.op == "const":
+        return int(expr.value)
+    if expr.op == "arg":
+        return args[expr.value]
+    if expr.op == "axis":
+        return axes.get(expr.value)
+    known = [item for item in (evaluated(item, args, axes) for item in expr.args) if item is not None]
+    if expr.op not in ("add", "sub", "mul") or len(known) != 2:
+        return None
+    a, b = known
+    return a + b if expr.op == "add" else a - b if expr.op == "sub" else a * b

@@ -26,7 +26,7 @@ class Target:
     draws to textures, which are numbered buffers instead of parts of one memory, how many it can draw to; else 0. `pixels`: whether tiles of
     contractions go over the ends of rows, so that only the end of an image cuts them off. `zeros`: how many
     elements of 0 there are to be read where a guard is false. `winograd`: whether convolutions are computed by fewer multiplications. `ahead`: whether panels are read before their turn. `between`: the bytes that
-    may lie between products which can be computed by blocks of their rows. `precision`: of numbers where nobody but kernels looks, `float32`, `float16` or `ARITHMETIC`. `wide`: whether 64-bit integers
+    may lie between products which can be computed by blocks of their rows. `strips`: those between depthwise convolutions and products. `precision`: of numbers where nobody but kernels looks, `float32`, `float16` or `ARITHMETIC`. `wide`: whether 64-bit integers
     are as fast as others. `shared`: whether several processors may compute parts of a launch. `tried`: what may be measured against `shapes`, `dot`, `each` and
     `alone` (as (lanes, 1)), by these names, at most five each; all lanes are
     powers of two.
@@ -54,6 +54,7 @@ class Target:
     winograd: bool = False
     ahead: bool = False
     between: int = 0
+    strips: int = 0
     precision: str = "float32"
     wide: bool = False
     shared: bool = False

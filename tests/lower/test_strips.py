@@ -1,0 +1,201 @@
+"""Depthwise convolutions and the products around them by strips of rows: which are taken, which are not, and that no bit changes."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.backends.harness import Job, error, run
+from tests.lower.test_fusion import run_calls, values_of
+from tests.passes.graphs import Builder
+from webkiln.backends.table import TARGETS
+from webkiln.codegen.steps import flops
+from webkiln.ir.graph import Graph
+from webkiln.ir.text import print_graph
+from webkiln.ir.types import Type
+from webkiln.lower.lower import lower
+from webkiln.nest.build import Repeat
+from webkiln.ops.evaluate import run_graph
+from webkiln.program import program
+
+LAYOUTS = {"last": ((0, 3, 1, 2), (3, 2, 0, 1)), "first": ((0, 1, 2, 3), (0, 1, 2, 3))}
+"""Where images have batch, channels, rows and columns, and filters features, channels, rows and columns."""
+LIMIT = 6 << 10
+
+
+class Net(Builder):
+    """Convolutions over one image of random numbers."""
+
+    def __init__(self, rows, columns, channels, layout="last", batch=1):
+        super().__init__()
+        self.images, self.filters = LAYOUTS[layout]
+        sizes = batch, channels, rows, columns
+        self.image = self.x = self.declare("image", Type("float32", tuple(sizes[self.images.index(d)] for d in range(4))))
+        self.outputs = []
+
+    @property
+    def channels(self):
+        return self.shape(self.x)[self.images[1]]
+
+    def conv(self, features, kernel=(1, 1), *, groups=1, stride=1, low=0, high=0, dilation=1, act="Relu"):
+        sizes = features, self.channels // groups, *kernel
+        w = self.slot(*(sizes[self.filters.index(d)] for d in range(4)))
+        low, high = (((size, size) if isinstance(size, int) else size) for size in (low, high))
+        made = self.op(
+            "Conv", self.x, w, self.slot(features), x_dims=self.images, w_dims=self.filters, out_dims=self.images,
+            strides=(stride, stride), dilation=(dilation, 1), pad_low=low, pad_high=high, groups=groups,
+        )  # fmt: skip
+        self.x = self.op(act, made) if act else made
+        return self
+
+    def depthwise(self, kernel=(3, 3), **attrs):
+        return self.conv(self.channels, kernel, groups=self.channels, **({"low": 1, "high": 1} | attrs))
+
+    def inverted(self, wide, features, **attrs):
+        """What MobileNetV2 is made of."""
+        return self.conv(wide).depthwise(**attrs).conv(features, act=None)
+
+    def residual(self, before):
+        self.x = self.op("Add", self.x, before)
+        return self
+
+    def output(self):
+        self.outputs.append(self.x)
+        return self
+
+    @property
+    def graph(self):
+        outputs = {f"out{n}": name for n, name in enumerate([*self.outputs, self.x])}
+        return Graph("net", tuple(self.nodes), self.variables, (self.image,), outputs, frozenset(self.slots), self.constants)
+
+
+def net(*args, **kwargs):
+    return Net(*args, **kwargs)
+
+
+def with_residual(rows):
+    made = net(rows, 12, 8)
+    before = made.conv(8, act=None).x
+    return made.inverted(48, 8).residual(before)
+
+
+STRIPS = {
+    "a window of three": net(28, 14, 8).inverted(48, 8),
+    "a stride": net(28, 14, 8).inverted(48, 12, stride=2, low=0, high=1),
+    "a stride, of rows that are odd": net(31, 13, 8).inverted(48, 12, stride=2),
+    "a stride beyond the window": net(36, 12, 8).inverted(48, 8, stride=3, kernel=(2, 2), low=0, high=0),
+    "a window of five": net(40, 10, 8).inverted(40, 8, kernel=(5, 5), low=2, high=2),
+    "no padding": net(30, 14, 8).inverted(40, 8, low=0, high=0),
+    "a padding of a window": net(30, 12, 8).inverted(40, 8, low=(3, 1), high=(4, 1)),
+    "more above": net(30, 12, 8).inverted(40, 8, low=(2, 0), high=(0, 2)),
+    "dilation": net(37, 12, 8).inverted(40, 8, dilation=2, low=(2, 1), high=(2, 1)),
+    "a window of rows": net(30, 12, 8).inverted(40, 8, kernel=(3, 1), low=(1, 0), high=(1, 0)),
+    "a window of columns": net(29, 12, 8).inverted(40, 8, kernel=(1, 3), low=(0, 1), high=(0, 1)),
+    "a prime number of rows": net(29, 11, 5).inverted(37, 7),
+    "channels first": net(28, 14, 8, "first").inverted(48, 8, stride=2, low=0, high=1),
+    "images": net(20, 8, 8, batch=3).inverted(32, 8),
+    "a residual": with_residual(20),
+    "a residual of a prime number of rows": with_residual(29),
+    "depthwise first": net(30, 14, 24).depthwise().conv(8),
+    "depthwise last": net(30, 14, 8).conv(48).depthwise(stride=3),
+    "one after the other": net(60, 6, 24).depthwise().conv(32).depthwise().conv(32).depthwise(stride=2).conv(8),
+    "padding that adds rows": net(26, 12, 8).inverted(40, 8, kernel=(1, 3), low=(0, 1), high=(4, 1)),
+    "few columns": net(200, 2, 8).inverted(48, 8),
+}
+WHOLE = {
+    "a convolution": net(28, 14, 16).conv(16, (3, 3), low=1, high=1).conv(16, (3, 3), low=1, high=1).conv(8),
+    "groups of channels": net(28, 14, 8).conv(48).conv(48, (3, 3), groups=6, low=1, high=1).conv(8),
+    "products alone": net(28, 14, 8).conv(48).conv(8),
+    "what others read": net(28, 14, 8).conv(48).output().depthwise().output().conv(8, act=None),
+    "what is small": net(6, 6, 8).inverted(16, 8),
+    "windows of all rows": net(8, 8, 8).conv(64).depthwise((7, 7), low=3, high=3),
+    "weights beyond what lies between": net(12, 2, 96).inverted(96, 96),
+}
+
+
+def limited(backend, limit=LIMIT):
+    return replace(TARGETS[backend], strips=limit)
+
+
+def repeats(made, limit=LIMIT):
+    return [step for step in lower(made.graph, target=limited("js", limit)).steps if isinstance(step, Repeat)]
+
+
+def job(made, seed=0):
+    values = values_of(made.graph, seed)
+    return Job(made.graph, {name: values[name] for name in made.graph.inputs}, {name: values[name] for name in made.graph.slots})
+
+
+@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+def test_strips_change_no_bit(backend, tmp_path, monkeypatch):
+    jobs = {name: job(made) for name, made in (STRIPS | WHOLE).items()}
+    results = []
+    for limit in (0, LIMIT):
+        monkeypatch.setitem(TARGETS, backend, limited(backend, limit))
+        results.append(run(list(jobs.values()), backend, tmp_path / str(limit)))
+    for (name, item), plain, cut in zip(jobs.items(), *results, strict=True):
+        reference, _ = run_graph(item.graph, item.inputs, item.weights)
+        for key, value in reference.items():
+            assert error(plain[key], value) < 1e-5, (name, key)
+            assert np.array_equal(plain[key], cut[key]), (name, key)
+
+
+@pytest.mark.parametrize("name", STRIPS)
+def test_what_lies_between_is_never_whole(name):
+    made = STRIPS[name]
+    whole = {call.outputs[0].name: call.outputs[0].type.size for call in lower(made.graph, target=limited("js", 0)).calls}
+    between = [call.outputs[0] for step in repeats(made) for call in step.steps[:-1]]
+    assert between
+    assert 2 * sum(view.type.size for view in between) <= sum(whole[view.name] for view in between)
+
+
+@pytest.mark.parametrize("name", STRIPS)
+def test_little_is_computed_again(name):
+    once, cut = (flops(program(STRIPS[name].graph, limited("js", limit), "float32")["main"]) for limit in (0, LIMIT))
+    assert cut <= 1.13 * once
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_stays_whole(name):
+    assert not repeats(WHOLE[name])
+
+
+def test_what_fits_stays_whole():
+    made = STRIPS["a window of three"]
+    assert not repeats(made, 28 * 14 * 48 * 4)
+    assert repeats(made, 28 * 14 * 48 * 4 - 4)
+
+
+def test_memory_is_that_of_what_is_narrow():
+    """Of a block whose wide tensors take 38 MB, the memory that holds strips."""
+    made = net(448, 112, 8).inverted(96, 8)
+    assert program(made.graph, limited("wasm", 0), "float32")["memory"] > 36 << 20
+    assert program(made.graph, TARGETS["wasm"], "float32")["memory"] < 8 << 20
+
+
+@pytest.mark.parametrize("start", range(0, 240, 40))
+def test_random_blocks(start):
+    taken = 0
+    for seed in range(start, start + 40):
+        draw = random.Random(seed)
+        made = net(draw.randint(5, 40), draw.randint(1, 9), draw.randint(1, 6), draw.choice(["last", "first"]), draw.choice([1, 1, 2]))
+        for _ in range(draw.randint(1, 3)):
+            rows, columns = (made.shape(made.x)[made.images[d]] for d in (2, 3))
+            kernel, dilation = (draw.randint(1, 5), draw.randint(1, 3)), draw.randint(1, 2)
+            reach = (kernel[0] - 1) * dilation + 1, kernel[1]
+            low, high = (tuple(draw.randint(0, 3) for _ in range(2)) for _ in range(2))
+            if rows + low[0] + high[0] < reach[0] or columns + low[1] + high[1] < reach[1]:
+                break
+            if draw.random() < 0.7:
+                made.conv(draw.randint(1, 24))
+            made.depthwise(kernel, stride=draw.randint(1, 3), low=low, high=high, dilation=dilation)
+            if draw.random() < 0.7:
+                made.conv(draw.randint(1, 12), act=None)
+        if not made.nodes:
+            continue
+        values = values_of(made.graph, seed)
+        plain, cut = (run_calls(made.graph, values, limited("js", limit)) for limit in (0, 256))
+        taken += len(repeats(made, 256))
+        assert all(np.array_equal(plain[key], cut[key]) for key in plain), f"seed {seed}\n{print_graph(made.graph)}"
+    assert taken > 5
