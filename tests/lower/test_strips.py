@@ -11,6 +11,7 @@ from tests.lower.test_fusion import run_calls, values_of
 from tests.passes.graphs import Builder
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.steps import flops
+from webkiln.ir import dim
 from webkiln.ir.graph import Graph
 from webkiln.ir.text import print_graph
 from webkiln.ir.types import Type
@@ -30,7 +31,7 @@ class Net(Builder):
     def __init__(self, rows, columns, channels, layout="last", batch=1):
         super().__init__()
         self.images, self.filters = LAYOUTS[layout]
-        sizes = batch, channels, rows, columns
+        sizes = [dim.placeholder(size) if isinstance(size, str) else size for size in (batch, channels, rows, columns)]
         self.image = self.x = self.declare("image", Type("float32", tuple(sizes[self.images.index(d)] for d in range(4))))
         self.outputs = []
 
@@ -103,6 +104,15 @@ STRIPS = {
     "padding that adds rows": net(26, 12, 8).inverted(40, 8, kernel=(1, 3), low=(0, 1), high=(4, 1)),
     "few columns": net(200, 2, 8).inverted(48, 8),
 }
+OPEN = {
+    "open rows": net("H", 12, 8).inverted(48, 8),
+    "open rows and columns": net("H", "W", 8).inverted(48, 8, stride=2, low=0, high=1).inverted(48, 8, kernel=(5, 5), low=2, high=2),
+    "open columns": net(41, "W", 8).inverted(48, 8),
+    "open images": net(9, 7, 8, batch="N").inverted(48, 8).inverted(48, 8, stride=2),
+    "images of open size": net("H", "W", 8, "first", batch="N").inverted(40, 8),
+    "depthwise in between": net("H", 12, 24).depthwise().conv(32).depthwise().conv(32).depthwise(stride=2).conv(8),
+}
+SIZES = [{"H": 83, "W": 11, "N": 3}, {"H": 3, "W": 2, "N": 1}, {"H": 33, "W": 2, "N": 7}, {"H": 64, "W": 36, "N": 2}]
 WHOLE = {
     "a convolution": net(28, 14, 16).conv(16, (3, 3), low=1, high=1).conv(16, (3, 3), low=1, high=1).conv(8),
     "groups of channels": net(28, 14, 8).conv(48).conv(48, (3, 3), groups=6, low=1, high=1).conv(8),
@@ -122,14 +132,20 @@ def repeats(made, limit=LIMIT):
     return [step for step in lower(made.graph, target=limited("js", limit)).steps if isinstance(step, Repeat)]
 
 
-def job(made, seed=0):
-    values = values_of(made.graph, seed)
-    return Job(made.graph, {name: values[name] for name in made.graph.inputs}, {name: values[name] for name in made.graph.slots})
+def job(made, sizes=None):
+    rng = np.random.default_rng(0)
+    graph = made.graph
+    given, weights = (
+        {name: rng.standard_normal([dim.at(size, sizes or {}) for size in graph.type(name).shape]).astype(np.float32) for name in names}
+        for names in (graph.inputs, sorted(graph.slots))
+    )
+    return Job(graph, given, weights)
 
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_strips_change_no_bit(backend, tmp_path, monkeypatch):
     jobs = {name: job(made) for name, made in (STRIPS | WHOLE).items()}
+    jobs |= {f"{name}, {sizes}": job(made, sizes) for name, made in OPEN.items() for sizes in SIZES}
     results = []
     for limit in (0, LIMIT):
         monkeypatch.setitem(TARGETS, backend, limited(backend, limit))
@@ -148,6 +164,18 @@ def test_what_lies_between_is_never_whole(name):
     between = [call.outputs[0] for step in repeats(made) for call in step.steps[:-1]]
     assert between
     assert 2 * sum(view.type.size for view in between) <= sum(whole[view.name] for view in between)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_lies_between_grows_with_the_other_sizes_alone(name):
+    """Of twice as many rows, or images, no more lies between."""
+    made = OPEN[name]
+    (size, *_) = (size for size in ("N", "H", "W") if size in dim.names(made.graph.type("image").shape))
+    between = [view for step in repeats(made) for call in step.steps[:-1] for view in call.outputs]
+    assert between
+    for view in between:
+        long, longer = (dim.at(view.type.size, {"N": 1, "H": 256, "W": 256} | {size: length}) for length in (512, 1024))
+        assert longer < 1.1 * long
 
 
 @pytest.mark.parametrize("name", STRIPS)

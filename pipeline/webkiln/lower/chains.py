@@ -69,7 +69,7 @@ def chained(calls: Sequence[NestCall], kept: Collection[str], limit: int) -> lis
     steps: list[NestCall | Repeat] = []
     rest = list(calls)
     while rest:
-        numbers = _followed(rest, alone) if limit and _bytes(rest[0].outputs[0]) > limit else None
+        numbers = _followed(rest, alone) if limit and bytes_of(rest[0].outputs[0]) > limit else None
         chain = None if numbers is None else _chain([rest[number] for number in numbers])
         blocks = None if chain is None else _blocks(chain, limit)
         if numbers is None or chain is None or blocks is None:
@@ -173,19 +173,19 @@ def _blocks(chain: Linked, limit: int) -> list[Portion] | None:
             blocks = _block(chain, outer, inner, limit)
             if blocks is not None:
                 possible.append(blocks)
-    return min(possible, key=lambda blocks: prod(_nominal(block.count) for block in blocks), default=None)
+    return min(possible, key=lambda blocks: prod(nominal(block.count) for block in blocks), default=None)
 
 
 def _block(chain: Linked, outer: Collection[int], inner: int, limit: int) -> list[Portion] | None:
     """Single elements of the outer dimensions, and so many of the inner one as fit, if those are enough."""
-    sizes = dict(enumerate(map(_nominal, chain.result.shape)))
+    sizes = dict(enumerate(map(nominal, chain.result.shape)))
     each = prod(size for d, size in sizes.items() if d not in outer and d != inner) * itemsize(chain.result.type.dtype)
     fitting = min(limit // each, sizes[inner])
     if fitting == 0 or any(is_symbolic(chain.result[d]) for d in chain.places.keys() - {*outer, inner}):
         return None
     made = [Portion(d, chain.result[d], chain.result[d], 1, f"i{COUNTERS + number}") for number, d in enumerate(outer)]
     made.append(Portion(inner, chain.result[inner], *_even(chain.result[inner], fitting), f"i{COUNTERS + len(made)}"))
-    most = _nominal(made[-1].extent)
+    most = nominal(made[-1].extent)
     rows = most * prod(sizes[d] for d in chain.places if d not in outer and d != inner)
     again = sum(_again(call, number, chain, made) for number, call in enumerate(chain.calls))
     mentions = 1 + sum(_reads(call, {chain.result.name}) for call in chain.calls)
@@ -211,12 +211,12 @@ def _again(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portion]
     for position, view in enumerate(call.inputs):
         if view.name in chain.between:
             continue
-        size = _bytes(view)
+        size = bytes_of(view)
         indices = [item for expr in call.nest.loads if expr.value[0] == position for item in load_index(expr)]
         for block in blocks:
             name = chain.places[block.dimension][0][number]
             if any(depends(item, name) for item in indices):
-                size = size * _nominal(block.extent) // _nominal(block.whole)
+                size = size * nominal(block.extent) // nominal(block.whole)
         total += size
     return total
 
@@ -275,9 +275,11 @@ def _blocked(call: NestCall, number: int, chain: Linked, blocks: Sequence[Portio
     return replace(call, nest=nest, inputs=tuple(map(shrunk, call.inputs)), outputs=(shrunk(view),), args=args)
 
 
-def _nominal(size: int) -> int:
+def nominal(size: int) -> int:
+    """The size, with open ones taken for common ones."""
     return dim.at(size, dict.fromkeys(dim.names([size]), NOMINAL))
 
 
-def _bytes(view: View) -> int:
-    return _nominal(view.type.size) * itemsize(view.type.dtype)
+def bytes_of(view: View) -> int:
+    """The size of a Variable, with open sizes taken for common ones."""
+    return nominal(view.type.size) * itemsize(view.type.dtype)

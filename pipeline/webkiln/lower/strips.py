@@ -4,7 +4,8 @@ between them is never there as a whole.
     expand: [56, 56, 144] -> depthwise, 3 x 3: [56, 56, 144] -> project: [56, 56, 24]
     2 times: 30 rows of expand -> 28 rows of depthwise -> 28 rows of project
 
-A row that the windows of two strips reach is computed for both, as the same sums, so that no bit changes.
+A row that the windows of two strips reach is computed for both, as the same sums, so that no bit changes. Sizes may be open: a run tells them, and
+with them how many rows make a strip.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from math import prod
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
-from webkiln.lower.chains import COUNTERS, is_plain, unique
+from webkiln.lower.chains import COUNTERS, bytes_of, is_plain, nominal, unique
 from webkiln.nest.affine import depends, evaluated, step
 from webkiln.nest.build import NestCall, Repeat, Step, View, calls
 from webkiln.nest.expr import Expr, arg, axis, make, walk
@@ -24,6 +25,8 @@ from webkiln.nest.nest import Loop, load_index, written_output
 
 MOST_AGAIN = 1 / 8
 """Of the multiplications, how many more there may be for rows that several strips need."""
+FEWEST_ROWS = 32
+"""Of strips of open sizes, where windows slide: fewer rows compute too much again."""
 COUNTER = f"i{COUNTERS}"
 Span = tuple[int, int]
 """The first row, and how many there are."""
@@ -32,9 +35,9 @@ NOTHING: Span = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A call whose loop over `axis` goes along `dimension` of its result. Row y reads the rows from y * stride + low to y * stride + high, as far as
-    they are there, of the `there` ones that the member before it computes, along `read` of the view that it has of those, which `reads` names; the first
-    member reads no other."""
+    """A call whose loop over `axis` goes along `dimension` of its result. Row y reads `window` rows from y * stride + low on, as far as they are
+    there, of the `there` ones that the member before it computes, along `read` of the view that it has of those, which `reads` names; the first member
+    reads no other."""
 
     call: NestCall
     axis: str
@@ -44,7 +47,7 @@ class Member:
     read: int = 0
     stride: int = 1
     low: int = 0
-    high: int = 0
+    window: int = 1
 
     @property
     def result(self) -> View:
@@ -57,25 +60,31 @@ class Member:
     @property
     def slides(self) -> bool:
         """Whether a row reads another one than that of its number."""
-        return (self.stride, self.low, self.high, self.there) != (1, 0, 0, self.rows)
+        return (self.stride, self.low, self.window, self.there) != (1, 0, 1, self.rows)
+
+    @property
+    def row(self) -> int:
+        """The bytes of a row of the result."""
+        sizes = (size for dimension, size in enumerate(self.result.shape) if dimension != self.dimension)
+        return prod(sizes, start=itemsize(self.result.type.dtype))
 
     @property
     def steady(self) -> int:
         """The bytes that it reads for every row."""
         return sum(
-            _bytes(view)
+            bytes_of(view)
             for n, view in enumerate(self.call.inputs)
             if not any(depends(expr, self.axis) for expr in self.call.nest.loads if expr.value[0] == n)
         )
 
     def needed(self, rows: int) -> int:
         """How many rows of the member before it so many rows read at most."""
-        return min(self.there, (rows - 1) * self.stride + self.high - self.low + 1)
+        return dim.least(self.there, (rows - 1) * self.stride + self.window) if self.slides else rows
 
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """`count` strips of the last member's rows; `rows` of each member make one."""
+    """`count` strips of the last member's rows; `rows` of each member make one. What they cost is told of open sizes as of common ones."""
 
     members: Sequence[Member]
     count: int
@@ -84,21 +93,25 @@ class Strips:
     @property
     def bytes(self) -> int:
         """What lies between the members at a time."""
-        return sum(_bytes(member.result) // member.rows * rows for member, rows in zip(self.members[:-1], self.rows, strict=False))
+        return sum(nominal(member.row * rows) for member, rows in zip(self.members[:-1], self.rows, strict=False))
+
+    @property
+    def whole(self) -> int:
+        """What lies between the members without strips."""
+        return sum(bytes_of(member.result) for member in self.members[:-1])
 
     @property
     def pays(self) -> bool:
         """Whether little is computed again, and less read again than is neither written to memory nor read from there."""
-        read = (self.count - 1) * sum(member.steady for member in self.members)
-        return self.again <= MOST_AGAIN and read <= sum(_bytes(member.result) for member in self.members[:-1])
+        read = (nominal(self.count) - 1) * sum(member.steady for member in self.members)
+        return self.again <= MOST_AGAIN and read <= self.whole
 
     @property
     def again(self) -> float:
         """The share of the multiplications that are done once more."""
-        each = [
-            (_multiplications(member.call), self.count * rows / member.rows) for member, rows in zip(self.members, self.rows, strict=True)
-        ]
-        return sum(work * share for work, share in each) / sum(work for work, _ in each) - 1
+        work = [_multiplications(member.call) for member in self.members]
+        turns = [nominal(self.count * rows) / nominal(member.rows) for member, rows in zip(self.members, self.rows, strict=True)]
+        return sum(one * share for one, share in zip(work, turns, strict=True)) / sum(work) - 1
 
 
 def stripped(steps: Sequence[Step], kept: set[str], limit: int) -> list[Step]:
@@ -124,7 +137,7 @@ def _row_of_calls(steps: Sequence[Step], alone: set[str], limit: int) -> list[Ne
         if row and all(view.name != row[-1].outputs[0].name for view in call.inputs):
             break
         row.append(call)
-        if not is_plain(call, alone) or _bytes(call.outputs[0]) <= limit:
+        if not is_plain(call, alone) or bytes_of(call.outputs[0]) <= limit:
             break
     return row
 
@@ -132,14 +145,7 @@ def _row_of_calls(steps: Sequence[Step], alone: set[str], limit: int) -> list[Ne
 def _is_part(call: NestCall) -> bool:
     """Whether a call multiplies pixels by a matrix, or windows of each channel by numbers. Convolutions do both at once, in fewer multiplications as a
     whole, and would do many of them again."""
-    views = (*call.inputs, *call.outputs)
-    if (
-        not call.nest.is_contraction
-        or len(call.outputs) != 1
-        or any(map(is_symbolic, (*call.args.values(), *(v.type.size for v in views))))
-    ):
-        return False
-    return not _slid(call) or _is_depthwise(call)
+    return call.nest.is_contraction and len(call.outputs) == 1 and (not _slid(call) or _is_depthwise(call))
 
 
 def _is_depthwise(call: NestCall) -> bool:
@@ -203,13 +209,15 @@ def _next(before: Member, call: NestCall) -> Member | None:
         return None
     spans = {loop.axis: (0, call.args[loop.extent.value] - 1) for loop in call.nest.reduce if depends(item, loop.axis)}
     corners = [dict(zip(spans, turns, strict=True)) for turns in product(*spans.values())]
-    first, second = ([evaluated(item, call.args, {**corner, name: row}) for corner in corners] for row in (0, 1))
-    known = [(a, b - a) for a, b in zip(first, second, strict=True) if a is not None and b is not None]
-    strides = {stride for _, stride in known}
-    if len(known) != len(corners) or len(strides) != 1 or any(step(item, loop) is None for loop in (name, *spans)) or min(strides) < 1:
+    places = [[evaluated(item, call.args, {**corner, name: row}) for corner in corners] for row in (0, 1)]
+    first, second = ([place for place in found if place is not None] for found in places)
+    if len(first) != len(corners) or len(second) != len(corners) or any(step(item, loop) is None for loop in (name, *spans)):
         return None
-    begins = [begin for begin, _ in known]
-    return Member(call, name, along[0], before.result.name, before.rows, read, strides.pop(), min(begins), max(begins))
+    reach, strides = [place - first[0] for place in first], {b - a for a, b in zip(first, second, strict=True)}
+    if len(strides) != 1 or any(map(is_symbolic, (*reach, *strides))) or min(strides) < 1:
+        return None
+    low = first[0] + min(reach)
+    return Member(call, name, along[0], before.result.name, before.rows, read, strides.pop(), low, max(reach) - min(reach) + 1)
 
 
 def _same(written: View, dimension: int, read: View) -> int | None:
@@ -223,21 +231,35 @@ def _same(written: View, dimension: int, read: View) -> int | None:
 def _cut(members: Sequence[Member], limit: int) -> Strips | None:
     """The strips that do the least again of those between which no more lies than the limit; else the smallest that pay and halve what lies between."""
     last = members[-1].rows
+    if any(map(is_symbolic, (last, *(member.row for member in members)))):
+        return _cut_open(members, limit)
     counts = sorted({-(-last // rows) for rows in range(1, last)})
-    possible = [strips for count in counts if (strips := _of_rows(members, -(-last // count))).pays]
+    possible = [strips for count in counts if (strips := _of_rows(members, count, -(-last // count))).pays]
     fitting = [strips for strips in possible if strips.bytes <= limit]
     if fitting:
         return min(fitting, key=lambda strips: strips.again)
-    whole = sum(_bytes(member.result) for member in members[:-1])
-    return min((strips for strips in possible if 2 * strips.bytes <= whole), key=lambda strips: strips.bytes, default=None)
+    return min((strips for strips in possible if 2 * strips.bytes <= strips.whole), key=lambda strips: strips.bytes, default=None)
 
 
-def _of_rows(members: Sequence[Member], rows: int) -> Strips:
-    """Strips of so many rows of the last member."""
+def _cut_open(members: Sequence[Member], limit: int) -> Strips | None:
+    """Strips as equal as they can be, of as many rows at most as fit at common sizes, if those are not too few."""
+    factor, each = 1, 0
+    for member, before in zip(members[:0:-1], members[-2::-1], strict=True):
+        factor *= member.stride
+        each += factor * nominal(before.row)
+    most = max(FEWEST_ROWS if any(member.slides for member in members[1:]) else 1, limit // each)
+    last = members[-1].rows
+    count = dim.greatest([1, dim.floordiv(last + most - 1, most)])
+    strips = _of_rows(members, count, dim.floordiv(last - 1, count) + 1)
+    return strips if strips.pays and 2 * strips.bytes <= strips.whole else None
+
+
+def _of_rows(members: Sequence[Member], count: int, rows: int) -> Strips:
+    """So many strips of so many rows of the last member."""
     needed = [rows]
     for member in members[:0:-1]:
         needed.append(member.needed(needed[-1]))
-    return Strips(members, -(-members[-1].rows // rows), needed[::-1])
+    return Strips(members, count, needed[::-1])
 
 
 def _repeated(strips: Strips) -> Repeat:
@@ -283,8 +305,4 @@ def _shorter(view: View, dimension: int, rows: int) -> View:
 
 
 def _multiplications(call: NestCall) -> int:
-    return prod(call.args[loop.extent.value] for loop in (*call.nest.axes, *call.nest.reduce))
-
-
-def _bytes(view: View) -> int:
-    return view.type.size * itemsize(view.type.dtype)
+    return prod(nominal(call.args[loop.extent.value]) for loop in (*call.nest.axes, *call.nest.reduce))
