@@ -75,6 +75,16 @@ def net(*args, **kwargs):
     return Net(*args, **kwargs)
 
 
+def in_a_part(axis, *, first):
+    """The result and a copy of the image, one after the other along an axis, which a convolution reads."""
+    made = net(28, 16, 8, batch=2 if axis == 0 else 1)
+    other = made.op("Exp", made.image)
+    made.outputs.append(made.op("Neg", other))
+    made.inverted(48, 8)
+    made.x = made.op("Concat", *([made.x, other] if first else [other, made.x]), axis=axis)
+    return made.conv(8, (3, 3), low=1, high=1)
+
+
 def with_residual(rows):
     made = net(rows, 12, 8)
     before = made.conv(8, act=None).x
@@ -102,6 +112,15 @@ STRIPS = {
     "depthwise last": net(30, 14, 8).conv(48).depthwise(stride=3),
     "one after the other": net(60, 6, 24).depthwise().conv(32).depthwise().conv(32).depthwise(stride=2).conv(8),
     "padding that adds rows": net(26, 12, 8).inverted(40, 8, kernel=(1, 3), low=(0, 1), high=(4, 1)),
+    "more columns than rows": net(24, 60, 8).inverted(48, 8, kernel=(3, 5), low=(1, 2), high=(1, 2)),
+    "more columns than rows, channels first": net(24, 60, 8, "first").inverted(48, 8),
+    "columns that are padded": net(12, 256, 8, "first").inverted(24, 4).conv(12),
+    "some of the calls": net(40, 8, 8).inverted(48, 200).depthwise((7, 7), low=3, high=3).conv(300),
+    **{
+        f"{'first' if first else 'last'} in a concatenation along {axis}": in_a_part(axis, first=first)
+        for axis in (0, 1, 2, 3)
+        for first in (True, False)
+    },
     "few columns": net(200, 2, 8).inverted(48, 8),
 }
 OPEN = {
@@ -121,6 +140,7 @@ WHOLE = {
     "what is small": net(6, 6, 8).inverted(16, 8),
     "windows of all rows": net(8, 8, 8).conv(64).depthwise((7, 7), low=3, high=3),
     "weights beyond what lies between": net(12, 2, 96).inverted(96, 96),
+    "columns of open convolutions": net("H", 14, 16).conv(16, (3, 3), low=1, high=1).conv(16, (3, 3), low=1, high=1),
 }
 
 
@@ -132,11 +152,11 @@ def repeats(made, limit=LIMIT):
     return [step for step in lower(made.graph, target=limited("js", limit)).steps if isinstance(step, Repeat)]
 
 
-def job(made, sizes=None):
+def job(made, sizes):
     rng = np.random.default_rng(0)
     graph = made.graph
     given, weights = (
-        {name: rng.standard_normal([dim.at(size, sizes or {}) for size in graph.type(name).shape]).astype(np.float32) for name in names}
+        {name: rng.standard_normal([dim.at(size, sizes) for size in graph.type(name).shape]).astype(np.float32) for name in names}
         for names in (graph.inputs, sorted(graph.slots))
     )
     return Job(graph, given, weights)
@@ -144,7 +164,7 @@ def job(made, sizes=None):
 
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
 def test_strips_change_no_bit(backend, tmp_path, monkeypatch):
-    jobs = {name: job(made) for name, made in (STRIPS | WHOLE).items()}
+    jobs = {name: job(made, SIZES[0]) for name, made in (STRIPS | WHOLE).items()}
     jobs |= {f"{name}, {sizes}": job(made, sizes) for name, made in OPEN.items() for sizes in SIZES}
     results = []
     for limit in (0, LIMIT):
@@ -195,6 +215,23 @@ def test_what_fits_stays_whole():
     assert repeats(made, 28 * 14 * 48 * 4 - 4)
 
 
+def test_rows_are_cut_not_columns():
+    """Of images and rows and columns the first that are enough."""
+    for layout in LAYOUTS:
+        (step,) = repeats(net(24, 60, 8, layout).inverted(48, 8))
+        widths = {dim.at(call.outputs[0].type.size, {}) for call in step.steps}
+        assert all(size % 60 == 0 for size in widths)
+    (step,) = repeats(net(8, 8, 8, batch=9).inverted(48, 8), 16 << 10)
+    assert step.count == 9
+
+
+def test_a_chain_of_many_calls_is_cut_in_time():
+    made = net(64, 16, 24)
+    for _ in range(60):
+        made.depthwise((5, 5), low=2, high=2).conv(24)
+    assert len(repeats(made)) > 10
+
+
 def test_memory_is_that_of_what_is_narrow():
     """Of a block whose wide tensors take 38 MB, the memory that holds strips."""
     made = net(448, 112, 8).inverted(96, 8)
@@ -207,7 +244,13 @@ def test_random_blocks(start):
     taken = 0
     for seed in range(start, start + 40):
         draw = random.Random(seed)
-        made = net(draw.randint(5, 40), draw.randint(1, 9), draw.randint(1, 6), draw.choice(["last", "first"]), draw.choice([1, 1, 2]))
+        made = net(
+            draw.randint(3, 40),
+            draw.choice([1, 2, 5, 9, 20, 60]),
+            draw.randint(1, 6),
+            draw.choice(["last", "first"]),
+            draw.choice([1, 1, 2]),
+        )
         for _ in range(draw.randint(1, 3)):
             rows, columns = (made.shape(made.x)[made.images[d]] for d in (2, 3))
             kernel, dilation = (draw.randint(1, 5), draw.randint(1, 3)), draw.randint(1, 2)

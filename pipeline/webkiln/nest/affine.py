@@ -31,7 +31,7 @@ def step(expr: Expr, name: str) -> Expr | int | None:
 
 
 def evaluated(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:
-    """The value of an index where `axes` tells its axes; None where it does not, or where the index is more than sums and products."""
+    """The value of an index where `axes` tells its axes, which may be open as arguments may; None where it does not, or where the index is more than sums and products."""
     if expr.op == "const":
         return int(expr.value)
     if expr.op == "arg":
