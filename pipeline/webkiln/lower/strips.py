@@ -167,7 +167,8 @@ def _factors(call: NestCall) -> list[tuple[Expr, ...]]:
 
 
 def _strips(chain: Sequence[NestCall], limit: int) -> Strips | None:
-    """Strips that fit the limit, else smaller ones than half of what lies between: along the outermost dimension, of as many of the calls as pay."""
+    """Strips that fit the limit, or as open sizes let them; else smaller ones than half of what lies between: along the outermost dimension, of as many
+    of the calls as pay."""
     cut = [
         strips
         for members in _along(chain)
@@ -176,7 +177,8 @@ def _strips(chain: Sequence[NestCall], limit: int) -> Strips | None:
         for strips in _cut(members[:end], limit)
         if strips.pays
     ]
-    return next((strips for strips in cut if strips.bytes <= limit), None) or next((strips for strips in cut if strips.halves), None)
+    fitting = (strips for strips in cut if strips.bytes <= limit or (is_symbolic(strips.count) and strips.halves))
+    return next(fitting, None) or next((strips for strips in cut if strips.halves), None)
 
 
 def _along(chain: Sequence[NestCall]) -> Iterator[list[Member]]:
