@@ -18,7 +18,6 @@ TARGET = Target(
     storage=WORDS,
     winograd=True,
     between=1 << 25,
-    strips=1 << 25,
     tried={
         "shapes": ((4, 8), (8, 4), (8, 8)),
         "dot": ((4, 1), (4, 2), (4, 8)),
