@@ -34,7 +34,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RowsRead:
     """Row y reads `size` rows from y * stride + low on, as far as they are among the `whole` ones that there are. They lie along `dimension` of
     the operands called `name`."""
 
@@ -56,7 +56,7 @@ class Member:
     axis: str
     rows: int
     dimension: int | None
-    window: Reading | None
+    window: RowsRead | None
     steady: int
     work: int
     row: int
@@ -195,7 +195,7 @@ def _along(chain: Sequence[NestCall]) -> Iterator[list[Member]]:
         yield members
 
 
-def _member(call: NestCall, name: str, window: Reading | None) -> Member | None:
+def _member(call: NestCall, name: str, window: RowsRead | None) -> Member | None:
     """The call along one of its axes, if that goes along one factor of the sum: the other one, weights mostly, is the same for all rows."""
     if sum(any(depends(item, name) for item in factor) for factor in _factors(call)) != 1:
         return None
@@ -233,7 +233,7 @@ def _next(before: Member, call: NestCall) -> Member | None:
     if found is None:
         return None
     stride, low, size = found
-    return _member(call, moving[0], Reading(before.result.name, dimension, before.rows, stride, low, size))
+    return _member(call, moving[0], RowsRead(before.result.name, dimension, before.rows, stride, low, size))
 
 
 def _same(before: Member, read: View) -> int | None:
