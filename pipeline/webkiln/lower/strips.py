@@ -11,14 +11,14 @@ with them how many rows make a strip. Rows here are the elements of any dimensio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 from math import prod
 
 from webkiln.ir import dim
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.types import Type, itemsize
 from webkiln.lower.chains import COUNTERS, bytes_of, is_plain, nominal, unique
-from webkiln.nest.affine import depends, evaluated, step
+from webkiln.nest.affine import depends, evaluated, stride
 from webkiln.nest.build import NestCall, Repeat, Step, View, calls
 from webkiln.nest.expr import Expr, arg, axis, make, walk
 from webkiln.nest.nest import Loop, load_index, written_output
@@ -94,20 +94,21 @@ class Strips:
 
     @property
     def bytes(self) -> int:
-        """The most that lies between the members at a time: what one reads and what it writes."""
-        parts = [nominal(member.row * rows) for member, rows in zip(self.members[:-1], self.rows, strict=False)]
-        return max(map(sum, pairwise(parts)), default=parts[0])
+        return _at_a_time([nominal(member.row * rows) for member, rows in zip(self.members[:-1], self.rows, strict=False)])
+
+    @property
+    def whole(self) -> list[int]:
+        """The bytes of each result between the members, without strips."""
+        return [nominal(member.row * member.rows) for member in self.members[:-1]]
 
     @property
     def halves(self) -> bool:
-        whole = [nominal(member.row * member.rows) for member in self.members[:-1]]
-        return 2 * self.bytes <= max(map(sum, pairwise(whole)), default=whole[0])
+        return 2 * self.bytes <= _at_a_time(self.whole)
 
     @property
     def pays(self) -> bool:
         """Whether little is computed again, and less read again than is neither written to memory nor read from there."""
-        saved = sum(nominal(member.row * member.rows) for member in self.members[:-1])
-        return self.again <= MOST_AGAIN and (nominal(self.count) - 1) * sum(member.steady for member in self.members) <= saved
+        return self.again <= MOST_AGAIN and (nominal(self.count) - 1) * sum(member.steady for member in self.members) <= sum(self.whole)
 
     @property
     def again(self) -> float:
@@ -117,11 +118,18 @@ class Strips:
         return sum(one * share for one, share in zip(work, turns, strict=True)) / sum(work) - 1
 
 
+def _at_a_time(between: Sequence[int]) -> int:
+    """The most bytes that lie between members at a time: what one reads and what it writes."""
+    return max(map(sum, pairwise(between)), default=between[0])
+
+
 def stripped(steps: Sequence[Step], kept: set[str], limit: int) -> list[Step]:
     """The steps, and repeats of calls between which more than `limit` bytes would lie; Variables in `kept` are read from outside."""
+    if not limit:
+        return list(steps)
     every = list(calls(steps))
     readers = Counter(name for call in every for name in {view.name for view in call.inputs})
-    alone = {name for name in unique(every, kept) if readers[name] == 1} if limit else set()
+    alone = {name for name in unique(every, kept) if readers[name] == 1}
     made: list[Step] = []
     rest = list(steps)
     while rest:
@@ -169,16 +177,21 @@ def _factors(call: NestCall) -> list[tuple[Expr, ...]]:
 def _strips(chain: Sequence[NestCall], limit: int) -> Strips | None:
     """Strips that fit the limit, or as open sizes let them; else smaller ones than half of what lies between: along the outermost dimension, of as many
     of the calls as pay."""
-    cut = [
-        strips
-        for members in _along(chain)
-        for end in range(len(members), 1, -1)
-        if any(_is_depthwise(member.call) for member in members[:end])
-        for strips in _cut(members[:end], limit)
-        if strips.pays
-    ]
-    fitting = (strips for strips in cut if strips.bytes <= limit or (is_symbolic(strips.count) and strips.halves))
-    return next(fitting, None) or next((strips for strips in cut if strips.halves), None)
+    small: Strips | None = None
+    for strips in _possible(chain, limit):
+        if strips.pays:
+            if strips.bytes <= limit or (is_symbolic(strips.count) and strips.halves):
+                return strips
+            small = small or (strips if strips.halves else None)
+    return small
+
+
+def _possible(chain: Sequence[NestCall], limit: int) -> Iterator[Strips]:
+    """Strips along each dimension, of as many of the calls as there may be first; without a depthwise convolution others decide (`chains.py`)."""
+    for members in _along(chain):
+        depthwise = next((n for n, member in enumerate(members) if _is_depthwise(member.call)), len(members))
+        for end in range(len(members), max(1, depthwise), -1):
+            yield from _cut(members[:end], limit)
 
 
 def _along(chain: Sequence[NestCall]) -> Iterator[list[Member]]:
@@ -187,12 +200,12 @@ def _along(chain: Sequence[NestCall]) -> Iterator[list[Member]]:
     for name in moving[:-1]:
         members: list[Member] = []
         member = _member(chain[0], name, None)
-        for call in (*chain[1:], None):
-            if member is None:
+        for call in chain[1:]:
+            if member is None or member.dimension is None:
                 break
             members.append(member)
-            member = _next(member, call) if call is not None and member.dimension is not None else None
-        yield members
+            member = _next(member, call)
+        yield members if member is None else [*members, member]
 
 
 def _member(call: NestCall, name: str, window: RowsRead | None) -> Member | None:
@@ -246,16 +259,14 @@ def _same(before: Member, read: View) -> int | None:
 
 def _stride_and_places(call: NestCall, item: Expr, name: str) -> tuple[int, int, int] | None:
     """The stride of an index along an axis, the least index where that is 0, and how many there are up to the largest: of sums of products."""
-    spans = {loop.axis: (0, call.args[loop.extent.value] - 1) for loop in call.nest.reduce if depends(item, loop.axis)}
-    corners = [dict(zip(spans, turns, strict=True)) for turns in product(*spans.values())]
-    both = [[evaluated(item, call.args, {**corner, name: row}) for corner in corners] for row in (0, 1)]
-    first, second = ([place for place in found if place is not None] for found in both)
-    if len(first) != len(corners) or len(second) != len(corners) or any(step(item, loop) is None for loop in (name, *spans)):
+    turns = {loop.axis: call.args[loop.extent.value] - 1 for loop in call.nest.reduce if depends(item, loop.axis)}
+    begin = evaluated(item, call.args, dict.fromkeys((name, *turns), 0))
+    along, *others = (stride(item, loop, call.args) for loop in (name, *turns))
+    steps = [other for other in others if other is not None]
+    if begin is None or along is None or along < 1 or len(steps) != len(turns) or any(map(is_symbolic, turns.values())):
         return None
-    reach, strides = [place - first[0] for place in first], {b - a for a, b in zip(first, second, strict=True)}
-    if len(strides) != 1 or any(map(is_symbolic, (*reach, *strides))) or min(strides) < 1:
-        return None
-    return strides.pop(), first[0] + min(reach), max(reach) - min(reach) + 1
+    reach = [each * count for each, count in zip(steps, turns.values(), strict=True)]
+    return along, begin + sum(min(0, far) for far in reach), 1 + sum(map(abs, reach))
 
 
 def _cut(members: Sequence[Member], limit: int) -> list[Strips]:

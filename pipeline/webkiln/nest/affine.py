@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from webkiln.ir.dim import is_symbolic
 from webkiln.nest.expr import Expr, axis, walk
 
 
@@ -28,6 +29,13 @@ def step(expr: Expr, name: str) -> Expr | int | None:
                     return one
                 return inner * one if isinstance(inner, Expr) else None
     return None
+
+
+def stride(expr: Expr, name: str, args: Mapping[str, int]) -> int | None:
+    """The step as a number; None where there is no constant one, or where it is open."""
+    found = step(expr, name)
+    number = evaluated(found, args, {}) if isinstance(found, Expr) else found
+    return None if number is None or is_symbolic(number) else number
 
 
 def evaluated(expr: Expr, args: Mapping[str, int], axes: Mapping[str, int]) -> int | None:

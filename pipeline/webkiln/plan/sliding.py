@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from webkiln.ir.dim import is_symbolic
-from webkiln.nest.affine import depends, step
+from webkiln.nest.affine import depends, stride
 from webkiln.nest.build import NestCall
 from webkiln.nest.expr import INT, Expr, apply, arg, axis, const, rebuild, walk
 from webkiln.nest.interpret import interpret
@@ -64,16 +64,7 @@ def _ratios(expr: Expr, tile: str, along: str, call: NestCall) -> set[int | None
         return set()
     if expr.op not in ARITHMETIC:
         return set().union(*(_ratios(item, tile, along, call) for item in expr.args))
-    moves = [_number(step(expr, name), call) for name in (tile, along)]
+    moves = [stride(expr, name, call.args) for name in (tile, along)]
     if None in moves or not moves[1] or moves[0] is None or moves[0] % moves[1]:
         return {None}
     return {moves[0] // moves[1]}
-
-
-def _number(size: Expr | int | None, call: NestCall) -> int | None:
-    if not isinstance(size, Expr):
-        return size
-    if size.op == "const":
-        return int(size.value)
-    value = call.args[size.value] if size.op == "arg" else None
-    return None if value is None or is_symbolic(value) else value
