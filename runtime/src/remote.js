@@ -184,12 +184,12 @@ function withWorker(constructor, make) {
   }
 }
 
-/** Node's Worker, without a flag that Node refuses for files: Workers inherit those of the process. */
+/** Node's Worker. One inherits the flags of the process, of which Node refuses `--input-type` for files; it refuses to be told of V8's, which hold anyway. */
 const nodeWorker = () => {
   const { Worker } = nodeModule('worker_threads');
-  const execArgv = nodeModule('process').execArgv.filter((/** @type {string} */ flag) => !flag.startsWith('--input-type'));
+  const typed = nodeModule('process').execArgv.some((/** @type {string} */ flag) => flag.startsWith('--input-type'));
   return function (/** @type {any} */ url, /** @type {object} */ options) {
-    return new Worker(url, { ...options, execArgv });
+    return new Worker(url, typed ? { ...options, execArgv: [] } : options);
   };
 };
 

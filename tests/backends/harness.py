@@ -13,6 +13,7 @@ import numpy as np
 from tests.backends import shaders
 from tests.backends.modules import build
 from webkiln.backends import frame, pages
+from webkiln.backends.server import ISOLATED
 from webkiln.backends.table import TARGETS
 from webkiln.codegen import glsl, write_wasm
 from webkiln.codegen.program import write_code
@@ -117,21 +118,24 @@ def run_programs(
     if backend == "webgl":
         made = {name: kernels.from_json(data) for item in prepared for name, data in item.program["kernels"].items()}
         shaders.validate({name: glsl.print_kernel(kernel, TEMPLATES) for name, kernel in made.items()}, folder / "shaders")
-    frames = [frame.encode(_given(item)) for item in prepared]
+    frames = [frame.encode(given(item)) for item in prepared]
     if browser or backend in PAGES:
-        folders = {"/repository/": ROOT, "/programs/": folder}
-        request = {
-            "script": "/repository/tests/backends/run_page.mjs",
-            "backend": backend,
-            "modules": [modules.get(number) for number, _ in enumerate(frames)],
-        }
-        answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, 280, browser or "chromium")
+        request = {"backend": backend, "modules": [modules.get(number) for number, _ in enumerate(frames)]}
+        answers = in_page("/repository/tests/backends/run_page.mjs", request, frames, folder, 280, browser or "chromium")
     else:
         answers = _run_in_node(frames, backend, folder, modules)
     return [frame.decode(answer).outputs for answer in answers]
 
 
-def _given(item: Prepared) -> dict[str, Array]:
+def in_page(script: str, request: Mapping[str, Any], frames: Sequence[bytes], folder: Path, seconds: float, browser: str) -> list[bytes]:
+    """The answers of a script for programs in a folder. Those of wasm run in a Worker of a page that is isolated, so that several threads can."""
+    backend = request["backend"]
+    scripts = {"script": "/repository/tests/backends/in_worker.mjs", "inWorker": script} if backend == "wasm" else {"script": script}
+    folders = {"/repository/": ROOT, "/programs/": folder}
+    return pages.run_page(f"{len(frames)} programs of {backend}", folders, {**request, **scripts}, frames, seconds, browser, ISOLATED)
+
+
+def given(item: Prepared) -> dict[str, Array]:
     """All that a program reads, in one frame: `placeholders`, `input.<name>` and `shard.<number>`."""
     values = placeholders(item)
     sizes = np.array([values[name] for name in item.program["placeholders"]], np.int32)

@@ -1,17 +1,37 @@
 import { arrayOf } from '../../runtime/src/dtypes.js';
+import { Remote, startWorker } from '../../runtime/src/remote.js';
 import { Session, engineOf } from '../../runtime/src/session.js';
 
-const CHUNKS = 5;
+/** The thread that helps with one program after the other. */
+let helper;
 
-/** Every launch done at once gives the same bits as in chunks, which is how several threads do it. */
-async function checkWhole({ linear }, session, { states }, given, outputs) {
-  if (!linear?.threads || states.length > 0) return;
-  linear.threads.exports.share(1);
+/** Lets another thread take chunks of every launch; it is there before the first one. */
+async function help(engine) {
+  if (!engine.threads) return;
+  helper ??= new Remote(startWorker(() => new Worker(new URL('./helper.mjs', import.meta.url), { type: 'module' })));
+  const { port1, port2 } = new MessageChannel();
+  const here = new Int32Array(new SharedArrayBuffer(4));
+  await helper.call('assist', { ...engine.threads, here, port: port1 }, [port1]);
+  engine.enlist([port2]);
+  engine.linear.threads.exports.begin();
+  port2.postMessage(0);
+  while (Atomics.load(here, 0) === 0);
+}
+
+/** The thread that helps goes, also where no run began. */
+function dismiss({ threads }) {
+  if (threads) Atomics.store(new Int32Array(threads.memory.buffer), threads.stopped / 4, 1);
+}
+
+/** Every launch done at once by one thread gives the same bits as in chunks by two. */
+async function checkAlone(engine, session, { states }, given, outputs) {
+  if (!engine.threads || states.length > 0) return;
+  engine.enlist([]);
   const again = await session.run(given);
   for (const [name, value] of Object.entries(outputs)) {
     const [one, other] = [value, again.outputs[name]].map(({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength));
     const at = one.findIndex((byte, index) => byte !== other[index]);
-    if (at >= 0 || one.length !== other.length) throw new Error(`${name}: in ${CHUNKS} chunks its byte ${at} is another`);
+    if (at >= 0 || one.length !== other.length) throw new Error(`${name}: with two threads its byte ${at} is another`);
   }
 }
 
@@ -21,7 +41,7 @@ export async function runProgram({ program, create }, compiled, { values }) {
   try {
     program.init.forEach(([shard, start, bytes], entry) => engine.init(entry, (values[`shard.${shard}`] ?? new Uint8Array()).subarray(start, start + bytes)));
     const session = new Session(engine, program);
-    engine.linear?.threads?.exports.share(CHUNKS);
+    await help(engine);
     const sizes = program.placeholders.map((placeholder, index) => {
       const { name = placeholder, period = 1, offset = 0 } = program.residues?.find(item => item.placeholder === placeholder) ?? {};
       return [name, values.placeholders[index] * period + offset];
@@ -29,7 +49,7 @@ export async function runProgram({ program, create }, compiled, { values }) {
     const placeholders = Object.fromEntries(sizes);
     const inputs = Object.fromEntries(Object.entries(values).map(([name, value]) => [name.replace('input.', ''), value]));
     const { outputs, shapes } = await session.run({ inputs, placeholders });
-    await checkWhole(engine, session, program, { inputs, placeholders }, outputs);
+    await checkAlone(engine, session, program, { inputs, placeholders }, outputs);
     const described = program.layout(...values.placeholders).outputs;
     for (const { name, dtype } of described) {
       if (outputs[name].constructor !== arrayOf(dtype)) throw new Error(`${name} is ${dtype}, read as ${outputs[name].constructor.name}`);
@@ -37,6 +57,7 @@ export async function runProgram({ program, create }, compiled, { values }) {
     const tensors = described.map(({ name, dtype }) => ({ name, dtype, shape: shapes[name] }));
     return [{ ms: 0, loadMs: 0, variant: null, tensors }, described.map(({ name }) => outputs[name])];
   } finally {
+    dismiss(engine);
     engine.dispose();
   }
 }

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.backends.harness import ROOT, TEMPLATES, Prepared, _given
+from tests.backends.harness import TEMPLATES, Prepared, given, in_page
 from tests.backends.modules import build
-from webkiln.backends import frame, pages
+from webkiln.backends import frame
 from webkiln.backends.table import TARGETS
 from webkiln.codegen.program import write_code
 from webkiln.errors import WebkilnError
@@ -62,13 +62,13 @@ def run_graphs(
     """The outputs of every graph, or why there are none."""
     outcomes: list[Outcome | None] = [None] * len(graphs)
     made: dict[int, Prepared] = {}
-    for number, (graph, given) in enumerate(zip(graphs, inputs, strict=True)):
+    for number, (graph, values) in enumerate(zip(graphs, inputs, strict=True)):
         try:
             changed = optimised(graph)
             code = program(changed, TARGETS[backend], "float32")
             write_code(code, TEMPLATES, folder / str(number) / "code")
             shards = list(write(pieces(stored(changed), "float32"), fixed_values(changed, graph.weights).__getitem__))
-            made[number] = Prepared(code, given, shards)
+            made[number] = Prepared(code, values, shards)
         except (WebkilnError, ArithmeticError, LookupError, TypeError, ValueError, AssertionError) as error:
             outcomes[number] = Failed(f"{type(error).__name__}: {error}")
     modules: dict[int, str] = {}
@@ -77,13 +77,10 @@ def run_graphs(
         for number, reason in broken.items():
             outcomes[number] = Failed(reason)
             del made[number]
-    request = {
-        "script": "/repository/tests/conformance/run_models.mjs", "backend": backend,
-        "programs": [[number, modules.get(number)] for number in made],
-    }  # fmt: skip
-    frames = [frame.encode(_given(item)) for item in made.values()]
-    folders = {"/repository/": ROOT, "/programs/": folder}
-    answers = pages.run_page(f"{len(frames)} programs of {backend}", folders, request, frames, PATIENCE_SECONDS, browser) if frames else []
+    request = {"backend": backend, "programs": [[number, modules.get(number)] for number in made]}
+    frames = [frame.encode(given(item)) for item in made.values()]
+    script = "/repository/tests/conformance/run_models.mjs"
+    answers = in_page(script, request, frames, folder, PATIENCE_SECONDS, browser) if frames else []
     for number, answer in zip(made, answers, strict=True):
         failure = json.loads(answer) if answer[:2] == b'{"' else None
         host = bool(made[number].program["procedures"])

@@ -129,8 +129,8 @@ def in_page(site: Site, scenario: str, argument: Any, browser: str = "chromium")
     return site.answer["result"]
 
 
-def in_node(bundle: Path, scenario: str, argument: Any) -> Any:
-    command = ["node", str(HERE / "node_scenario.js"), str(bundle), scenario, json.dumps(argument)]
+def in_node(bundle: Path, scenario: str, argument: Any, *flags: str) -> Any:
+    command = ["node", *flags, str(HERE / "node_scenario.js"), str(bundle), scenario, json.dumps(argument)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["result"]

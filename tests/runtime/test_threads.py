@@ -56,6 +56,11 @@ def test_results_have_equal_bits(host: str, variant: str, net: Path) -> None:
     assert got == {"threads": [1, 2, 3, 5], "results": 1, "pool": 4, "lines": [], "left": 0}
 
 
+def test_flags_of_v8_hold_for_workers(net: Path) -> None:
+    got = in_node(net, "threads", {"counts": [2], "rounds": 1, "backends": "wasm", "worker": True}, "--max-old-space-size=2048")
+    assert got == {"threads": [2], "results": 1, "pool": 1, "lines": [], "left": 0}
+
+
 @every_host
 def test_models_are_disposed_of_while_they_run(host: str, net: Path) -> None:
     got = perform(host, net, "threadsDisposed", {"threads": 3, "backends": "wasm"})

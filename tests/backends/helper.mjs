@@ -1,0 +1,24 @@
+import { assist, dismiss } from '../../runtime/src/crew.js';
+import { READY } from '../../runtime/src/remote.js';
+
+const parent = globalThis.process?.getBuiltinModule('node:worker_threads').parentPort ?? globalThis;
+
+/** Helps with the runs of one program after the other as a Worker of a page does, and says in `here` when it begins. */
+async function help({ id, argument: { here, port, ...program } }) {
+  const telling = {
+    close: () => port.close(),
+    set onmessage(begin) {
+      port.onmessage = () => {
+        Atomics.store(here, 0, 1);
+        begin();
+      };
+    },
+  };
+  dismiss(0);
+  await assist({ ...program, number: 0, index: 0, port: telling });
+  parent.postMessage({ id });
+}
+
+if (parent.on) parent.on('message', help);
+else parent.onmessage = event => help(event.data);
+parent.postMessage({ id: READY });
