@@ -87,7 +87,8 @@ def kernels_of(made: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("backend", "variant"), [("wasm", "relaxed"), pytest.param("wasm", "simd", marks=pytest.mark.long), ("js", ""), ("webgpu", "")]
+    ("backend", "variant"),
+    [("wasm", "relaxed"), ("js", ""), *(pytest.param(*leg, marks=pytest.mark.long) for leg in (("wasm", "simd"), ("webgpu", "")))],
 )
 def test_every_candidate_computes_the_same(backend, variant, tmp_path):
     rng = np.random.default_rng(0)

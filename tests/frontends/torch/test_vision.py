@@ -48,8 +48,8 @@ def test_an_operator(name: str) -> None:
 
 
 def test_files_that_name_operators(tmp_path: Path) -> None:
-    """They are read in a process of its own, which has no operators of torchvision but those that webkiln knows."""
-    for name, case in CASES.items():
+    """Each is read in a process of its own, which has no operators of torchvision but those that webkiln knows: one case of every operator."""
+    for name, case in {name.split()[0]: case for name, case in CASES.items()}.items():
         path = tmp_path / f"{name}.pt2"
         with quiet():
             torch.export.save(exported(case), path)
