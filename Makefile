@@ -89,7 +89,7 @@ check: setup
 	$(BIN)/mypy
 	if [ -x runtime/node_modules/.bin/tsc ]; then cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin; fi
 
-# Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js; writes docs/benchmarks.md. It takes half an hour, and wants a quiet machine.
+# Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js; writes docs/benchmarks.md. It takes an hour, and wants a quiet machine.
 bench: setup tests/bench/rivals/node_modules/.package-lock.json
 	$(BIN)/python -m tests.bench.benchmarks $(networks)
 

@@ -49,13 +49,20 @@ export function cores() {
 }
 
 /**
+ * Ends the help that a program has, in the middle of a run and for good.
+ * @param {ThreadedProgram} program
+ */
+export const stop = ({ memory, stopped }) => Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
+
+/**
  * Starts Workers of the page, unless there are some, to help with the runs of a model.
  * @param {() => any} make
  * @param {ThreadedProgram} program
  * @param {number} size how many
  * @returns {{ ports: Promise<MessagePort[]>, end: () => void }} what wakes them, and what ends their help, whether they have come or not
  */
-export function recruit(make, { module, memory, stopped }, size) {
+export function recruit(make, program, size) {
+  const { module, memory } = program;
   const number = pool().count++;
   const helpers = pool().take(make, size);
   const joining = helpers.map(async (helper, index) => {
@@ -68,7 +75,7 @@ export function recruit(make, { module, memory, stopped }, size) {
   // A load that fails meanwhile does not ask for them.
   ports.catch(() => {});
   const end = () => {
-    Atomics.store(new Int32Array(memory.buffer), stopped / 4, 1);
+    stop(program);
     helpers.forEach((helper, index) => joining[index]?.then(() => helper.call('dismiss', number)).catch(() => {}));
     pool().give();
   };

@@ -1,3 +1,4 @@
+import { stop } from '../../runtime/src/crew.js';
 import { arrayOf } from '../../runtime/src/dtypes.js';
 import { Remote, startWorker } from '../../runtime/src/remote.js';
 import { Session, engineOf } from '../../runtime/src/session.js';
@@ -16,11 +17,6 @@ async function help(engine) {
   engine.linear.threads.exports.begin();
   port2.postMessage(0);
   while (Atomics.load(here, 0) === 0);
-}
-
-/** The thread that helps goes, also where no run began. */
-function dismiss({ threads }) {
-  if (threads) Atomics.store(new Int32Array(threads.memory.buffer), threads.stopped / 4, 1);
 }
 
 /** Every launch done at once by one thread gives the same bits as in chunks by two. */
@@ -57,7 +53,7 @@ export async function runProgram({ program, create }, compiled, { values }) {
     const tensors = described.map(({ name, dtype }) => ({ name, dtype, shape: shapes[name] }));
     return [{ ms: 0, loadMs: 0, variant: null, tensors }, described.map(({ name }) => outputs[name])];
   } finally {
-    dismiss(engine);
+    if (engine.threads) stop(engine.threads);
     engine.dispose();
   }
 }

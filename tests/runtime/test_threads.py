@@ -9,14 +9,9 @@ import pytest
 from tests.hosts import BEST, HOSTS, every_host, every_page
 from tests.models.conftest import Model
 from tests.runtime.tampering import Site, in_node, in_page
+from webkiln.backends.server import ISOLATED
 from webkiln.build.engine import Engine
 from webkiln.recipe import read_recipe
-
-ISOLATED = {
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Embedder-Policy": "require-corp",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 
 def built(folder: Path, shape: tuple[int | None, ...], recipe: str = "") -> Path:

@@ -19,7 +19,6 @@ from webkiln import canonical
 from webkiln.backends import browsers
 from webkiln.backends.server import Answer, Server
 
-ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 PIXELS = "000afb10005f9f4002e9081005f8100008ff800002f9f60000aff7000018c000"
 """The picture of the examples, of which the model is not sure: a 6, or perhaps an 8 or a 0."""
 

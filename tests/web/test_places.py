@@ -16,6 +16,7 @@ from werkzeug.wrappers import Response
 from tests.hosts import every_page
 from tests.web import pages, project
 from tests.web.rows import BASE, STRICT
+from webkiln.backends.server import ISOLATED
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_another_origin(isolated: bool, bundle: Path, tmp_path: Path) -> None:
         origin = cdn.url.removesuffix("/cdn/digits@1/")
         policy = pages.policy("hashed", place / "index.html")
         policy = re.sub("(script|connect)-src", rf"\1-src {origin}", policy).replace("worker-src 'self'", f"worker-src blob: {origin}")
-        headers = {"Content-Security-Policy": policy, **(pages.ISOLATED if isolated else {})}
+        headers = {"Content-Security-Policy": policy, **(ISOLATED if isolated else {})}
         with pages.deployed(place, BASE, headers) as site:
             seen = pages.look(site.url)
         pages.check(seen)

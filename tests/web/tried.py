@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tests.web import pages, project
 from tests.web.rows import BASE, Row
+from webkiln.backends.server import ISOLATED
 
 OPENED = (("chromium", False), ("chromium", True), ("firefox", False), ("webkit", False))
 """In which browser a build is opened, and whether its page is isolated."""
@@ -22,7 +23,7 @@ def row(row: Row, bundle: Path, folder: Path) -> None:
         return
     built = project.build(row, place)
     for name, isolated in OPENED[:2] if row.limit else OPENED:
-        headers = {"Content-Security-Policy": pages.policy(row.inline, built / "index.html"), **(pages.ISOLATED if isolated else {})}
+        headers = {"Content-Security-Policy": pages.policy(row.inline, built / "index.html"), **(ISOLATED if isolated else {})}
         with pages.deployed(built, BASE, headers) as site:
             seen = pages.look(site.url, 5 if row.limit else 30, name)
             pages.browser(name).get("about:blank")

@@ -243,10 +243,7 @@ def _next(before: Member, call: NestCall) -> Member | None:
     if len(items) != 1 or len(moving) != 1:
         return None
     found = _stride_and_places(call, items.pop(), moving[0])
-    if found is None:
-        return None
-    stride, low, size = found
-    return _member(call, moving[0], RowsRead(before.result.name, dimension, before.rows, stride, low, size))
+    return None if found is None else _member(call, moving[0], RowsRead(before.result.name, dimension, before.rows, *found))
 
 
 def _same(before: Member, read: View) -> int | None:
