@@ -100,7 +100,7 @@ def test_files_of_the_user_are_told_before_the_build(toy: Tree) -> None:
     [
         (
             ("biuld",),
-            "unknown command 'biuld'; valid: build, cache, diff, explain, init, inspect, profile, run, serve, tools, tune; did you mean build?",
+            "unknown command 'biuld'; valid: build, cache, diff, explain, init, inspect, profile, run, serve, tools, tune, worker; did you mean build?",
         ),
         (("build", "x.keras", "-o", "p", "--encodin=int8"), "unknown option '--encodin=int8'; did you mean --encoding?"),
         (("build", "models/toy/model.json", "-o", "p", "--backend", "wsm"), "did you mean wasm?"),
