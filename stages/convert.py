@@ -18,11 +18,12 @@ DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
-    with program(params["format"], "convert").converted(canonical.read(inputs["spec.json"]), inputs, params) as made:
+    spec = canonical.read(inputs["spec.json"])
+    with program(params["format"], "convert").converted(spec, inputs, params) as made:
         check_backends(made.graph, params.get("backends", ()))
         verify(made.graph, infer)
         sizes = sizes_json(made.graph, infer)
-        write_structure(made.graph, made.weights, outputs["graph.json"], outputs["weights.json"])
+        write_structure(made.graph, made.weights, outputs["graph.json"], outputs["weights.json"], spec["stored_bytes"])
         canonical.write(outputs["sizes.json"], sizes)
         for name, data in made.files.items():
             canonical.write(outputs[name], data)

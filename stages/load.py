@@ -1,12 +1,14 @@
 """A model, with the files that belong to it -> spec.json and weight blobs, by the program of its format."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
 from webkiln.build import stage
 from webkiln.build.structure import write_blobs
+from webkiln.frontends.arrays import expanding
 from webkiln.frontends.formats import check_format
 from webkiln.frontends.programs import program
 
@@ -16,9 +18,16 @@ DATA = ()
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     if "module" not in params and "external/" not in inputs:
         check_format(inputs["source"], params["format"])
-    spec, blobs = program(params["format"], "load").load(inputs, params)
-    canonical.write(outputs["spec.json"], spec)
+    sources = [path for name in ("source", "external/") if name in inputs for path in _files(inputs[name])]
+    stored_bytes = sum(path.stat().st_size for path in sources)
+    with nullcontext() if "module" in params else expanding(stored_bytes):
+        spec, blobs = program(params["format"], "load").load(inputs, params)
+    canonical.write(outputs["spec.json"], {**spec, "stored_bytes": stored_bytes})
     write_blobs(blobs, outputs["weights/"])
+
+
+def _files(path: Path) -> list[Path]:
+    return [item for item in path.rglob("*") if item.is_file()] if path.is_dir() else [path]
 
 
 if __name__ == "__main__":

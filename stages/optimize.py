@@ -10,6 +10,7 @@ from webkiln.build import stage
 from webkiln.ir.graph import Graph
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.verify import verify
+from webkiln.ops.budget import limited
 from webkiln.ops.plugins import defined_by
 from webkiln.ops.table import infer
 
@@ -23,7 +24,7 @@ def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping
     def change(part: Graph) -> Graph:
         return cast("Graph", module.run(part.map_inside(change)))
 
-    with defined_by(inputs.get("operators/")):
+    with defined_by(inputs.get("operators/")), limited():
         changed = change(graph)
         verify(changed, infer)
     canonical.write(outputs["graph.json"], to_json(changed))

@@ -11,6 +11,7 @@ from webkiln.build import stage
 from webkiln.errors import SourceError
 from webkiln.ir.serial import from_json
 from webkiln.ir.types import Array
+from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import FixedValues
 from webkiln.ops.plugins import defined_by
 from webkiln.weights.shards import pieces, stored, write
@@ -20,10 +21,12 @@ DATA = ()
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:
     graph = from_json(canonical.read(inputs["graph.json"]))
-    slots = canonical.read(inputs["weights.json"])["slots"]
+    table = canonical.read(inputs["weights.json"])
+    slots, blobs = table["slots"], inputs["weights/"].iterdir()
     outputs["shards/"].mkdir(parents=True, exist_ok=True)
     listed = []
-    with defined_by(inputs.get("operators/")):
+    stored_bytes = min(table["stored_bytes"], sum(blob.stat().st_size for blob in blobs))
+    with defined_by(inputs.get("operators/")), limited(stored_bytes):
         weights = stored(graph)
         values = FixedValues(graph, lambda name: _blob(inputs["weights/"], name, slots[name]), [weight.name for weight in weights])
         for data in write(pieces(weights, params["encoding"]), values):

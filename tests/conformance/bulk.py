@@ -16,6 +16,7 @@ from webkiln.codegen.program import write_code
 from webkiln.errors import WebkilnError
 from webkiln.ir.graph import Graph
 from webkiln.ir.verify import verify
+from webkiln.ops.budget import limited
 from webkiln.ops.evaluate import fixed_values
 from webkiln.ops.table import infer
 from webkiln.passes.pipeline import PASSES
@@ -50,8 +51,9 @@ def optimised(graph: Graph) -> Graph:
     def change(part: Graph, name: str) -> Graph:
         return import_module(f"webkiln.passes.{name}").run(part.map_inside(lambda inner: change(inner, name)))  # type: ignore[no-any-return]
 
-    for name in PASSES:
-        graph = change(graph, name)
+    with limited():
+        for name in PASSES:
+            graph = change(graph, name)
     verify(graph, infer)
     return graph
 

@@ -6,21 +6,15 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from tests.conformance.bulk import optimised
 from tests.frontends.caffe.make import CORPUS
 from tests.fuzz import files
-from tests.fuzz.files import mutate_bytes
+from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln import canonical
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
-from webkiln.codegen.templates import Templates
 from webkiln.frontends.caffe.beside import companion_of
 from webkiln.frontends.caffe.converter import CaffeConverter
 from webkiln.frontends.caffe.load import read_model
 from webkiln.frontends.nodes.spec import to_json
-from webkiln.program import program
 
-TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
 NUMBERS = (
     "0",
     "1",
@@ -112,9 +106,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     spec, blobs = read_model(path, next((file for _, file in companion_of(path)), None))
     canonical.write(folder / "spec.json", to_json(spec))
     phase("converting")
-    graph = optimised(CaffeConverter().convert(spec, blobs))
-    phase("printing")
-    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    graph = CaffeConverter().convert(spec, blobs)
+    compile_and_pack(graph, folder, phase)
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from tests.conformance.bulk import optimised
 from tests.frontends.chainer.reading import recorded, snapshot
 from tests.fuzz import files
-from tests.fuzz.files import mutate_bytes
+from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.chainer.converter import ChainerConverter
 from webkiln.frontends.chainer.recording import read, write
 
@@ -82,7 +81,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("loading")
     write(folder / "made", *recorded(name, weights=next(folder.glob("weights.*"))))
     phase("converting")
-    optimised(ChainerConverter().convert(*read(folder / "made")))
+    compile_and_pack(ChainerConverter().convert(*read(folder / "made")), folder, phase)
     phase("judging")
 
 

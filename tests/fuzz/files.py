@@ -5,7 +5,7 @@ and `judge(folder)`, which says why a file that was accepted should not have bee
 which may die: the file is refused then.
 
 `python -m tests.fuzz.files FORMAT [number] [--seed first] [--keep FOLDER]` tries mutated files of a format of `tests/fuzz/<format>_files.py`; `--keep`
-writes the file of the first seed instead.
+writes the file of the first seed instead. Files that ask for much time or memory (`hostile_<format>.py`) are tried first.
 """
 
 import argparse
@@ -19,14 +19,26 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from tests.conformance.bulk import optimised
+from webkiln.backends.table import TARGETS
+from webkiln.codegen.program import write_code
+from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, UserError
+from webkiln.frontends.arrays import expanding
+from webkiln.ir.graph import Graph
+from webkiln.ops.budget import limited
+from webkiln.ops.evaluate import FixedValues
+from webkiln.program import program
+from webkiln.weights.shards import pieces, stored, write
+
+TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
 
 CPU_S = 20
 MEMORY_BYTES = 2 << 30
@@ -94,7 +106,8 @@ def _inside(form: Format, folder: Path, said: Path) -> int:
         before = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (before + MEMORY_BYTES, before + MEMORY_BYTES))
         try:
-            form.attempt(folder, lambda phase: say(phase=phase))
+            with expanding(sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())):
+                form.attempt(folder, lambda phase: say(phase=phase))
             wrong = form.judge(folder)
             say(kind="judged" if wrong else "accepted", text=wrong or "")
         except InternalError:
@@ -112,6 +125,21 @@ def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
     """In the order of the seeds, as many at a time as there are processors."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(lambda seed: outcome(form, seed), seeds)
+
+
+def compile_and_pack(graph: Graph, folder: Path, phase: Callable[[str], None]) -> None:
+    """Optimise, print the program of js, and evaluate and encode the weights, as the stages of a build do."""
+    phase("optimising")
+    slots = graph.weights
+    changed = optimised(graph)
+    phase("printing")
+    write_code(program(changed, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    phase("packing")
+    weights = stored(changed)
+    with limited(sum(value.nbytes for value in slots.values())):
+        values = FixedValues(changed, slots.__getitem__, [weight.name for weight in weights])
+        for data in write(pieces(weights, "float32"), values):
+            (folder / "shard").write_bytes(data)
 
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
@@ -137,16 +165,28 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
     return bytes(found)
 
 
-def try_all(form: Format, number: int, first: int = 0) -> int:
+def hostile(name: str) -> dict[str, Format]:
+    """The small files of `hostile_<format>.py` that ask for much time or memory, by what they are."""
+    if not Path(__file__).with_name(f"hostile_{name}.py").exists():
+        return {}
+    module, form = import_module(f"tests.fuzz.hostile_{name}"), import_module(f"tests.fuzz.{name}_files").FORMAT
+
+    def made(source: Callable[[], object]) -> Format:
+        return Format(lambda _, folder: f"{source.__name__}, {module.write(source, folder)}", form.attempt, lambda folder: None)
+
+    return {source.__name__: made(source) for source in module.HOSTILE}
+
+
+def try_all(form: Format, number: int, first: int = 0, more: Iterable[Format] = ()) -> int:
     """Print what is found, and a summary; the exit status."""
     kinds: Counter[str] = Counter()
-    for found in outcomes(form, range(first, first + number)):
+    for found in (*(outcome(one, 0) for one in more), *outcomes(form, range(first, first + number))):
         kinds[found.kind] += 1
         if found.is_finding:
             print(f"seed {found.seed}: {found.what}: {found.kind}\n{found.text}", flush=True)
         if sum(kinds.values()) % 500 == 0:
             print(dict(kinds), file=sys.stderr, flush=True)
-    print(f"{number} files: {dict(kinds)}")
+    print(f"{kinds.total()} files: {dict(kinds)}")
     return int(any(kinds[kind] for kind in FINDINGS))
 
 
@@ -162,7 +202,7 @@ def main() -> int:
     if options.keep:
         print(keep(module.FORMAT, options.seed, options.keep))
         return 0
-    return try_all(module.FORMAT, options.number, options.seed)
+    return try_all(module.FORMAT, options.number, options.seed, hostile(options.format).values())
 
 
 def keep(form: Format, seed: int, folder: Path) -> str:

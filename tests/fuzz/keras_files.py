@@ -10,15 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.conformance.bulk import optimised
 from tests.fuzz import files
-from tests.fuzz.files import mutate_bytes
-from tests.fuzz.onnx_files import TEMPLATES
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
+from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.reader import parse_model
-from webkiln.program import program
 
 VALUES = (None, True, 0, -1, 3, 1 << 40, 0.5, "", "relu", "valid", [], [1, 2], {}, {"class_name": "Dense", "config": {}})
 
@@ -115,9 +110,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("checking")
     spec, blobs = parse_model(path)
     phase("converting")
-    graph = optimised(KerasConverter().convert(spec, blobs))
-    phase("printing")
-    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    graph = KerasConverter().convert(spec, blobs)
+    compile_and_pack(graph, folder, phase)
     phase("done")
 
 

@@ -12,22 +12,16 @@ from google.protobuf.descriptor import FieldDescriptor as Field
 from google.protobuf.message import DecodeError, Message
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.conformance.bulk import optimised
 from tests.conformance.cases import kept
 from tests.frontends.onnx.classical_cases import FAMILIES
 from tests.frontends.onnx.models import classifier, dynamic, floats, literal, model, weight
 from tests.frontends.onnx.test_control import DATA, KNOWN, branches, doubled
 from tests.fuzz import files
-from tests.fuzz.files import mutate_bytes
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
-from webkiln.codegen.templates import Templates
+from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.onnx import load
 from webkiln.frontends.onnx.check import complete, parse_model, sort_nodes
 from webkiln.frontends.onnx.converter import OnnxConverter
-from webkiln.program import program
 
-TEMPLATES = Templates(Path(__file__).resolve().parents[2] / "kernels")
 LARGEST = 1 << 16
 NUMBERS = (0, 1, -1, 2, 3, 7, 99, -2, 1 << 31, (1 << 31) - 1, 1 << 40, (1 << 63) - 1, -(1 << 63))
 node = helper.make_node
@@ -249,9 +243,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("loading")
     spec, blobs = load.read_checked(path, folder)
     phase("converting")
-    graph = optimised(OnnxConverter().convert(spec, blobs))
-    phase("printing")
-    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    graph = OnnxConverter().convert(spec, blobs)
+    compile_and_pack(graph, folder, phase)
     phase("judging")
 
 

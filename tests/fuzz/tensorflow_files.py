@@ -10,16 +10,12 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
-from tests.conformance.bulk import optimised
 from tests.fuzz import files
-from tests.fuzz.files import mutate_bytes
-from tests.fuzz.onnx_files import NUMBERS, TEMPLATES
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
+from tests.fuzz.files import compile_and_pack, mutate_bytes
+from tests.fuzz.onnx_files import NUMBERS
 from webkiln.frontends.tensorflow.converter import TensorFlowConverter
 from webkiln.frontends.tensorflow.load import read_model
 from webkiln.frontends.tensorflow.messages import GraphDef, SavedModelDef
-from webkiln.program import program
 
 CORPUS = Path(__file__).parents[1] / "frontends" / "tensorflow" / "corpus"
 SMALL = 60_000
@@ -133,9 +129,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("loading")
     spec, blobs = read_model(folder / "net.pb", folder)
     phase("converting")
-    graph = optimised(TensorFlowConverter().convert(spec, blobs))
-    phase("printing")
-    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    graph = TensorFlowConverter().convert(spec, blobs)
+    compile_and_pack(graph, folder, phase)
     phase("judging")
 
 

@@ -9,16 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.conformance.bulk import optimised
 from tests.fuzz import files
-from tests.fuzz.files import mutate_bytes
-from tests.fuzz.onnx_files import TEMPLATES
-from webkiln.backends.table import TARGETS
-from webkiln.codegen.program import write_code
+from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.frontends.tflite.converter import TfliteConverter
 from webkiln.frontends.tflite.load import read_model
 from webkiln.frontends.tflite.metadata import output_labels
-from webkiln.program import program
 
 CORPUS = Path(__file__).parents[1] / "frontends" / "tflite" / "corpus"
 LARGEST = 1 << 14
@@ -73,9 +68,8 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     output_labels(folder / "net.tflite")
     phase("converting")
     with np.errstate(all="ignore"):
-        graph = optimised(TfliteConverter().convert(model, blobs))
-    phase("compiling")
-    write_code(program(graph, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+        graph = TfliteConverter().convert(model, blobs)
+    compile_and_pack(graph, folder, phase)
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)

@@ -12,11 +12,10 @@ from typing import Any
 
 import torch
 
-from tests.conformance.bulk import optimised
 from tests.frontends.torch.modules import MODULES
 from tests.frontends.torch.running import exported
 from tests.fuzz import files, torch_scripts
-from tests.fuzz.files import mutate_bytes
+from tests.fuzz.files import compile_and_pack, mutate_bytes
 from webkiln.errors import SourceError
 from webkiln.frontends.torch.archive import check_archive
 from webkiln.frontends.torch.converter import TorchConverter
@@ -110,7 +109,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
         phase("loading")
         spec, blobs = read_program(found.program, "net", found.inputs)
     phase("converting")
-    optimised(TorchConverter().convert(spec, blobs))
+    compile_and_pack(TorchConverter().convert(spec, blobs), folder, phase)
     phase("judging")
 
 

@@ -83,5 +83,6 @@ def write_graph(graph: Graph, folder: Path) -> None:
         data = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         blob = Weight(slot, canonical.digest(data.tobytes()), array.dtype.name, array.shape)
         weights[slot], blobs[blob.digest] = blob, array
-    write_structure(graph, weights, folder / "graph.json", folder / "weights.json")
+    stored_bytes = sum(array.nbytes for array in blobs.values())
+    write_structure(graph, weights, folder / "graph.json", folder / "weights.json", stored_bytes)
     write_blobs(blobs, folder / "weights")

@@ -12,11 +12,13 @@ from webkiln.ir.serial import to_json
 from webkiln.ir.types import Array
 
 
-def write_structure(graph: Graph, weights: Mapping[str, Weight], graph_file: Path, weights_file: Path) -> None:
-    """Write graph.json and weights.json; `weights` by slot."""
+def write_structure(
+    graph: Graph, weights: Mapping[str, Weight], graph_file: Path, weights_file: Path, stored_bytes: int
+) -> None:  # fmt: skip
+    """Write graph.json and weights.json; `weights` by slot, `stored_bytes` the size of the model's files."""
     slots = {name: {"digest": weight.digest, "dtype": weight.dtype, "shape": list(weight.shape)} for name, weight in weights.items()}
     canonical.write(graph_file, to_json(graph))
-    canonical.write(weights_file, {"schema": "webkiln.weights/1", "slots": slots})
+    canonical.write(weights_file, {"schema": "webkiln.weights/2", "slots": slots, "stored_bytes": stored_bytes})
 
 
 def write_blobs(blobs: Mapping[str, Array], folder: Path) -> None:

@@ -17,6 +17,7 @@ from webkiln.ir.demands import Equality, guards
 from webkiln.ir.graph import Attributes, Constant, Distribution, Graph, Guard, Node, State, Variable, make_constant
 from webkiln.ir.guards import settled
 from webkiln.ir.types import Array, Type
+from webkiln.ops.budget import count_nodes
 from webkiln.ops.operator import Rules
 
 Scalar = bool | int | float
@@ -163,6 +164,7 @@ class GraphBuilder:
     ) -> tuple[Tensor, ...]:  # fmt: skip
         """All outputs of a new node. Without `order` the first input's is kept where the operator keeps the meaning of its axes."""
         layer = self.layer if layer is None else layer
+        count_nodes(layer, op)
         inputs = [self.inside(tensor) for tensor in inputs]
         read = tuple(tensor.name for tensor in inputs)
         types = self._inferred(Node(op, read, (layer or op.lower(),), attrs or {}, layer), [tensor.type for tensor in inputs])

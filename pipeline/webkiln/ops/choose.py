@@ -10,6 +10,7 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, INT, Expr, apply, cast, const, select
+from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.order import ZERO, writer
 
@@ -49,8 +50,14 @@ def _nonzero_cases() -> Iterable[Case]:
     yield Case((np.array(2, np.float32),), {"count": "u0"}, name="a scalar")
 
 
+def _nonzero_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """An index along every axis of every element, at most."""
+    return 4 * inputs[0].size * max(inputs[0].rank, 1)
+
+
 NONZERO = define(Operator(
     "NonZero", _nonzero_types, lambda attrs, x: (np.array(np.nonzero(np.atleast_1d(x))),), _lower_nonzero, {"count": REQUIRED}, cases=_nonzero_cases,
+    work=_nonzero_work, scratch=_nonzero_work,
 ))  # fmt: skip
 """The indices of what is not 0, int64 [rank, count], in row-major order; `count` names the late size."""
 
@@ -86,6 +93,12 @@ def _nms_reference(attrs: Attributes, boxes: Array, scores: Array, most: Array, 
                 kept.append(int(index))
         found += [(batch, label, index) for index in kept]
     return (np.array(found, np.int64).reshape(-1, 3),)
+
+
+def _nms_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """In Python, each box with all that are better."""
+    boxes = inputs[1].shape[2]
+    return CALL * inputs[1].size * boxes
 
 
 def _lower_nms(low: Lowering, attrs: Attributes) -> None:
@@ -149,6 +162,7 @@ def _nms_cases() -> Iterable[Case]:
 
 NMS = define(Operator(
     "NonMaxSuppression", _nms_types, _nms_reference, _lower_nms, {"center": False, "count": REQUIRED}, (5, 5), _nms_cases,
+    work=_nms_work,
 ))  # fmt: skip
 """Boxes [batch, boxes, 4] (two corners, or with `center` a centre and a size), scores [batch, classes, boxes], and one element each: how many
 to choose of a class at most, the overlap (intersection over union) above which a box is dropped, the score that it must exceed. Gives rows

@@ -11,6 +11,7 @@ from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import cast
 from webkiln.nest.nest import COMPUTE
+from webkiln.ops.budget import hold
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.scan import apart, store_slice
 
@@ -125,6 +126,7 @@ def _loop_reference(attrs: Attributes, condition: Array, *arrays: Array) -> tupl
         condition, *results = _run(body, [number, np.asarray(condition), *current, *captured])
         current = results[:states]
         for pile, result in zip(stacked, results[states:], strict=True):
+            hold(result.nbytes)
             pile.append(result)
         step += 1
     piles = [np.stack(pile) if pile else np.zeros((0, *type_.shape), type_.dtype) for pile, type_ in zip(stacked, types, strict=True)]

@@ -5,6 +5,7 @@ x_dilation s over the kernel turned round. Its zeros are neither stored nor mult
 
 from collections.abc import Iterable, Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr, apply
+from webkiln.ops.budget import CALL
+from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.window import Phase, all_inside, phases, window_index, window_size, write_padded
 
@@ -94,6 +97,21 @@ def _conv_reference(attrs: Attributes, x: Array, w: Array, *bias: Array) -> tupl
     if bias:
         out += bias[0].astype(np.float64).reshape(-1, *[1] * len(counts))
     return (out.transpose(np.argsort(attrs["out_dims"])),)
+
+
+def _conv_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    kernel = inputs[1].size // max(inputs[1].shape[attrs["w_dims"][0]], 1)
+    taps = prod(inputs[1].shape[dimension] for dimension in attrs["w_dims"][2:])
+    return int(_conv_scratch(attrs, inputs, outputs) + outputs[0].size * kernel // PRODUCTS + taps * attrs["groups"] * CALL)
+
+
+def _conv_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """The dilated and padded input."""
+    shape = [inputs[0].shape[dimension] for dimension in attrs["x_dims"]]
+    spread = _x_dilation(attrs, len(shape))
+    wide = [(size - 1) * gap + 1 for size, gap in zip(shape[2:], spread, strict=True)]
+    padded = [size + max(low, 0) + max(high, 0) for size, low, high in zip(wide, attrs["pad_low"], attrs["pad_high"], strict=True)]
+    return int(prod(shape[:2]) * (prod(wide) + prod(padded)))
 
 
 def _lower_conv(low: Lowering, attrs: Attributes) -> None:
@@ -301,4 +319,5 @@ def _conv_cases() -> Iterable[Case]:
 define(Operator(
     "Conv", _conv_types, _conv_reference, _lower_conv,
     dict.fromkeys(("x_dims", "w_dims", "out_dims", "strides", "dilation", "pad_low", "pad_high"), REQUIRED) | {"groups": 1, "x_dilation": ()}, (2, 3), _conv_cases,
+    work=_conv_work, scratch=_conv_scratch,
 ))  # fmt: skip

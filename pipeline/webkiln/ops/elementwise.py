@@ -13,7 +13,7 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import BOOL, FLOAT, INT, LONG, REAL, ULONG, Expr, apply, bitcast, cast, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.semantics import erf
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, Work, define, linear, per_element
 
 Formula = Callable[..., Expr]
 FLOATS = np.array([[-3.5, -1.0, -0.25, 0.0, 0.5], [1.0, 1.5, 2.5, 20.0, -20.0]], np.float32)
@@ -29,10 +29,11 @@ def kind(dtype: str) -> str:
 def elementwise(
     name: str, formula: Formula, reference: Callable[..., Array], cases: Iterable[Case], *,
     kinds: Sequence[str] = ("float",), arity: int = 1, result: str | None = None, attributes: dict[str, Any] | None = None,
+    work: Work = linear,
 ) -> None:  # fmt: skip
     """Define an elementwise operator with numpy broadcasting of operands of the kinds, or just the dtypes, that `kinds` names.
 
-    `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype.
+    `formula(attrs, *operands)`, `reference(attrs, *arrays)`; `result` is its dtype, `work` its cost.
     """
     samples = tuple(cases)
 
@@ -52,7 +53,7 @@ def elementwise(
         nest.store(low.outputs[0], formula(attrs, *(nest.element(view, index) for view in low.inputs)))
         nest.done()
 
-    define(Operator(name, infer, compute, lower, attributes or {}, (arity, arity), lambda: samples, elementwise=True))
+    define(Operator(name, infer, compute, lower, attributes or {}, (arity, arity), lambda: samples, elementwise=True, work=work))
 
 
 def unary(op: str) -> Formula:
@@ -125,7 +126,7 @@ elementwise("Expm1", unary("expm1"), lambda attrs, x: np.expm1(x), samples(FLOAT
 elementwise("Sin", unary("sin"), lambda attrs, x: np.sin(x), samples(FLOATS))
 elementwise("Cos", unary("cos"), lambda attrs, x: np.cos(x), samples(FLOATS))
 elementwise("Tanh", unary("tanh"), lambda attrs, x: np.tanh(x), samples(FLOATS))
-elementwise("Erf", unary("erf"), lambda attrs, x: erf(x), samples(FLOATS))
+elementwise("Erf", unary("erf"), lambda attrs, x: erf(x), samples(FLOATS), work=per_element(8))
 elementwise("Sigmoid", lambda attrs, x: sigmoid(x), lambda attrs, x: 1 / (1 + np.exp(-x)), samples(FLOATS))
 elementwise("Silu", lambda attrs, x: x / (1.0 + apply("exp", -x)), lambda attrs, x: x / (1 + np.exp(-x)), samples(FLOATS))
 elementwise("Relu", lambda attrs, x: positive(x), lambda attrs, x: np.maximum(x, 0), [*samples(FLOATS), *samples(INTS)], kinds=ALL)
@@ -133,7 +134,12 @@ elementwise("Relu6", lambda attrs, x: clip({"min": 0, "max": 6}, x), lambda attr
 elementwise("Softplus", lambda attrs, x: softplus(x), lambda attrs, x: np.logaddexp(x, 0), samples(FLOATS))
 elementwise("Softsign", lambda attrs, x: x / (1.0 + apply("abs", x)), lambda attrs, x: x / (1 + np.abs(x)), samples(FLOATS))
 elementwise(
-    "Gelu", gelu, gelu_reference, [Case((FLOATS,), {"approximate": flag}) for flag in (False, True)], attributes={"approximate": False}
+    "Gelu",
+    gelu,
+    gelu_reference,
+    [Case((FLOATS,), {"approximate": flag}) for flag in (False, True)],
+    attributes={"approximate": False},
+    work=per_element(8),
 )
 elementwise(
     "Elu", lambda attrs, x: exponential_below_zero(1.0, attrs["alpha"])(attrs, x),

@@ -10,6 +10,7 @@ from webkiln.ir.bind import bind, bind_node, placeholders
 from webkiln.ir.graph import Graph
 from webkiln.ir.solve import solve
 from webkiln.ir.types import Array
+from webkiln.ops.budget import hold, running
 from webkiln.ops.table import evaluate
 
 
@@ -21,7 +22,9 @@ def fixed_values(graph: Graph, weights: Mapping[str, Array]) -> dict[str, Array]
         assert value is not None
         values[name] = value
     for node in graph.fixed_part():
-        values |= zip(node.outputs, evaluate(node, [values[name] for name in node.inputs]), strict=True)
+        results = evaluate(node, [values[name] for name in node.inputs])
+        hold(sum(result.nbytes for result in results))
+        values |= zip(node.outputs, results, strict=True)
     return values
 
 
@@ -42,7 +45,9 @@ class FixedValues:
         for place in sorted(self._missing(name)):
             node = self._nodes[place]
             results = evaluate(node, [self._take(operand) for operand in node.inputs])
-            self._kept |= {output: result for output, result in zip(node.outputs, results, strict=True) if self._uses[output]}
+            kept = {output: result for output, result in zip(node.outputs, results, strict=True) if self._uses[output]}
+            hold(sum(result.nbytes for result in kept.values()))
+            self._kept |= kept
         return self._take(name)
 
     def _missing(self, name: str) -> set[int]:
@@ -59,12 +64,17 @@ class FixedValues:
 
     def _take(self, name: str) -> Array:
         self._uses[name] -= 1
+        if name in self._maker and self._uses[name]:
+            return self._kept[name]
         if name in self._maker:
-            return self._kept[name] if self._uses[name] else self._kept.pop(name)
+            last = self._kept.pop(name)
+            hold(-last.nbytes)
+            return last
         constant = self._graph.constant(name)
         return self._slot(name) if constant is None else constant
 
 
+@running()
 def run_graph(
     graph: Graph, inputs: Mapping[str, Array], weights: Mapping[str, Array] | None = None, states: Mapping[str, Array] | None = None
 ) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
@@ -88,6 +98,7 @@ def run_graph(
     for node in graph.nodes:
         if node.name not in values:
             results = evaluate(bind_node(node, late), [values[name] for name in node.inputs])
+            hold(sum(result.nbytes for result in results))
             values |= zip(node.outputs, results, strict=True)
             for name, result in zip(node.outputs, results, strict=True):
                 solve(graph.type(name).shape, result.shape, late)

@@ -13,7 +13,9 @@ from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.budget import CALL, elements
+from webkiln.ops.linear import PRODUCTS
+from webkiln.ops.operator import REQUIRED, Case, Operator, Work, define
 from webkiln.ops.order import TRUE, ZERO, writer
 
 DTYPES = ("float32", "float64")
@@ -45,6 +47,16 @@ def summed(w: ProcedureWriter, start: Expr, first: Expr, end: Expr) -> Iterator[
     total = w.variable(start)
     with w.repeat(end, first) as number:
         yield total, number
+
+
+def by_steps(times: int) -> Work:
+    """A matrix after another, in Python: so many calls for each of its rows, each of which may touch the whole matrix."""
+
+    def work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+        size = max(*inputs[0].shape[-2:], 1)
+        return times * (CALL * prod(inputs[0].shape[:-1]) + size * elements([*inputs, *outputs]) // PRODUCTS)
+
+    return work
 
 
 def square(x: Type, what: str = "the matrix") -> int:
@@ -137,7 +149,7 @@ def _lu_cases() -> Iterable[Case]:
     yield Case((np.array([[1.0, 2.0], [2.0, 4.0]], np.float32),), name="singular")
 
 
-LU = define(Operator("LU", _lu_types, _lu_reference, _lower_lu, cases=_lu_cases))
+LU = define(Operator("LU", _lu_types, _lu_reference, _lower_lu, cases=_lu_cases, work=by_steps(1)))
 """x = L U in other order: L below the diagonal (1 on it) and U, which row of x stands where (int32), and the sign of that order."""
 
 
@@ -191,7 +203,9 @@ def _cholesky_cases() -> Iterable[Case]:
     yield Case((np.stack([np.eye(2), np.array([[1.0, 0], [2, 1]])]).astype(np.float32),), name="not positive")
 
 
-CHOLESKY = define(Operator("Cholesky", _cholesky_types, _cholesky_reference, _lower_cholesky, cases=_cholesky_cases))
+CHOLESKY = define(Operator(
+    "Cholesky", _cholesky_types, _cholesky_reference, _lower_cholesky, cases=_cholesky_cases, work=by_steps(1),
+))  # fmt: skip
 """The lower factor L of L L^T, read from the lower triangle of x; NaN throughout where x is not positive definite."""
 
 
@@ -243,6 +257,7 @@ def _triangular_cases() -> Iterable[Case]:
 
 TRIANGULAR = define(Operator(
     "SolveTriangular", _triangular_types, _triangular_reference, _lower_triangular, {"lower": REQUIRED, "unit": False}, (2, 2), _triangular_cases,
+    work=by_steps(1),
 ))  # fmt: skip
 """x of a x = b, [..., n, k], where a is the lower or upper triangle of a matrix, with `unit` 1 on its diagonal."""
 
@@ -319,5 +334,7 @@ def _qr_cases() -> Iterable[Case]:
         yield from (Case((x,), {"complete": complete}, 3e-5) for x in _matrices())
 
 
-QR = define(Operator("QR", _qr_types, _qr_reference, _lower_qr, {"complete": False}, cases=_qr_cases))
+QR = define(Operator(
+    "QR", _qr_types, _qr_reference, _lower_qr, {"complete": False}, cases=_qr_cases, work=by_steps(1),
+))  # fmt: skip
 """x = Q R, [..., m, k] and [..., k, n]: k is the smaller of m and n, or with `complete` m. Signs are LAPACK's."""

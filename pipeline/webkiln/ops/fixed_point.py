@@ -8,7 +8,7 @@ import numpy as np
 from webkiln.ir.types import Array
 from webkiln.nest.expr import INT, Expr, apply, const, select
 from webkiln.ops.elementwise import elementwise
-from webkiln.ops.operator import Case
+from webkiln.ops.operator import Case, per_element
 
 HALF = 0xFFFF
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
@@ -169,5 +169,5 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "ScaleAway", lambda attrs, high, low, m, s: scaled_away(high, low, m, s), lambda attrs, high, low, m, s: _away_reference(high, low, m, s),
-    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))], kinds=("int32",), arity=4,
+    [Case((HIGHS[1:6], LOWS, FINE, FINE_PLACES))], kinds=("int32",), arity=4, work=per_element(16),
 )  # fmt: skip

@@ -13,7 +13,8 @@ from webkiln.ir.types import Array, Type, is_integer
 from webkiln.nest.build import Lowering, NestBuilder
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.budget import elements
+from webkiln.ops.operator import REQUIRED, Case, Operator, define, linear, per_element
 from webkiln.ops.reduce import check_axes
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -85,6 +86,7 @@ def _reflected(nest: NestBuilder, index: Expr, size: int, mode: str) -> Expr:
 define(Operator(
     "PadFrom", _pad_types, _pad_reference, _lower_pad, {"low": REQUIRED, "high": REQUIRED, "mode": REQUIRED},
     cases=lambda: [Case((X,), {"low": (0, 4, 2), "high": (1, 0, 3), "mode": mode}, name=mode) for mode in PADDING],
+    work=per_element(8), scratch=linear,
 ))  # fmt: skip
 
 
@@ -97,6 +99,11 @@ def wrapped(nest: NestBuilder, raw: Expr, size: int) -> Expr:
 def check_indices(indices: Type) -> None:
     if not is_integer(indices.dtype):
         raise ShapeError(f"indices are {indices}, expected integers")
+
+
+def _places_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Where each element is read, along every axis."""
+    return 4 * (inputs[0].rank + 1) * elements([*inputs, *outputs])
 
 
 def _elements_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -141,6 +148,7 @@ define(Operator(
         Case((X, np.array([[[0, 2, -1, 1]], [[1, 1, 0, 9]]], np.int32)), {"axis": 1}),
         Case((X[0], np.array([[1, -1], [0, 3], [2, 2]], np.int64)), {"axis": 1}),
     ],
+    work=_places_work, scratch=_places_work,
 ))  # fmt: skip
 
 
@@ -183,4 +191,5 @@ define(Operator(
         Case((X, np.array([[[1, 3]], [[2, 0]]], np.int32)), {"batch": 1}),
         Case((X, np.array([1, 2, 3], np.int32))),
     ],
+    work=_places_work, scratch=_places_work,
 ))  # fmt: skip

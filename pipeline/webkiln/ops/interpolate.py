@@ -15,6 +15,8 @@ from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
+from webkiln.ops.budget import CALL
+from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
 
@@ -51,6 +53,18 @@ def _rounded(attrs: Attributes, numerator: Array) -> Array:
 def _shrink(attrs: Attributes) -> float:
     """How many times narrower than the distance of outputs elements lie; 1 without antialiasing."""
     return max(attrs["scale"] / attrs["unit"], 1.0) if attrs["antialias"] else 1.0
+
+
+def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Each output's weights, tap by tap, and a product with their matrix."""
+    x, size = inputs[0], attrs["size"]
+    taps = 1 if attrs["mode"] == "nearest" else 2 * ceil(RADIUS[attrs["mode"]] * _shrink(attrs))
+    return int(taps * (8 * size + CALL) + size * x.shape[attrs["axis"]] + outputs[0].size * x.shape[attrs["axis"]] // PRODUCTS)
+
+
+def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """The matrix of weights."""
+    return int(attrs["size"] * inputs[0].shape[attrs["axis"]])
 
 
 def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -154,7 +168,7 @@ define(Operator(
     "Interpolate", _types, _reference, _lower,
     dict.fromkeys(("axis", "size", "scale", "start", "unit", "mode"), REQUIRED)
     | {"rounding": "prefer_floor", "a": -0.75, "exclude": False, "antialias": False, "outside": None},
-    cases=_cases,
+    cases=_cases, work=_work, scratch=_scratch,
 ))  # fmt: skip
 
 PADDINGS = ("zeros", "border", "reflection")
@@ -189,6 +203,12 @@ def _turned(attrs: Attributes, place: Array, size: int) -> Array:
         return np.zeros_like(place)
     offset = np.mod(place - first, 2 * (last - first))
     return np.asarray(first + np.minimum(offset, 2 * (last - first) - offset))
+
+
+def _sample_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Each output tap by tap, which are all kept."""
+    spatial = inputs[0].rank - 2
+    return int(8 * len(_taps(attrs["mode"])) ** spatial * (spatial + 1) * outputs[0].size)
 
 
 def _sample_reference(attrs: Attributes, x: Array, places: Array) -> tuple[Array, ...]:
@@ -295,6 +315,7 @@ def _sample_cases() -> Iterable[Case]:
 
 SAMPLE = define(Operator(
     "Sample", _sample_types, _sample_reference, _lower_sample, {"mode": REQUIRED, "padding": REQUIRED, "corners": False}, (2, 2), _sample_cases,
+    work=_sample_work, scratch=_sample_work,
 ))  # fmt: skip
 """x [N, C, ...] read at places [N, groups, ..., spatial axes], counted in elements. `corners`: reflection is at the first and last element,
 not half an element beyond. `largest` is the largest of the weighed neighbours that `linear` adds."""

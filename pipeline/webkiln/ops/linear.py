@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from math import prod
 
 import numpy as np
 
@@ -11,7 +12,11 @@ from webkiln.ir.graph import Attributes
 from webkiln.ir.types import Array, Type, broadcast
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import Expr
+from webkiln.ops.budget import elements
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
+
+PRODUCTS = 4
+"""Products of a matrix product that numpy computes in the time that it takes to copy an element."""
 
 
 def _matmul_types(attrs: Attributes, types: Sequence[Type]) -> tuple[Type, ...]:
@@ -46,6 +51,11 @@ def _lower_matmul(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
+def _matmul_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    inner = inputs[0].shape[-2 if attrs["transpose_a"] else -1]
+    return PRODUCTS * elements([*inputs, *outputs]) + outputs[0].size * inner // PRODUCTS
+
+
 def _matmul_cases() -> Iterable[Case]:
     rng = np.random.default_rng(0)
 
@@ -62,6 +72,7 @@ def _matmul_cases() -> Iterable[Case]:
 
 define(Operator(
     "MatMul", _matmul_types, _matmul_reference, _lower_matmul, {"transpose_a": False, "transpose_b": False}, (2, 2), _matmul_cases,
+    work=_matmul_work,
 ))  # fmt: skip
 
 
@@ -110,6 +121,10 @@ def _lower_einsum(low: Lowering, attrs: Attributes) -> None:
     nest.done()
 
 
+def _einsum_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    return elements([*inputs, *outputs]) + prod(_einsum_sizes(attrs, inputs).values())
+
+
 def _einsum_cases() -> Iterable[Case]:
     rng = np.random.default_rng(6)
     shapes: dict[str, list[tuple[int, ...]]] = {
@@ -122,4 +137,6 @@ def _einsum_cases() -> Iterable[Case]:
         yield Case(made, {"equation": equation}, name=equation)
 
 
-define(Operator("Einsum", _einsum_types, _einsum_reference, _lower_einsum, {"equation": REQUIRED}, (1, 4), _einsum_cases))
+define(Operator(
+    "Einsum", _einsum_types, _einsum_reference, _lower_einsum, {"equation": REQUIRED}, (1, 4), _einsum_cases, work=_einsum_work,
+))  # fmt: skip

@@ -7,11 +7,29 @@ from typing import TYPE_CHECKING, Any
 from webkiln.errors import SourceError
 from webkiln.ir.graph import Attributes, Node
 from webkiln.ir.types import Array, Type
+from webkiln.ops.budget import elements
 
 if TYPE_CHECKING:
     from webkiln.nest.build import Lowering
 
 REQUIRED = object()
+Work = Callable[[Attributes, Sequence[Type], Sequence[Type]], int]
+"""Attributes, input types and output types -> how many elements a reference reads or writes, each in
+30 ns at most (see `ops/budget.py`)."""
+
+
+def linear(_: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Each element once."""
+    return elements([*inputs, *outputs])
+
+
+def per_element(times: int) -> Work:
+    """Each element as often as that."""
+    return lambda attrs, inputs, outputs: times * elements([*inputs, *outputs])
+
+
+def nothing(*_: Any) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +49,8 @@ class Operator:
     `attributes` maps names to defaults (`REQUIRED` for none). `infer(attrs, types)` gives the output types or raises ShapeError.
     `reference(attrs, *arrays)` computes in float64 inside and returns one array per output; it is written independently of `lower`,
     which writes nests through a `Lowering`. `elementwise` marks what passes may treat so. `backends`: where it works, if not everywhere.
+    `work` estimates what the reference costs, and `scratch` how many elements it keeps besides its operands and results, so
+    that constants are evaluated within limits.
     """
 
     name: str
@@ -42,6 +62,8 @@ class Operator:
     cases: Callable[[], Iterable[Case]] = tuple
     elementwise: bool = False
     backends: tuple[str, ...] | None = None
+    work: Work = linear
+    scratch: Work = nothing
 
 
 @dataclass(frozen=True, slots=True)

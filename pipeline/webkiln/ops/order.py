@@ -11,7 +11,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import BOOL, INT, REAL, Expr, apply, cast, const
 from webkiln.nest.procedure import ProcedureWriter
-from webkiln.ops.operator import REQUIRED, Case, Operator, define
+from webkiln.ops.operator import REQUIRED, Case, Operator, define, per_element
 
 ZERO = const(0, INT)
 FALSE, TRUE = const(0, BOOL), const(1, BOOL)
@@ -111,7 +111,9 @@ def _sort_cases() -> Iterable[Case]:
     yield Case((np.zeros((2, 0), np.float32),), {"axis": 1}, name="nothing")
 
 
-SORT = define(Operator("Sort", _sort_types, _sort_reference, _lower_sort, {"axis": REQUIRED, "descending": False}, cases=_sort_cases))
+SORT = define(Operator(
+    "Sort", _sort_types, _sort_reference, _lower_sort, {"axis": REQUIRED, "descending": False}, cases=_sort_cases, work=per_element(8),
+))  # fmt: skip
 """The elements along `axis` in order, equal ones as they stood, and where each stood (int64)."""
 
 
@@ -214,6 +216,7 @@ def _unique_cases() -> Iterable[Case]:
 
 UNIQUE = define(Operator(
     "Unique", _unique_types, _unique_reference, _lower_unique, {"axis": None, "sorted": True, "equal_nan": True, "count": REQUIRED}, cases=_unique_cases,
+    work=per_element(32), scratch=per_element(4),
 ))  # fmt: skip
 """The different elements (with `axis`: slices), where each stands first, which one every element is, and how often each occurs (int64), in
 order or, unless `sorted`, as they first occur; NaNs are one element where they are `equal_nan`; `count` names the late size."""

@@ -14,6 +14,7 @@ from webkiln.ir.types import Array, Type, is_float
 from webkiln.nest.build import Lowering
 from webkiln.nest.expr import INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
+from webkiln.ops.budget import CALL
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
 from webkiln.ops.window import all_inside, window_index, window_size
@@ -48,6 +49,13 @@ def _windows(attrs: Attributes, x: Array, fill: float) -> Iterable[Array]:
             count = window_size(x.shape[axis], window, stride, dilation, low, high)
             places[axis] = slice(t * dilation, t * dilation + (count - 1) * stride + 1, stride)
         yield padded[tuple(places)]
+
+
+def _window_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Every tap of every window, all of which are kept."""
+    pads = [1 + (low + high) / max(inputs[0].shape[axis], 1) for axis, *_, low, high in _rows(attrs)]
+    taps = prod(attrs["window"])
+    return int(inputs[0].size * prod(pads)) + taps * (2 * outputs[0].size + CALL)
 
 
 def _max_reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -101,11 +109,12 @@ def _cases(**extra: bool) -> Iterable[Case]:
 
 define(Operator(
     "MaxPool", _types, _max_reference, lambda low, attrs: _lower("max", low, attrs), WINDOW, cases=_cases,
+    work=_window_work, scratch=_window_work,
 ))  # fmt: skip
 define(Operator(
     "AvgPool", lambda attrs, types: _types({name: attrs[name] for name in WINDOW}, types), _average_reference,
     lambda low, attrs: _lower("sum", low, attrs), WINDOW | {"count_include_pad": False},
-    cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)],
+    cases=lambda: [*_cases(count_include_pad=False), *_cases(count_include_pad=True)], work=_window_work, scratch=_window_work,
 ))  # fmt: skip
 
 
@@ -162,6 +171,7 @@ def _index_cases() -> Iterable[Case]:
 
 MAX_POOL_INDEX = define(Operator(
     "MaxPoolIndex", _index_types, _index_reference, _lower_index, WINDOW | {"column_major": False}, cases=_index_cases,
+    work=_window_work, scratch=_window_work,
 ))  # fmt: skip
 """Where in x the largest element of each window is, the first of equals."""
 
@@ -191,6 +201,11 @@ def _adaptive_reference(function: Callable[..., Array]) -> Callable[..., tuple[A
         return (y,)
 
     return compute
+
+
+def _adaptive_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Each window by itself; windows overlap by an element."""
+    return CALL * sum(attrs["sizes"]) + 3 * len(attrs["axes"]) * (inputs[0].size + outputs[0].size)
 
 
 def _lower_adaptive(combiner: str, low: Lowering, attrs: Attributes) -> None:
@@ -224,5 +239,5 @@ def _adaptive_cases() -> Iterable[Case]:
 for _name, _combiner, _function in (("AdaptiveMaxPool", "max", np.max), ("AdaptiveAvgPool", "sum", np.mean)):
     define(Operator(
         _name, _adaptive_types, _adaptive_reference(_function), partial(_lower_adaptive, _combiner), {"axes": REQUIRED, "sizes": REQUIRED},
-        cases=_adaptive_cases,
+        cases=_adaptive_cases, work=_adaptive_work, scratch=_adaptive_work,
     ))  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import ceil, pi
+from math import ceil, pi, prod
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, NestBuilder, View
 from webkiln.nest.expr import FLOAT, INT, Expr, apply, cast, const, select
 from webkiln.nest.nest import COMPUTE
+from webkiln.ops.linear import PRODUCTS
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 from webkiln.ops.reduce import check_axes
 
@@ -138,6 +139,24 @@ def _weights(attrs: Attributes, line: Line) -> Array:
         near = distance / (max(step, 1) if attrs["antialias"] else 1)
         weights = np.where(near < kernel.radius, kernel.reference(near), 0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """The weights of each line, whose places are fractions of Python, and a product with their matrix."""
+    total, shape = 0, list(inputs[0].shape)
+    for line in _lines(attrs, inputs[0]):
+        shape[line.axis] = line.out
+        total += 256 * line.out + 8 * line.out * line.size + prod(shape) * line.size // PRODUCTS
+    return total
+
+
+def _scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """The largest matrix of weights, and what lies between two lines."""
+    lines, shape, most = _lines(attrs, inputs[0]), list(inputs[0].shape), 0
+    for line in lines:
+        shape[line.axis] = line.out
+        most = max(most, prod(shape))
+    return most + 4 * max((line.out * line.size for line in lines), default=0)
 
 
 def _reference(attrs: Attributes, x: Array) -> tuple[Array, ...]:
@@ -271,4 +290,5 @@ def _cases() -> Iterable[Case]:
 define(Operator(
     "Resize", _types, _reference, _lower,
     {"axes": REQUIRED, "sizes": REQUIRED, "method": REQUIRED, "coordinates": "half_pixel", "antialias": False, "resolution": 0}, cases=_cases,
+    work=_work, scratch=_scratch,
 ))  # fmt: skip

@@ -9,6 +9,7 @@ from webkiln.ir.demands import all_same
 from webkiln.ir.graph import Attributes, Graph, Node, Variable
 from webkiln.ir.types import Array, Type
 from webkiln.nest.build import Lowering, View
+from webkiln.ops.budget import hold
 from webkiln.ops.operator import REQUIRED, Case, Operator, define
 
 
@@ -56,6 +57,7 @@ def _scan_reference(attrs: Attributes, *arrays: Array) -> tuple[Array, ...]:
         results = list(run_graph(body, dict(zip(body.inputs, (*state, *slices, *captured), strict=True)))[0].values())
         state = results[:states]
         for pile, result in zip(stacked, results[states:], strict=True):
+            hold(result.nbytes)
             pile[at] = result
     empty = [np.zeros((0, *type_.shape), type_.dtype) for type_ in types]
     piles = [np.stack(pile) if pile else none for pile, none in zip(stacked, empty, strict=True)]

@@ -38,6 +38,16 @@ def _scatter_reference(reduction: str, x: Array, places: Sequence[Array], update
     return out
 
 
+def _scatter_work(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """One update after another."""
+    return 64 * inputs[1].size + _scatter_scratch(attrs, inputs, outputs)
+
+
+def _scatter_scratch(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """Where each update belongs, along every axis."""
+    return 4 * (inputs[0].rank + 1) * (inputs[1].size + inputs[2].size)
+
+
 def _check_scatter(attrs: Attributes, types: Sequence[Type]) -> None:
     x, indices, updates = types
     check_indices(indices)
@@ -167,7 +177,7 @@ def _scatter_elements_cases() -> Iterable[Case]:
 
 define(Operator(
     "ScatterElements", _scatter_types, _scatter_elements_reference, _lower_scatter_elements, {"axis": REQUIRED, "reduction": "none"}, (3, 3),
-    _scatter_elements_cases,
+    _scatter_elements_cases, work=_scatter_work, scratch=_scatter_scratch,
 ))  # fmt: skip
 
 
@@ -231,4 +241,5 @@ def _scatter_nd_cases() -> Iterable[Case]:
 
 define(Operator(
     "ScatterND", _scatter_nd_types, _scatter_nd_reference, _lower_scatter_nd, {"reduction": "none"}, (3, 3), _scatter_nd_cases,
+    work=_scatter_work, scratch=_scatter_scratch,
 ))  # fmt: skip

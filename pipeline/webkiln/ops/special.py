@@ -7,7 +7,7 @@ from webkiln.ir.types import Array
 from webkiln.nest.expr import FLOAT, Expr, apply, const, select
 from webkiln.nest.semantics import erf
 from webkiln.ops.elementwise import elementwise
-from webkiln.ops.operator import Case
+from webkiln.ops.operator import Case, per_element
 
 ERFC = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277)
 """Press et al., Numerical Recipes, 6.2: Chebyshev's fit of log(erfc(x) exp(x**2) (1 + x / 2)) in 1 / (1 + x / 2), right to 1.2e-7 of the value."""
@@ -81,5 +81,7 @@ WIDE = np.array([-3.0, -1.0, -0.2, 0.0, 0.1, 0.7, 1.5, 2.5, 4.0], np.float32)
 WITHIN = np.array([-0.999, -0.8, -0.1, 0.0, 1e-3, 0.3, 0.6, 0.95, 0.9999], np.float32)
 EDGES = np.array([-1.0, 1.0, 1.5], np.float32)
 
-elementwise("Erfc", complement, complement_reference, [Case((WIDE,)), Case((np.array([3.0, 6.0], np.float32),), name="small")])
-elementwise("ErfInv", inverse, inverse_reference, [Case((WITHIN,), tolerance=3e-5), Case((EDGES,), name="edges")])
+elementwise(
+    "Erfc", complement, complement_reference, [Case((WIDE,)), Case((np.array([3.0, 6.0], np.float32),), name="small")], work=per_element(32)
+)
+elementwise("ErfInv", inverse, inverse_reference, [Case((WITHIN,), tolerance=3e-5), Case((EDGES,), name="edges")], work=per_element(512))

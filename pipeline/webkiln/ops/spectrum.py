@@ -15,6 +15,7 @@ from webkiln.nest.build import Lowering, View
 from webkiln.nest.expr import INT, Expr, apply, const, select
 from webkiln.nest.nest import COMPUTE
 from webkiln.nest.procedure import ProcedureWriter
+from webkiln.ops.budget import CALL
 from webkiln.ops.factor import Matrix, copied, reflector, square, summed
 from webkiln.ops.operator import Case, Operator, define
 from webkiln.ops.order import FALSE, TRUE, ZERO, writer
@@ -249,7 +250,15 @@ def _eigen_cases() -> Iterable[Case]:
     yield Case((np.array([[2.0]], np.float32),), name="one")
 
 
-EIGEN = define(Operator("SymmetricEigen", _eigen_types, _eigen_reference, _lower_eigen, cases=_eigen_cases))
+def _iterated(attrs: Attributes, inputs: Sequence[Type], outputs: Sequence[Type]) -> int:
+    """In Python: a third of the iterations at most, each of which turns pairs of rows and columns."""
+    size = inputs[0].shape[-1]
+    return ITERATIONS // 3 * inputs[0].size * (CALL + size)
+
+
+EIGEN = define(Operator(
+    "SymmetricEigen", _eigen_types, _eigen_reference, _lower_eigen, cases=_eigen_cases, work=_iterated,
+))  # fmt: skip
 """The eigenvalues of symmetric matrices, ascending, and their vectors as columns; read from the lower triangle."""
 
 
@@ -367,5 +376,5 @@ def _svd_cases() -> Iterable[Case]:
     yield Case((np.zeros((2, 2), np.float32),), name="zeros")
 
 
-SVD = define(Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases))
+SVD = define(Operator("SVD", _svd_types, _svd_reference, _lower_svd, cases=_svd_cases, work=_iterated))
 """x = U S V^T of square matrices: U, the singular values, descending, and V."""

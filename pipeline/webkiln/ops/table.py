@@ -29,6 +29,7 @@ from webkiln.ops import (
     special,
     spectrum,
 )
+from webkiln.ops.budget import charged, elements
 from webkiln.ops.operator import DEFINED, REQUIRED, Operator, Rules
 
 FAMILIES = (
@@ -85,10 +86,19 @@ def infer(node: Node, types: Sequence[Type]) -> tuple[Type, ...]:
 
 
 def evaluate(node: Node, arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Compute a node with its numpy reference; outputs have the inferred dtypes."""
-    types = infer(node, [Type(str(array.dtype), array.shape) for array in arrays])
-    with np.errstate(all="ignore"):
-        results = find(node.op).reference(complete(node), *arrays)
+    """Compute a node with its numpy reference; outputs have the inferred dtypes.
+
+    Raises SourceError, before it computes, where the budget in force (`ops/budget.py`) is too small.
+    """
+    given = [Type(str(array.dtype), array.shape) for array in arrays]
+    types, operator = infer(node, given), find(node.op)
+    attrs = complete(node)
+
+    def cost() -> tuple[int, int]:
+        return operator.work(attrs, given, types), elements([*given, *types]) + operator.scratch(attrs, given, types)
+
+    with charged(node, cost), np.errstate(all="ignore"):
+        results = operator.reference(attrs, *arrays)
         checked = []
         for type_, result in zip(types, results, strict=True):
             if len(result.shape) != type_.rank or any(

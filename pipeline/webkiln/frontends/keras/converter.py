@@ -32,6 +32,7 @@ from webkiln.ir.axis import Order, OrderNC, OrderNCDHW, OrderNCHW, OrderNDHWC, O
 from webkiln.ir.dim import placeholder
 from webkiln.ir.graph import Distribution, Graph
 from webkiln.ir.types import Array, Type, is_float
+from webkiln.ops.budget import count_nodes, limited
 from webkiln.ops.builder import Block, GraphBuilder, StepFunction, Tensor
 from webkiln.ops.pieces import cast
 from webkiln.ops.table import RULES
@@ -54,6 +55,12 @@ class Frame:
         calls = [ref for layer in model.layers for call in layer.calls for ref in call.refs()]
         for ref in calls + [ref for _, ref in (*model.outputs, *model.states)]:
             self.outputs[ref.layer] = max(self.outputs.get(ref.layer, 1), ref.index + 1)
+
+
+NODES_PER_LAYER = 16
+"""A layer such as MultiHeadAttention becomes about 50 nodes of the graph; see `limited`."""
+NODES_PER_MODEL = 64
+"""The nodes whose conversion takes as long as a call of a model inside the model."""
 
 
 class KerasConverter:
@@ -105,7 +112,8 @@ class KerasConverter:
         layers = {layer.name: layer for layer in source.layers}
         inputs = [self._input(name, layers[ref.layer]) for name, ref in source.inputs]
         self._batch = inputs[0].shape[0] if inputs and inputs[0].shape else self.batch_size
-        outputs, declared = self._run(source, "", inputs)
+        with limited(spec_nodes=NODES_PER_LAYER * _count_layers(source)):
+            outputs, declared = self._run(source, "", inputs)
         given = (self.cast(tensor, storable(dtype)) for tensor, dtype in zip(outputs, declared, strict=True))
         self.digests = self.builder.by_variable(self.digests)
         return self.builder.graph(dict(zip((name for name, _ in source.outputs), given, strict=True)))
@@ -318,6 +326,7 @@ class KerasConverter:
         return self.builder.input(layer.name, storable(config["dtype"]), shape, self.order(len(shape)), distribution)
 
     def _nested(self, layer: Layer, model: ModelSpec) -> None:
+        count_nodes(layer.path, layer.class_name, NODES_PER_MODEL)
         for slot, _ in model.states:
             weight = next(weight for weight in layer.weights.values() if weight.slot == slot)
             self.state(slot, self.convert_to_constant_variable(weight))
@@ -385,6 +394,11 @@ class KerasConverter:
 
 def _input_dtype(spec: LayerSpec) -> str:
     return storable(str(spec.config.get("dtype") or "float32"))
+
+
+def _count_layers(model: ModelSpec) -> int:
+    """The layers of a model as its file has them: a model inside it counts once, however often it is called."""
+    return sum(1 + (_count_layers(layer.model) if layer.model is not None else 0) for layer in model.layers)
 
 
 def _is_channels_first(model: ModelSpec) -> bool:

@@ -56,6 +56,9 @@ class _Walk:
     masks: dict[Ref, Ref]
     result: list[LayerSpec] = field(default_factory=list)
     foreign: set[str] = field(default_factory=set)
+    nested: dict[tuple[str, tuple[bool, ...]], ModelSpec] = field(default_factory=dict)
+    """Models inside the model, by their names and which of their inputs have masks: a model that is
+    called twice is walked once."""
 
     def operation(self, class_name: str, name: str, args: tuple[object, ...], **config: object) -> Ref:
         self.result.append(LayerSpec(name, class_name, config, kind="operation", calls=(LayerCall(args),)))
@@ -160,7 +163,10 @@ class _Walk:
             masks = list(given) if isinstance(given, list) else [given]
         elif any(mask is not None for mask in masks):
             call = replace(call, kwargs={**call.kwargs, "mask": masks if len(masks) > 1 else masks[0]})
-        self._outputs(layer, number, model, under_masks(model, [mask is not None for mask in masks]))
+        key = layer.name, tuple(mask is not None for mask in masks)
+        if key not in self.nested:
+            self.nested[key] = under_masks(model, key[1])
+        self._outputs(layer, number, model, self.nested[key])
         return call
 
     def _traced(self, layer: LayerSpec, model: ModelSpec, number: int) -> LayerCall:

@@ -11,12 +11,14 @@ from webkiln.frontends.arrays import Blobs, Literal, Weight, array_of
 from webkiln.frontends.cut import Vertex, with_advice
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, NodeResult, as_tensor, known
 from webkiln.frontends.nodes.handlers import NodeHandlers
+from webkiln.frontends.nodes.reading import all_graphs
 from webkiln.frontends.nodes.sizes import given_values, input_shapes
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.nodes.states import STATES
 from webkiln.ir.dim import is_symbolic
 from webkiln.ir.graph import INLINE_ELEMENTS, Graph
 from webkiln.ir.types import DTYPES, Array, Type
+from webkiln.ops.budget import limited
 from webkiln.ops.builder import GraphBuilder, Tensor
 from webkiln.ops.evaluate import run_graph
 from webkiln.ops.table import RULES
@@ -53,7 +55,8 @@ class NodeConverter:
         shapes = input_shapes(source, self.dims, self.input_shapes)
         given = given_values(source, shapes, self.values)
         inputs = [self._input(item, shapes[item.name], given.get(item.name)) for item in source.graph.inputs]
-        outputs = self._run(self.builder, source.graph, inputs, {})
+        with limited(spec_nodes=sum(len(graph.nodes) for graph in all_graphs(source.graph))):
+            outputs = self._run(self.builder, source.graph, inputs, {})
         named: dict[str, Tensor] = {}
         for item, operand in zip(source.graph.outputs, outputs, strict=True):
             tensor = as_tensor(self.builder, operand)
@@ -107,7 +110,8 @@ class NodeConverter:
         before, builder.layer = builder.layer, node.name
 
         def subgraph(inside: GraphBuilder, graph: GraphSpec, inputs: Sequence[Tensor | GraphValue]) -> list[GraphValue]:
-            self._check_supported(graph, self._opsets, self.builder.name)
+            if self.values:
+                self._check_supported(graph, self._opsets, self.builder.name)
             given = [GraphValue(item.type, item) if isinstance(item, Tensor) else item for item in inputs]
             return self._run(inside, graph, given, values)
 

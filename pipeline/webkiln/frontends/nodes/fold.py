@@ -10,6 +10,7 @@ import numpy as np
 from webkiln.errors import ShapeError, WebkilnError
 from webkiln.frontends.nodes.call import GraphValue, NodeCall, SizeRelation, known
 from webkiln.ir.dim import floordiv, reaches
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import Array, is_integer
 
 Fold = Callable[[NodeCall], GraphValue | Sequence[GraphValue] | None]
@@ -41,7 +42,10 @@ class Folds:
             result = (self.of_types.get(op) or self.of_values[op])(call)
         except (WebkilnError, ValueError, TypeError, OverflowError, IndexError):
             return None
-        return None if result is None else [result] if isinstance(result, GraphValue) else list(result)
+        results = [] if result is None else [result] if isinstance(result, GraphValue) else list(result)
+        if any(item.value is not None and item.value.size > INLINE_ELEMENTS for item in results):
+            return None
+        return results or None
 
     def conditions(self, call: NodeCall) -> tuple[SizeRelation, ...] | None:
         """What a node that gives one bool says of sizes, where that depends on the run: all of it holds where the bool is true."""

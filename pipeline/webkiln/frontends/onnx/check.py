@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError, Message
 
 from webkiln.errors import SourceError
 from webkiln.frontends.apart import slim
+from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.onnx.signatures import Signature, find_signature
 from webkiln.frontends.onnx.sort import sorted_nodes
 from webkiln.frontends.onnx.tensors import MODEL, read_array
@@ -97,10 +98,29 @@ def inlined(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """The model with its functions written out."""
     if not model.functions:
         return model
+    _check_growth(model, name)
     try:
         return onnx.inliner.inline_local_functions(model)
     except Exception as error:
         raise SourceError(f"{name}: its functions cannot be written out: {error}") from error
+
+
+def _check_growth(model: onnx.ModelProto, name: str) -> None:
+    """SourceError where inlining makes too many nodes."""
+    functions = {(_domain(item.domain), item.name): item for item in model.functions}
+    sizes: dict[tuple[str, str], int] = {}
+
+    def size(part: onnx.GraphProto | onnx.FunctionProto) -> int:
+        return sum(1 + of_function((_domain(node.domain), node.op_type)) for node in nodes_of(part))
+
+    def of_function(key: tuple[str, str]) -> int:
+        if key in functions and key not in sizes:
+            sizes[key] = 0  # a function that calls itself is refused by the inliner
+            sizes[key] = size(functions[key])
+        return sizes.get(key, 0)
+
+    inlining = Inlining(name, sum(1 for part in (model.graph, *model.functions) for _ in nodes_of(part)))
+    inlining.add(size(model.graph))
 
 
 def graphs_of(part: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from webkiln.errors import SourceError
 from webkiln.frontends.apart import length, whole
+from webkiln.frontends.arrays import check_room
 from webkiln.frontends.glance import unread
 from webkiln.frontends.nodes.spec import MAX_BYTES
 from webkiln.frontends.tensorflow.messages import COMPLEX, DTYPES, dtype_name
@@ -48,6 +49,7 @@ def read_tensor(tensor: Any, where: str) -> Array:
     )
     if (count - len(given)) * dtype.itemsize > MAX_REPEATED_BYTES:
         raise SourceError(f"{where}: repeats a value {count - len(given)} times (at most {MAX_REPEATED_BYTES} bytes); refused")
+    check_room(count * dtype.itemsize, where)
     made = np.zeros(count, dtype)
     made[: len(given)] = values.astype(dtype)
     if len(given):

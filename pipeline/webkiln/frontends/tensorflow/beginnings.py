@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from webkiln.frontends.arrays import Literal
+from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import literal
 from webkiln.frontends.tensorflow.attributes import read_tensor
 from webkiln.frontends.tensorflow.messages import DTYPES
@@ -23,6 +24,7 @@ class Beginnings:
         """Variable -> its key in the checkpoint."""
         self.tables: dict[str, tuple[Literal, Literal]] = {}
         """Table -> its keys and values."""
+        self._inlining = Inlining(program.name, program.node_count)
         self._constants: dict[str, Any] = {}
         for name in filter(None, (program.restoring, *program.initialising)):
             if name in program.main.nodes:
@@ -43,6 +45,7 @@ class Beginnings:
 
     def _effects(self, scope: Scope, node: Any, inputs: Sequence[TensorRef]) -> Sequence[TensorRef]:
         op = node.op
+        self._inlining.add()
         if op in VARIABLES:
             return [Handle("variable", node.name)]
         if op in TABLES:

@@ -68,6 +68,11 @@ class GraphSource:
     is_signature: bool = True
     """Whether somebody said what the inputs are: they stay, whether or not they are read."""
 
+    @property
+    def node_count(self) -> int:
+        """The nodes of the file, before functions are inlined."""
+        return len(self.main.nodes) + sum(len(body.nodes) for body in self.functions.values())
+
     def frozen(self) -> Any:
         """The GraphDef of a frozen graph, with the values that lie elsewhere."""
         for node in (*self.source.node, *(node for function in self.source.library.function for node in function.node_def)):

@@ -7,6 +7,7 @@ from typing import Any
 from webkiln.errors import Item, SourceError
 from webkiln.frontends.arrays import Literal, Weight
 from webkiln.frontends.glance import refuse
+from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal, read_by
 from webkiln.frontends.nodes.spec import Declared, GraphSpec, NodeModel, NodeSpec
 from webkiln.frontends.tensorflow.attributes import attribute, read_tensor
@@ -41,6 +42,7 @@ class SpecWriter:
         self.tensors: dict[str, Weight | Literal] = {}
         self.nodes: list[NodeSpec] = []
         self.count = 0
+        self.inlining = Inlining(program.name, program.node_count)
         self.beginnings = Beginnings(program)
         self.variables: dict[str, str] = {}
         self.flows: dict[int, ControlFlow] = {}
@@ -145,6 +147,7 @@ class SpecWriter:
 
     def _node(self, scope: Scope, node: Any) -> Sequence[TensorRef]:
         op = node.op
+        self.inlining.add()
         if op in UNSAID:
             return []
         if op in VARIABLES:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from webkiln.errors import RecipeError, SourceError
-from webkiln.frontends.arrays import Blobs, Literal, Weight
+from webkiln.frontends.arrays import Blobs, Literal, Weight, check_room
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.glance import refuse
+from webkiln.frontends.nodes.inlining import Inlining
 from webkiln.frontends.nodes.part import part_of
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, is_structural, literal
 from webkiln.frontends.nodes.spec import MAX_BYTES, Declared, GraphSpec, NodeModel, NodeSpec
@@ -104,6 +105,7 @@ class _Reader:
         self.opened: list[int] = []
         self.layers: dict[str, int] = {}
         self.named: dict[str, FileTensor] = {}
+        self.inlining = Inlining(file.name, 0)
 
     def main(self, index: int, signature: FileSignature | None) -> GraphSpec:
         graph = _Graph(self, index, main=True)
@@ -127,6 +129,7 @@ class _Reader:
         ends = (
             [(number, f"{role[:-1]}{place}") for place, number in enumerate(self.file.ends(index, role))] for role in ("inputs", "outputs")
         )
+        self.inlining.add(len(self.file.operators(index)))
         made = _Graph(self, index, main=False).spec(*ends)
         self.opened.pop()
         return made
@@ -186,6 +189,7 @@ class _Graph:
         if number not in self.scope:
             item = self.items[number]
             if item.is_variable:
+                check_room(prod(item.shape) * np.dtype(item.dtype).itemsize, f"{self.where}: tensor {number}")
                 return self.variable(f"{item.name}.{number}", np.full(_checked(item, self.where), item.zero, item.dtype))
             if item.value is None and prod(item.shape) != 0:
                 if item.stored == "string":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from webkiln.frontends.arrays import Literal, Weight
+from webkiln.frontends.arrays import Literal, Weight, check_room
 from webkiln.frontends.nodes.reading import DistinctNames, StoredWeights, literal
 from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.types import DTYPES, Array
@@ -36,6 +36,7 @@ class Reading:
         if value.is_quantized or value.layout != torch.strided or dtype_name(value.dtype) not in DTYPES:
             self.unsupported.append((where, f"holds elements of {value.dtype} ({value.layout})", HALF))
             return np.zeros((), np.float32)
+        check_room(value.numel() * value.element_size(), f"{self.name}: {where}")
         return np.asarray(value.resolve_conj().resolve_neg().cpu().contiguous().numpy())
 
     def tensor(self, value: torch.Tensor, path: str, *, trained: bool) -> Weight | Literal:

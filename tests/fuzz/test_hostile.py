@@ -1,0 +1,43 @@
+"""Small files that ask for much: each is refused or built within 20 s of a processor and 2 GB, which `files.outcome` enforces."""
+
+import pytest
+
+from tests.fuzz import files
+
+SLOW = {
+    "onnx": {
+        "loop_of_a_number", "loop_of_nothing", "loop_without_end", "nested_loops", "nested_loops_of_data", "scan_of_a_constant", "many_results",
+        "determinant", "ranged", "doubled_sizes", "doubled_weights", "deep_branches",
+    },
+    "tensorflow": {"endless"}, "tflite": {"functions_of_functions"}, "keras": {"models_of_models"}, "torch": set(),
+}  # fmt: skip
+"""Those that take longer than a second; `pytest -m long` and `make fuzz-files` try them."""
+ALL = [
+    pytest.param(name, source, marks=[pytest.mark.long] if source in slow else [], id=f"{name}-{source}")
+    for name, slow in SLOW.items()
+    for source in files.hostile(name)
+]
+ACCEPTED = {"onnx": {"suppressed", "deep_branches"}, "keras": {"repeated", "upsampled"}}
+"""What is computed when the model runs, not before."""
+PROBED = {"ranged", "doubled_sizes", "doubled_weights"}
+"""What exhausts the memory of the onnx package, in the process that checks files."""
+
+
+SAID = {
+    "loop_of_a_slot": "loop (Loop): evaluating the constants of this model takes more than",
+    "large": "constantofshape (Broadcast): evaluating the constants of this model takes more than",
+    "many_expanded": "(Broadcast): evaluating the constants of this model takes more than",
+    "nested_loops_of_data": "mul (Mul): the model becomes more than 32,812 nodes once its loops are unrolled",
+    "functions_of_functions": "nodes once its functions are inlined",
+    "many_repeated": "the model's weights take more than",
+    "Expanded": "net: w: the model's weights take more than",
+}
+"""What the error names, where it is one of the limits."""
+
+
+@pytest.mark.parametrize(("name", "source"), ALL)
+def test_small_files_take_little(name, source):
+    found = files.outcome(files.hostile(name)[source], 0)
+    assert found.kind == ("accepted" if source in ACCEPTED.get(name, ()) else "refused"), found
+    assert source in PROBED or "Traceback" not in found.text
+    assert SAID.get(source, "") in found.text
