@@ -1,6 +1,8 @@
 """A local HTTP server for one folder, with the headers that a test asks for."""
 
 import mimetypes
+import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -23,6 +25,11 @@ LOCAL = ("127.0.0.1", "localhost")
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
 """What a page is served with whose threads share memory and whose clock is fine."""
 
+MOST_BODY_BYTES = 1 << 31
+"""Of a request to a route: outputs of a model that a page sends back."""
+IDLE_SECONDS = 60.0
+"""A connection without a byte for so long is closed."""
+
 Answer = tuple[int, str, bytes]
 Route = Callable[[str, bytes], Answer | None]
 
@@ -30,6 +37,79 @@ Route = Callable[[str, bytes], Answer | None]
 class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A connection that breaks is the page's affair."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class _RefusedError(Exception):
+    """A request that is answered by its status and a line."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        self.status, self.text = status, text
+        super().__init__(text)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    owner: "Server"
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    timeout = IDLE_SECONDS
+
+    def do_GET(self) -> None:
+        self.respond(with_body=False)
+
+    def do_POST(self) -> None:
+        self.respond(with_body=True)
+
+    def respond(self, *, with_body: bool) -> None:
+        try:
+            self.check_host()
+            body = self.body() if with_body else b""
+            # What a request without a body sends after all would be read as the next one.
+            self.close_connection |= not with_body and any(name in self.headers for name in ("content-length", "transfer-encoding"))
+            status, kind, data = self.owner.answer(self.place(), body)
+        except _RefusedError as refused:
+            self.close_connection = True
+            status, kind, data = refused.status, "text/plain", refused.text.encode()
+        self.send_response(status)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        for name, value in self.owner.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def check_host(self) -> None:
+        """A name that another site has pointed at this server is not one of its own."""
+        try:
+            name = urlsplit(f"//{self.headers.get('host', '')}").hostname
+        except ValueError:
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "the Host header is malformed") from None
+        if name not in self.owner.names:
+            raise _RefusedError(HTTPStatus.MISDIRECTED_REQUEST, "this server has another name")
+
+    def body(self) -> bytes:
+        length = self.headers.get("content-length")
+        if length is None or not re.fullmatch(r"[0-9]{1,15}", length, re.ASCII):
+            raise _RefusedError(HTTPStatus.LENGTH_REQUIRED, "the Content-Length header is missing or malformed")
+        if int(length) > (MOST_BODY_BYTES if self.owner.route else 0):
+            raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the request body is too large")
+        return self.rfile.read(int(length))
+
+    def place(self) -> str:
+        try:
+            return unquote(urlsplit(self.path).path)
+        except ValueError:
+            raise _RefusedError(HTTPStatus.BAD_REQUEST, "the path is malformed") from None
+
+    def log_message(self, *_: Any) -> None:
+        return
 
 
 class Server:
@@ -47,8 +127,8 @@ class Server:
         self.folders = {prefix: folder.resolve() for prefix, folder in folders.items()}
         self.headers = {"Cache-Control": "no-store", **(headers or {})}
         self.route = route
-        self._names = {*LOCAL, address[0]}
-        self._http = _Listener(address, self._handler())
+        self.names = {*LOCAL, address[0]}
+        self._http = _Listener(address, type("Handler", (_Handler,), {"owner": self}))
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
@@ -69,43 +149,14 @@ class Server:
         for prefix, folder in sorted(self.folders.items(), key=lambda item: -len(item[0])):
             if not path.startswith(prefix):
                 continue
-            if "\0" in path:
-                break
-            file = (folder / path[len(prefix) :].lstrip("/")).resolve()
-            if file.is_dir():
-                file = file / "index.html"
-            if file.is_relative_to(folder) and file.is_file():
-                kind = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-                return HTTPStatus.OK, kind, file.read_bytes()
+            try:
+                file = (folder / path[len(prefix) :].lstrip("/")).resolve()
+                if file.is_dir():
+                    file = file / "index.html"
+                hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+                if not hidden and file.is_file():
+                    kind = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+                    return HTTPStatus.OK, kind, file.read_bytes()
+            except (OSError, ValueError):
+                break  # too long, with a null byte, outside of the folder, not to be read
         return HTTPStatus.NOT_FOUND, "text/plain", b"not found"
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def do_GET(self) -> None:
-                self.respond(b"")
-
-            def do_POST(self) -> None:
-                self.respond(self.rfile.read(int(self.headers.get("content-length", 0))))
-
-            def respond(self, body: bytes) -> None:
-                if urlsplit(f"//{self.headers.get('host', '')}").hostname in server._names:
-                    status, kind, data = server.answer(unquote(urlsplit(self.path).path), body)
-                else:
-                    status, kind, data = HTTPStatus.MISDIRECTED_REQUEST, "text/plain", b"this server has another name"
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(data)))
-                for name, value in server.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: Any) -> None:
-                return
-
-        return Handler

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +50,10 @@ class DoitTask:
 
     def execute(self) -> Any:
         try:
-            self.engine.run(self.action)
-            if self.folder is not None:
-                self.engine.publish(self.action, self.role, self.folder, whole=bool(self.role), force=self.force)
+            with nullcontext() if self.folder is None else self.engine.reserve(self.folder):
+                self.engine.run(self.action)
+                if self.folder is not None:
+                    self.engine.publish(self.action, self.role, self.folder, whole=bool(self.role), force=self.force)
         except VerificationError as error:
             return TaskError(self._located(str(error)))
         except UserError as error:

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -20,7 +20,7 @@ from webkiln.build.discovered import digest_of, names_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.keys import Keys, tree_digest
-from webkiln.build.progress import Progress, Silent
+from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import stamp
 from webkiln.build.remote.shared import of_environment
@@ -191,16 +191,21 @@ class Engine:
                         found |= set(self._keys.modules(value).values())
         return frozenset(found)
 
+    def reserve(self, folder: Path) -> AbstractContextManager[None]:
+        """Keep an output folder for this build, from its checks to its last file; another build waits."""
+        return self._publisher.reserve(folder, warn)
+
     def check_folder(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
         """OutputError where files of these names could not be published into `folder`; asked before anything is built for it."""
         self._publisher.check(folder, names, force=force)
 
     def publish(self, action: Action, role: str, folder: Path, *, whole: bool = True, force: bool = False) -> None:
         """Write an output into `folder`; `whole`: what an earlier build put there goes. `force` overwrites what no build wrote."""
-        for _ in range(ATTEMPTS):
-            if self._publisher.publish(self.run(action), role, folder, whole=whole, force=force):
-                return
-            self._again(action)
+        with self.reserve(folder):
+            for _ in range(ATTEMPTS):
+                if self._publisher.publish(self.run(action), role, folder, whole=whole, force=force):
+                    return
+                self._again(action)
         raise ToolError(f"{self.cache.root}: blobs of {action.task} are damaged as soon as they are written; check the disk")
 
     def clean(self, action: Action, folder: Path | None) -> list[str]:

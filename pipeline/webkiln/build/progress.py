@@ -1,6 +1,7 @@
 """Telling the user what runs: a live display on a terminal, plain lines elsewhere."""
 
 import functools
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -14,6 +15,22 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 10.0
 """How often a step that runs says so where there is no display."""
 WORTH_TELLING_SECONDS = 3.0
+
+
+CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor movements
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # operating system commands and other strings
+    r"|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
+    re.MULTILINE | re.DOTALL,
+)
+"""What changes how a terminal shows other text (ECMA-48, section 5; Unicode UAX 9), and what no encoding has."""
+
+
+def plain(text: str) -> str:
+    """A text without control characters but for tabs and line ends: what a step printed may come from a
+    cache that others write."""
+    return CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 class Progress(Protocol):
@@ -84,10 +101,10 @@ class Lines:
 
     def done(self, task: str, printed: str) -> None:
         seconds = time.monotonic() - self._started.pop(task, time.monotonic())
-        self._say(f"{self._count(task)}{task}  {seconds:.1f} s{self._remaining()}", printed, task)
+        self._say(f"{self._count(task)}{task}  {seconds:.1f} s{self._remaining()}", plain(printed), task)
 
     def hit(self, task: str, printed: str) -> None:
-        self._say(f"{self._count(task)}{task}  cached", printed, task)
+        self._say(f"{self._count(task)}{task}  cached", plain(printed), task)
 
     def skip(self, task: str) -> None:
         self._count(task)
@@ -174,7 +191,7 @@ def console() -> Progress:
 @functools.cache
 def warn(message: str) -> None:
     """Say something once."""
-    sys.stderr.write(f"warning: {message}\n")
+    sys.stderr.write(f"warning: {plain(message)}\n")
 
 
 def duration(seconds: float) -> str:

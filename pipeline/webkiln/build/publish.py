@@ -7,7 +7,7 @@ not there: one that a kill left half-published does not load, and the next build
 import fcntl
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +31,7 @@ class Publisher:
         self._store = store
         self._digests = digests
         self._records = Records(records)
+        self._reserved: set[Path] = set()
 
     def intact(self, result: ActionResult, role: str, folder: Path) -> bool:
         """Whether every file of the output lies in `folder` with its digest, and no publication there was cut short."""
@@ -151,6 +152,30 @@ class Publisher:
     @staticmethod
     def _known(place: Path, record: Record) -> Known:
         return united(record.files, claimed(place))
+
+    @contextmanager
+    def reserve(self, folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
+        """Keep a folder for one build, from its checks to its last file. Another build waits here,
+        which `tell` says; a publication inside takes the same folder without waiting."""
+        place = Path(os.path.realpath(folder))
+        if place in self._reserved:
+            yield
+            return
+        path = self._records.path(place).with_suffix(".build")
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = path.open("w")
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tell(f"{folder}: another build is writing there; this one waits for it")
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            self._reserved.add(place)
+            try:
+                yield
+            finally:
+                self._reserved.discard(place)
 
     @contextmanager
     def _exclusive(self, folder: Path) -> Iterator[Path]:

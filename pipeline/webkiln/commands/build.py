@@ -5,7 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,9 @@ def run(options: argparse.Namespace) -> int:
     encodings = choose("encoding", options.encoding.split(","), ENCODINGS)
     wanted = options.output or Path("dist") / recipe.name
     state = cache_folder() / "state" / canonical.digest(str(wanted.absolute()).encode())
-    with Engine(state, progress=progress.console()) as engine:
+    with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:
+        for output in sorted({output_of(wanted, encoding, encodings).absolute() for encoding in encodings}):
+            reserved.enter_context(engine.reserve(output))
         graph = ModelGraph(recipe, engine.share)
         backends = recipe.backends
         if options.backend is None and (possible := buildable(engine, graph, Selection(backends, encodings[0])).backends) != backends:
