@@ -12,10 +12,16 @@ export interface Options {
   isolated?: boolean;
   /** Pages that Vite builds ask for the first weights of their models at once; for models that are loaded with `worker: false`. */
   preload?: boolean;
+  /**
+   * Folders whose modules may import models while the dev server of Vite or Farm runs, besides those
+   * below its root (and below `root`, where that is given): linked workspace packages, or packages
+   * in node_modules. Relative to the root of the server.
+   */
+  importers?: string | string[];
   /** The file that gets the types of the imports; false: none. Default: `webkiln-env.d.ts`. */
   types?: string | false;
 }
 
-declare const webkiln: UnpluginInstance<Options | undefined, false>;
+declare const webkiln: UnpluginInstance<Options | undefined, boolean>;
 export default webkiln;
 export { webkiln };

@@ -31,7 +31,12 @@ const builds = () => existsSync(join(root, 'builds.txt')) ? readFileSync(join(ro
 const serve = (options = {}, server = {}, folder = root) => createServer({
   root: folder, configFile: false, logLevel: 'silent', plugins: [webkiln({ command, root, types: false, ...options })], server: { ws: false, ...server },
 });
-const resolved = (server, id) => server.environments.client.pluginContainer.resolveId(id, join(root, 'main.js'));
+/** The entry of the bundle that a module of the project imports. */
+async function imported(server, id, path = 'main.js') {
+  put(path, `export * from ${JSON.stringify(id)};\n`);
+  const { code } = await server.environments.client.transformRequest(`/@fs${join(root, path)}`);
+  return { id: join(root, /\.webkiln\/bundles\/[^"/]+\/index\.js/.exec(code)[0]) };
+}
 
 async function until(found) {
   for (let turn = 0; turn < 100; turn++) {
@@ -77,7 +82,7 @@ test('a folder on PATH that is called webkiln is not the command', () => {
 test('a model that changes while it is built for the first time is built again', async () => {
   const source = put('a.keras', 'one');
   const server = await serve();
-  const first = resolved(server, `${source}?webkiln`);
+  const first = imported(server, `${source}?webkiln`);
   await until(() => builds().length === 1);
   put('a.keras', 'two');
   await first;
@@ -88,7 +93,7 @@ test('a model that changes while it is built for the first time is built again',
 test('a model that changes twice is built as it is at last', async () => {
   const source = put('a.keras', 'one');
   const server = await serve();
-  await resolved(server, `${source}?webkiln`);
+  await imported(server, `${source}?webkiln`);
   put('a.keras', 'two');
   await until(() => builds().at(-1) === 'two');
   put('a.keras', 'three');
@@ -99,7 +104,7 @@ test('a model that changes twice is built as it is at last', async () => {
 test('a recipe that is broken from the start is built when it is mended', async () => {
   put('models/net/recipe.toml', 'broken recipe');
   const server = await serve();
-  await assert.rejects(resolved(server, 'webkiln:net'), /broken recipe/);
+  await assert.rejects(imported(server, 'webkiln:net'), /broken recipe/);
   put('models/net/recipe.toml', 'mended');
   await until(() => builds().at(-1) === 'mended');
   await server.close();
@@ -108,7 +113,7 @@ test('a recipe that is broken from the start is built when it is mended', async 
 test('a server that has ended builds nothing', async () => {
   const source = put('a.keras', 'one');
   const server = await serve();
-  await resolved(server, `${source}?webkiln`);
+  await imported(server, `${source}?webkiln`);
   await server.close();
   put('a.keras', 'two');
   await wait(500);
@@ -119,7 +124,7 @@ test('without hot replacement a bundle is served as it is', async () => {
   const source = put('a.keras', 'one');
   for (const hmr of [true, false]) {
     const server = await serve({}, { hmr });
-    const { id } = await resolved(server, `${source}?webkiln`);
+    const { id } = await imported(server, `${source}?webkiln`);
     const { code } = await server.environments.client.transformRequest(id);
     assert.equal(code.includes('import.meta.hot.accept()'), hmr);
     await server.close();
@@ -127,11 +132,11 @@ test('without hot replacement a bundle is served as it is', async () => {
 });
 
 test('files of bundles are served, also from above the folder of the server', async () => {
-  const source = put('a.keras', 'one');
+  put('models/net/recipe.toml', 'one');
   put('web/package.json', '{}');
   const server = await serve({}, { port: 0, host: '127.0.0.1' }, join(root, 'web'));
   await server.listen();
-  const { id } = await resolved(server, `${source}?webkiln`);
+  const { id } = await imported(server, 'webkiln:net', 'web/main.js');
   const { port } = server.httpServer.address();
   const answer = await fetch(`http://127.0.0.1:${port}/@fs${encodeURI(dirname(id)).replaceAll('#', '%23')}/relaxed.wasm`);
   assert.equal(answer.status, 200);

@@ -169,13 +169,13 @@ def serving(place: Path, script: tuple[str, ...], base: str, **more: str) -> Ite
 
 
 def wait_for(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    end = time.monotonic() + 90
+    end = time.monotonic() + 150
     while time.monotonic() < end and process.poll() is None:
         try:
             with urlopen(url, timeout=60) as answer:
                 answer.read()
                 return
-        except (URLError, ConnectionError):
+        except (URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
     raise AssertionError(f"{url} does not answer:\n{log.read_text('utf-8')[-3000:]}")
 

@@ -3,12 +3,14 @@
 import { existsSync, readFileSync, readdirSync, statSync, watch } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createUnplugin } from 'unplugin';
+import { checkServed, refuseForeign } from './access.js';
 import { Builder } from './builder.js';
 import { carryWith } from './esbuild_output.js';
 import { withUpdates } from './hot.js';
+import { Imports } from './imports.js';
 import { preloads } from './preload.js';
 import { PLACE, isServed, placeFrom, withURLs } from './references.js';
-import { PATHS, divided, isRequest, readRequest } from './request.js';
+import { FILTER, PATHS, divided, isRequest, keyOf, readRequest } from './request.js';
 import { Types } from './types.js';
 
 /** Bundlers that leave `new URL(..., import.meta.url)` as it is, but emit files. */
@@ -40,7 +42,7 @@ async function announce(server, entry, mended) {
   else for (const module of client.moduleGraph.getModulesByFile(entry) ?? []) await client.reloadModule(module);
 }
 
-/** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, false>} */
+/** @type {import('unplugin').UnpluginFactory<import('../index.js').Options | undefined, boolean>} */
 export const factory = (options = {}, { framework }) => {
   const root = resolve(options.root ?? process.cwd());
   const builder = new Builder(root, options.command, line => console.info(`webkiln ${line}`), text => console.warn(`webkiln: ${text}`));
@@ -63,6 +65,8 @@ export const factory = (options = {}, { framework }) => {
   let publicPath = '';
   /** @type {import('vite').ResolvedConfig} */
   let resolved;
+  /** What modules import, where a dev server resolves what a URL names. @type {Imports | null} */
+  let imports = null;
 
   /**
    * @param {string} path in an import; one that begins with a slash may be that of the file, or start from the root
@@ -77,6 +81,9 @@ export const factory = (options = {}, { framework }) => {
    */
   async function build(id, request, changed) {
     const begun = Date.now();
+    if (resolved?.command === 'serve') {
+      for (const path of pathsOf(request)) checkServed(id, path, resolved);
+    }
     const bundle = await builder.build(request, changed).catch(error => {
       broken.set(id, { request, error });
       if (watching) keep(readBy(request), begun);
@@ -158,16 +165,90 @@ export const factory = (options = {}, { framework }) => {
     }
   }
 
-  return {
+  /**
+   * The folders whose modules may import models while a dev server runs.
+   * @param {string} folder the root of the server
+   * @param {string} publicDir
+   */
+  const projectOf = (folder, publicDir) => ({
+    folders: options.root === undefined ? [folder] : [folder, root],
+    others: [options.importers ?? []].flat().map(other => resolve(folder, other)),
+    publicDir,
+  });
+
+  /**
+   * Where the model of a request lies, as far as its import says.
+   * @param {import('./request.js').Request} request
+   */
+  function pathsOf({ source, recipe }) {
+    if (!recipe) return [source];
+    const path = resolve(root, source);
+    return existsSync(path) ? [path] : [];
+  }
+
+  /** @type {import('unplugin').UnpluginOptions} */
+  const reader = {
+    name: 'webkiln:imports',
+    enforce: 'post',
+    vite: {
+      apply: 'serve',
+      transform: {
+        async handler(code, id) {
+          if (imports === null) return;
+          /** @type {Set<string>} */
+          const asked = new Set();
+          for (const specifier of imports.read(code, id, text => this.parse(text))) {
+            // Resolved, it is as aliases and plugins leave it for the hook below.
+            await this.resolve(specifier, id, { custom: { webkiln: asked } }).catch(() => null);
+          }
+          const keys = keysOf(asked, dirname(divided(id)[0]));
+          imports.record(this.environment.name, id, keys);
+        },
+      },
+      watchChange(file, { event }) {
+        // A new file may have been read before its event comes, and is not read again then.
+        if (event !== 'create') imports?.forget(file);
+      },
+    },
+  };
+
+  /**
+   * @param {Iterable<string>} ids
+   * @param {string} from the folder of the importing module
+   * @returns {Map<string, string>} each with its key, which is empty where it cannot be read
+   */
+  const keysOf = (ids, from) => new Map([...ids].map(id => {
+    try {
+      return [id, keyOf(readRequest(id, path => locate(path, from), defaults))];
+    } catch {
+      return [id, ''];
+    }
+  }));
+
+  /** @type {import('unplugin').UnpluginOptions} */
+  const plugin = {
     name: 'webkiln',
     enforce: 'pre',
     resolveId: {
-      filter: { id: /^(?:\.\/)?webkiln:|[?&]webkiln(?:[&=]|$)/ },
-      async handler(asked, importer) {
+      filter: { id: FILTER },
+      async handler(asked, importer, how) {
         const id = asked.startsWith(UNSCHEMED) ? asked.slice(2) : asked;
         if (!isRequest(id)) return null;
+        if (imports) {
+          const { scan, custom } = /** @type {any} */ (how);
+          custom?.webkiln?.add(id);
+          if (scan || custom?.webkiln) return { id, external: true };
+        }
         const from = importer ? dirname(divided(importer)[0]) : root;
         const request = readRequest(id, path => locate(path, from), defaults);
+        if (imports) {
+          const key = keyOf(request);
+          const { name = null } = /** @type {any} */ (this).environment ?? {};
+          if (imports.check(id, key, importer, name)) {
+            const built = [...entries].find(([, { request }]) => keyOf(request) === key);
+            if (built) return built[0];
+          }
+        }
         if (!request.recipe) this.addWatchFile(request.source);
         const { entry, files } = await build(id, request);
         for (const file of files) this.addWatchFile(file);
@@ -210,6 +291,11 @@ export const factory = (options = {}, { framework }) => {
         watching = config.command === 'serve' || Boolean(config.build.watch);
         resolved = config;
         config.server.fs.allow.push(join(root, '.webkiln', 'bundles'));
+        if (config.command === 'serve') {
+          const { alias } = config.resolve;
+          const aliased = alias.some(({ replacement }) => replacement.includes('webkiln'));
+          imports = new Imports(projectOf(config.root, config.publicDir), aliased);
+        }
       },
       transformIndexHtml: {
         order: 'post',
@@ -222,6 +308,7 @@ export const factory = (options = {}, { framework }) => {
       renderChunk: (code, { fileName }) => code.includes(PLACE) ? { code: code.replaceAll(PLACE, placeFrom(fileName, '')), map: null } : null,
       configureServer(made) {
         server = made;
+        made.middlewares.use(refuseForeign);
         // A page that is loaded again gets the last bundle that was built, and would say nothing of it.
         made.ws.on('connection', () => {
           for (const [id, { error }] of broken) tell(id, error);
@@ -255,12 +342,18 @@ export const factory = (options = {}, { framework }) => {
     farm: {
       configResolved(config) {
         publicPath = config.compilation?.output?.publicPath ?? '/';
+        // Its dev server compiles modules that a URL names (`/__lazy_compile?paths=`).
+        if (config.compilation?.mode === 'development') {
+          const folder = /** @type {{ root?: string }} */ (config).root ?? process.cwd();
+          imports = new Imports(projectOf(folder, ''));
+        }
       },
     },
     esbuild: {
       setup: build => carryWith(build, () => entries.keys()),
     },
   };
+  return framework === 'vite' ? [plugin, reader] : plugin;
 };
 
 export const webkiln = createUnplugin(factory);

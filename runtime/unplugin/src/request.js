@@ -30,6 +30,9 @@ export function divided(id) {
   return mark < 0 ? [id, ''] : [id.slice(0, mark), id.slice(mark + 1)];
 }
 
+/** What may be a request, as a filter of bundlers. */
+export const FILTER = /^(?:\.\/)?webkiln:|[?&]webkiln(?:[&=]|$)/;
+
 /** @param {string} id */
 export const isRequest = id => id.startsWith('webkiln:') || /\?(.*&)?webkiln(&|=|$)/.test(id);
 
@@ -58,3 +61,9 @@ export function readRequest(id, resolve, defaults) {
   }
   return { source: recipe ? path : resolve(path), recipe, options };
 }
+
+/**
+ * What two requests have in common that mean the same model, built in the same way.
+ * @param {Request} request
+ */
+export const keyOf = ({ source, recipe, options }) => JSON.stringify([source, recipe, options]);

@@ -1,0 +1,1 @@
+export default { command: [process.execPath, 'webkiln.js'], types: false };

@@ -1,0 +1,4 @@
+import webkiln from 'unplugin-webkiln/vite';
+import options from './options.js';
+
+export default { plugins: [webkiln(options)] };
