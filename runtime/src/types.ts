@@ -289,6 +289,7 @@ export interface LoadOptions {
   cacheStrategy?: CacheStrategy;
   saveCache?: boolean;
   ignoreCache?: boolean;
+  stallTimeout?: number;
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -301,6 +302,8 @@ export interface LoadRequest {
   cacheStrategy: CacheStrategy;
   saveCache: boolean;
   ignoreCache: boolean;
+  /** Milliseconds without a byte after which a request is given up; 0 and Infinity: never. */
+  stallTimeout: number;
   threads: number;
   profile: boolean;
   /** Only where the model is in this thread. */
