@@ -4,7 +4,7 @@ import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
 import { Reader } from './cache.js';
 import { isNode } from './platform.js';
 import { supportsVariant } from './probe.js';
-import { Session, engineOf, failed } from './session.js';
+import { Session, causeOf, engineOf, failed } from './session.js';
 import { BACKOFF_MS, Transfer, sleep, within } from './transfer.js';
 
 const PARALLEL_SHARDS = 4;
@@ -137,6 +137,8 @@ class Attempt {
     this.request = request;
     this.modules = modules;
     this.meter = new Meter(report);
+    /** @type {Engine | undefined} */
+    this.engine = undefined;
     this.onThreads = onThreads;
     this.stop = new AbortController();
     if (signal?.aborted) this.stop.abort();
@@ -303,7 +305,9 @@ class Attempt {
   /** @returns {Promise<LoadReply & { session: Session, stored: Promise<void> }>} */
   async load() {
     const starting = this.first();
-    starting.then(({ engine: { threads } }) => {
+    starting.then(({ engine }) => {
+      this.engine = engine;
+      const { threads } = engine;
       if (threads && this.request.threads > 1 && !this.stop.signal.aborted) this.onThreads(threads);
     }, () => {});
     try {
@@ -313,9 +317,10 @@ class Attempt {
       session.profiler = profile?.watch(session, found) ?? null;
       return { ...found, session, shareable: Boolean(engine.threads), overlap: profile ? 1 : engine.overlap ?? 1, stored: this.reader.settle(Object.values(this.request.urls)) };
     } catch (error) {
+      const cause = error instanceof WebkilnError && error.code === 'Trapped' ? toldBy(await causeOf(this.engine, error)) : error;
       this.stop.abort();
       starting.then(({ engine }) => engine.dispose(), () => {});
-      throw error;
+      throw cause;
     }
   }
 }

@@ -164,6 +164,8 @@ export interface Engine {
   copy(moves: Move[]): void;
   /** Forgets the part of a run that an error has ended. */
   drop?(): void;
+  /** What made it fail with an error, where that is known later: the loss of its device, or the error itself. */
+  causeOf?(error: any): Promise<unknown>;
   dispose(): void;
   /** How many runs may be under way at once, where that is more than one. */
   readonly overlap?: number;
