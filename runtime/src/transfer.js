@@ -1,8 +1,19 @@
 /** @import { FileEntry } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 
-/** @typedef {{ read: (room: Uint8Array) => Promise<{ done?: boolean | undefined, value?: any }>, cancel: () => Promise<unknown> }} ByteReader gives what arrives next, in the memory of the room or in other */
-/** @typedef {{ signal: AbortSignal | undefined, ignoreCache: boolean, stallTimeout: number, retries?: number }} Policy `retries`: how often a request that fails is repeated */
+/**
+ * Gives what arrives next, in the memory of the room or in other.
+ * @typedef {object} ByteReader
+ * @property {(room: Uint8Array) => Promise<{ done?: boolean | undefined, value?: any }>} read
+ * @property {() => Promise<unknown>} cancel
+ */
+/**
+ * @typedef {object} Policy
+ * @property {AbortSignal | undefined} signal
+ * @property {boolean} ignoreCache
+ * @property {number} stallTimeout milliseconds
+ * @property {number} [retries] how often a request that fails is repeated
+ */
 
 const RETRIES = 3;
 export const BACKOFF_MS = 500;
@@ -12,7 +23,7 @@ const MAX_PAUSE_MS = 30_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const CHUNK_BYTES = 1 << 18;
 
-/** A failure that another attempt may not meet; `pause` is how long the server asks to wait, in milliseconds. */
+/** A failure that another attempt may not meet; `pause`: the milliseconds of Retry-After. */
 class Setback extends WebkilnError {
   /**
    * @param {'Unavailable' | 'Stalled' | 'Truncated'} code
@@ -41,7 +52,8 @@ export function readerOf(stream) {
 }
 
 /**
- * Rejects with what `expire` returns if the promise is not settled after `ms`; if that is a number, it waits for so long again. 0 and Infinity never expire.
+ * Rejects with what `expire` returns if the promise is not settled after `ms` milliseconds; if
+ * that is a number, it waits for so long again. 0 and Infinity never expire.
  * @template T
  * @param {Promise<T>} promise
  * @param {number} ms
@@ -59,7 +71,11 @@ export async function within(promise, ms, expire) {
       else reject(found);
     };
     // The second timer lets a thread that was busy see what arrived meanwhile.
-    const start = (/** @type {number} */ delay) => { timer = setTimeout(() => { timer = setTimeout(end); }, delay); };
+    const start = (/** @type {number} */ delay) => {
+      timer = setTimeout(() => {
+        timer = setTimeout(end);
+      }, delay);
+    };
     start(ms);
   });
   try {
@@ -91,7 +107,8 @@ export function sleep(ms, signal) {
  * @param {string | null} header Retry-After: seconds, or a date
  * @returns {number} milliseconds
  */
-const pauseOf = header => Math.max(0, header ? 1000 * Number(header) || Date.parse(header) - Date.now() : 0) || 0;
+const pauseOf = header =>
+  Math.max(0, header ? 1000 * Number(header) || Date.parse(header) - Date.now() : 0) || 0;
 
 /**
  * The error of an answer that no other attempt would change.
@@ -101,9 +118,15 @@ const pauseOf = header => Math.max(0, header ? 1000 * Number(header) || Date.par
  */
 function refusal(file, url, status) {
   if (status === 404 || status === 410) {
-    return new WebkilnError('MissingFile', `${file}: the server has nothing at ${url} (${status}); deploy the bundle's folder whole, or correct baseURL or transformURL`);
+    return new WebkilnError(
+      'MissingFile',
+      `${file}: the server has nothing at ${url} (${status}); deploy the bundle's folder whole`
+    );
   }
-  return new WebkilnError('Refused', `${file}: the server refused ${url} (${status}); it must let this page read the file, and a signed URL must not have expired`);
+  return new WebkilnError(
+    'Refused',
+    `${file}: the server refused ${url} (${status}); let this page read the file`
+  );
 }
 
 /**
@@ -115,13 +138,19 @@ function checkType(file, url, type) {
   const essence = type?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (!essence.startsWith('text/') || file.endsWith('.js')) return;
   const expected = file.endsWith('.wasm') ? 'application/wasm' : 'application/octet-stream';
-  const hint = essence === 'text/html' ? 'this looks like a page that the server sends for missing files' : 'set the type on the server';
-  throw new WebkilnError('WrongType', `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`);
+  const hint =
+    essence === 'text/html'
+      ? 'this looks like a page that the server sends for missing files'
+      : 'set the type on the server';
+  throw new WebkilnError(
+    'WrongType',
+    `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`
+  );
 }
 
 /**
- * One file by HTTP. A request that fails is repeated after a pause, and goes on where the bytes ended: by Range where the server takes it, else by
- * passing over what was read before.
+ * One file by HTTP. A request that fails is repeated after a pause, and goes on where the bytes
+ * ended: by Range where the server takes it, else by passing over what was read before.
  * @implements {ByteReader}
  */
 export class Transfer {
@@ -135,7 +164,7 @@ export class Transfer {
   failures = 0;
   /** Whether the rest may be asked for by its offset. */
   ranged = false;
-  /** Whether the current answer is the whole file of the server, and shorter than that of the manifest. */
+  /** Whether the answer is a whole file that is shorter than that of the manifest. */
   short = false;
   /** What tells a version of the file. @type {string | null} */
   mark = null;
@@ -160,10 +189,16 @@ export class Transfer {
     for (;;) {
       await this.open();
       try {
-        const { done, value } = await this.#watch(/** @type {ByteReader} */ (this.body).read(this.room));
+        const { done, value } = await this.#watch(
+          /** @type {ByteReader} */ (this.body).read(this.room)
+        );
         if (done) {
           if (this.arrived >= this.bytes || this.short) return { done };
-          throw new Setback('Truncated', `the answer of ${this.url} ended after ${this.#progress}`, 'deploy the file again, or see what cuts it short');
+          throw new Setback(
+            'Truncated',
+            `the answer of ${this.url} ended after ${this.#progress}`,
+            'deploy the file again, or see what cuts it short'
+          );
         }
         if (!this.room.length) this.room = new Uint8Array(value.buffer);
         const fresh = value.subarray(this.passed);
@@ -202,8 +237,16 @@ export class Transfer {
    */
   #watch(promise) {
     const { stallTimeout } = this.policy;
-    return within(promise, stallTimeout, () => new Setback('Stalled',
-      `no byte came from ${this.url} for ${stallTimeout / 1000} s, after ${this.#progress}`, 'try again, or allow longer pauses by stallTimeout'));
+    return within(
+      promise,
+      stallTimeout,
+      () =>
+        new Setback(
+          'Stalled',
+          `no byte came from ${this.url} for ${stallTimeout / 1000} s, after ${this.#progress}`,
+          'try again, or allow longer pauses by stallTimeout'
+        )
+    );
   }
 
   /**
@@ -217,14 +260,29 @@ export class Transfer {
     this.body?.cancel().catch(() => {});
     this.body = null;
     if (signal?.aborted) throw abortedError('the load');
-    const met = error instanceof WebkilnError ? error
-      : new Setback('Unavailable', `${what} (${messageOf(error)})`, 'check the connection, and CORS where the file is of another origin');
+    const met =
+      error instanceof WebkilnError
+        ? error
+        : new Setback(
+            'Unavailable',
+            `${what} (${messageOf(error)})`,
+            'check the connection, and CORS where the file is of another origin'
+          );
     if (!(met instanceof Setback)) throw met;
     if (++this.failures > retries || met.pause > MAX_PAUSE_MS) {
-      const asked = met.pause > MAX_PAUSE_MS ? `, and asks to wait ${Math.ceil(met.pause / 1000)} s` : '';
-      throw new WebkilnError(met.code, `${this.file}: ${met.message}${asked} (attempt ${this.failures} of ${retries + 1}); ${met.advice}`);
+      const asked =
+        met.pause > MAX_PAUSE_MS ? `, and asks to wait ${Math.ceil(met.pause / 1000)} s` : '';
+      throw new WebkilnError(
+        met.code,
+        `${this.file}: ${met.message}${asked} (attempt ${this.failures} of ${retries + 1}); ${
+          met.advice
+        }`
+      );
     }
-    await sleep(Math.max(met.pause, BACKOFF_MS * 2 ** (this.failures - 1) * (0.5 + Math.random())), signal);
+    await sleep(
+      Math.max(met.pause, BACKOFF_MS * 2 ** (this.failures - 1) * (0.5 + Math.random())),
+      signal
+    );
   }
 
   /** @returns {Promise<ByteReader>} */
@@ -235,7 +293,7 @@ export class Transfer {
     const headers = {};
     if (resumed) headers.Range = `bytes=${arrived}-`;
     if (resumed && this.validator) headers['If-Range'] = this.validator;
-    // A server of another origin may refuse the header: if this request fails, the next one goes without.
+    // A server of another origin may refuse the header: if this fails, the next goes without.
     this.ranged = false;
     this.stop = new AbortController();
     if (policy.signal?.aborted) this.stop.abort();
@@ -246,14 +304,25 @@ export class Transfer {
     const [length, range] = [Number(get('content-length') ?? NaN), get('content-range')];
     if (status === 429 || status >= 500) {
       this.ranged = resumed;
-      throw new Setback('Unavailable', `the server answered ${status} for ${url}`, status === 429 ? 'it limits requests: try again later' : 'it failed: try again later', pauseOf(get('retry-after')));
+      throw new Setback(
+        'Unavailable',
+        `the server answered ${status} for ${url}`,
+        status === 429 ? 'it limits requests: try again later' : 'it failed: try again later',
+        pauseOf(get('retry-after'))
+      );
     }
     if (status === 206 || (resumed && status === 416)) {
       // Other origins show Content-Range only if they expose it.
       const [, from, whole = ''] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(range ?? '') ?? [];
-      const right = range ? Number(from) === arrived && (whole === '*' || Number(whole) === bytes) : type === 'cors' && length === bytes - arrived;
+      const right = range
+        ? Number(from) === arrived && (whole === '*' || Number(whole) === bytes)
+        : type === 'cors' && length === bytes - arrived;
       if (!resumed || status === 416 || !right || get('content-encoding')) {
-        throw new Setback('Unavailable', `the server answered ${url} with ${status} and the range '${range}', expected bytes from ${arrived} on`, 'correct how it answers Range');
+        throw new Setback(
+          'Unavailable',
+          `expected bytes from ${arrived} of ${url}, got ${status} with the range '${range}'`,
+          'correct how it answers Range'
+        );
       }
     } else if (!response.ok || !body) {
       throw refusal(file, url, status);
@@ -261,7 +330,10 @@ export class Transfer {
     checkType(file, url, get('content-type'));
     const mark = get('etag') ?? get('last-modified');
     if (arrived > 0 && mark !== this.mark && (mark || status !== 206)) {
-      throw new WebkilnError('Altered', `${file}: ${url} changed while it was downloaded; deploy all files of one build together`);
+      throw new WebkilnError(
+        'Altered',
+        `${file}: ${url} changed while it was downloaded; deploy all files of one build together`
+      );
     }
     if (status === 206) {
       this.ranged = true;
@@ -273,7 +345,11 @@ export class Transfer {
       this.passed = arrived;
       this.mark = mark;
       // If-Range takes no weak tag, and needs a preflight at another origin.
-      this.validator = type === 'cors' ? null : [get('etag'), get('last-modified')].find(value => value && !value.startsWith('W/')) ?? null;
+      this.validator =
+        type === 'cors'
+          ? null
+          : [get('etag'), get('last-modified')].find(value => value && !value.startsWith('W/')) ??
+            null;
     }
     if (!this.room.length) this.room = new Uint8Array(CHUNK_BYTES);
     return readerOf(/** @type {any} */ (body));
