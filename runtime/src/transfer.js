@@ -26,7 +26,7 @@ const CHUNK_BYTES = 1 << 18;
 /** A failure that another attempt may not meet; `pause`: the milliseconds of Retry-After. */
 class Setback extends WebkilnError {
   /**
-   * @param {'Unavailable' | 'Stalled' | 'Truncated'} code
+   * @param {'Unavailable' | 'Stalled'} code
    * @param {string} what
    * @param {string} advice
    * @param {number} [pause]
@@ -195,9 +195,9 @@ export class Transfer {
         if (done) {
           if (this.arrived >= this.bytes || this.short) return { done };
           throw new Setback(
-            'Truncated',
+            'Unavailable',
             `the answer of ${this.url} ended after ${this.#progress}`,
-            'deploy the file again, or see what cuts it short'
+            'try again, or see what cuts it short'
           );
         }
         if (!this.room.length) this.room = new Uint8Array(value.buffer);
@@ -335,6 +335,8 @@ export class Transfer {
         `${file}: ${url} changed while it was downloaded; deploy all files of one build together`
       );
     }
+    this.passed = status === 206 ? 0 : arrived;
+    this.short = false;
     if (status === 206) {
       this.ranged = true;
     } else {
@@ -342,7 +344,6 @@ export class Transfer {
       const plain = !get('content-encoding');
       this.ranged = !resumed && plain && length === bytes && get('accept-ranges') !== 'none';
       this.short = plain && type !== 'cors' && length < bytes;
-      this.passed = arrived;
       this.mark = mark;
       // If-Range takes no weak tag, and needs a preflight at another origin.
       this.validator =
