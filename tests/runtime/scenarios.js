@@ -53,7 +53,7 @@ export async function inTurn({ load }, { each, ...options }) {
     results.push(typeof model === 'string' ? model : plain(await model.run({ x: X })).y);
     if (typeof model === 'string') continue;
     model.dispose();
-    for (let wait = 0; more.saveCache && wait < 100 && (await (await caches.open('webkiln:fake')).keys()).length < 3; wait++) await new Promise(resolve => setTimeout(resolve, 50));
+    for (let wait = 0; more.saveCache && wait < 300 && (await (await caches.open('webkiln:fake')).keys()).length < 3; wait++) await new Promise(resolve => setTimeout(resolve, 50));
   }
   return results;
 }
