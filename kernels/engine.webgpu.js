@@ -1,5 +1,5 @@
 import { narrowed, stagedWords, widened } from './narrowing.js';
-import { gpuError, gpuOf, pipelineOf, usable } from './gpu_device.js';
+import { LOSS_MS, gpuError, lossOf, prepared, settled, usable } from './gpu_device.js';
 import { COPY, Recording, bytesOf } from './gpu_recording.js';
 import { Live } from './gpu_live.js';
 import { checkLent, isLent, keptOf, refusal } from './gpu_lent.js';
@@ -63,8 +63,17 @@ export class WebGpuEngine {
 
   check() {
     const { lost, failure } = this.gpu;
-    if (lost) throw gpuError('DeviceLost', `the GPU device was lost (${lost.message || lost.reason}): dispose of the model and load it again`);
+    if (lost) throw lossOf(this.gpu);
     if (failure) throw new Error(failure);
+  }
+
+  /**
+   * @param {any} error of this engine
+   * @returns {Promise<any>} the loss of the device, if that is what broke it, else the error itself
+   */
+  async causeOf(error) {
+    if (!this.gpu.lost && !this.disposed) await settled(this.gpu, error.code ? 0 : LOSS_MS);
+    return this.gpu.lost ? lossOf(this.gpu) : error;
   }
 
   /** @param {number} bytes */
@@ -223,7 +232,7 @@ export class WebGpuEngine {
       const range = slot.buffer.getMappedRange(0, bytes);
       return starts.map((start, index) => range.slice(start, start + (sizes[index] ?? 0)));
     } catch (error) {
-      await Promise.race([this.gpu.device.lost, mapped, new Promise(resolve => setTimeout(resolve, 100))]).catch(() => {});
+      await mapped.catch(() => {});
       this.check();
       throw error;
     } finally {
@@ -337,16 +346,16 @@ export class WebGpuEngine {
  * @returns {Promise<WebGpuEngine>}
  */
 export async function openEngine(shaders, variants, code, device) {
-  const gpu = await gpuOf(device);
-  const entries = Object.entries(Object.assign({}, shaders, ...usable(gpu.device).map(name => variants[name]), { copy: COPY }));
-  const pipelines = await Promise.all(entries.map(([name, text]) => pipelineOf(gpu, name, text)));
-  const engine = new WebGpuEngine(gpu, new Map(entries.map(([name], index) => [name, pipelines[index]])), code);
+  const [gpu, pipelines] = await prepared(device, found => Object.entries(Object.assign({}, shaders, ...usable(found.device).map(name => variants[name]), { copy: COPY })));
+  const engine = new WebGpuEngine(gpu, pipelines, code);
   try {
     engine.grow(code.program.loaded);
     await engine.hasGrown();
+    engine.check();
   } catch (error) {
+    const cause = await engine.causeOf(error);
     engine.dispose();
-    throw error;
+    throw cause;
   }
   return engine;
 }

@@ -6,6 +6,9 @@
 /** What shaders use, and what times them in a profile. */
 const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
+/** How much later than an error the loss that caused it may be told of. */
+export const LOSS_MS = 200;
+
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
 
@@ -14,6 +17,20 @@ const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');
  * @param {string} message
  */
 export const gpuError = (code, message) => Object.assign(new Error(message), { code });
+
+/** @param {Gpu} gpu whose device was lost */
+export const lossOf = ({ lost, given }) => gpuError('DeviceLost',
+  `the GPU device was lost (${lost.message || lost.reason}): dispose of the model and load it again${given ? ' with a new device' : ''}`);
+
+/**
+ * Waits until a loss of the device that has happened is known: engines tell of it later than of what it breaks.
+ * @param {Gpu} gpu
+ * @param {number} [ms] for how long after the device has answered
+ */
+export async function settled({ device }, ms = 0) {
+  const answer = device.queue.onSubmittedWorkDone().catch(() => {}).then(() => new Promise(resolve => { setTimeout(resolve, ms); }));
+  await Promise.race([device.lost, answer]);
+}
 
 /**
  * Which of the features of an adapter or device can be used.
@@ -86,6 +103,24 @@ export async function gpuOf(device) {
     throw error;
   });
   return home[GPU_KEY];
+}
+
+/**
+ * A device that was not lost, with its pipelines. A shared one that was lost meanwhile is replaced, once.
+ * @param {any} given the caller's own, if there is one
+ * @param {(gpu: Gpu) => [name: string, code: string][]} shadersOf
+ * @returns {Promise<[gpu: Gpu, pipelines: Map<string, any>]>}
+ */
+export async function prepared(given, shadersOf) {
+  for (let again = !given; ; again = false) {
+    const gpu = await gpuOf(given);
+    const shaders = shadersOf(gpu);
+    const [made] = await Promise.allSettled([Promise.all(shaders.map(([name, code]) => pipelineOf(gpu, name, code))), settled(gpu)]);
+    if (made.status === 'fulfilled' && !gpu.lost) return [gpu, new Map(shaders.map(([name], index) => [name, made.value[index]]))];
+    if (made.status === 'rejected') await settled(gpu, LOSS_MS);
+    if (gpu.lost && again) continue;
+    throw gpu.lost ? lossOf(gpu) : /** @type {PromiseRejectedResult} */ (made).reason;
+  }
 }
 
 /**

@@ -1,7 +1,9 @@
 /** @import { CacheStrategy, FileEntry } from './types.ts' */
 /** @import { Feed } from './download.js' */
+/** @import { Policy } from './transfer.js' */
 import { WebkilnError } from './errors.js';
-import { collect, download, readerOf } from './download.js';
+import { collect, download } from './download.js';
+import { readerOf } from './transfer.js';
 
 /** @type {readonly CacheStrategy[]} */
 export const STRATEGIES = ['latest', 'networkFirst', 'cacheFirst', 'networkOnly', 'cacheOnly'];
@@ -10,6 +12,8 @@ export const STRATEGIES = ['latest', 'networkFirst', 'cacheFirst', 'networkOnly'
 const CHECKED = 'webkiln-digest';
 /** Stores that a load does not wait for; each holds the bytes of its file. */
 const MOST_STORES = 4;
+/** What wrong bytes in the HTTP cache look like. @type {Set<string>} */
+const STALE = new Set(['Altered', 'Truncated', 'WrongType']);
 
 /**
  * The cache of one bundle in the browser's Cache Storage, which exists on secure pages only.
@@ -31,7 +35,7 @@ async function openCache(bundle) {
 export class Reader {
   /**
    * @param {string} bundle
-   * @param {{ strategy: CacheStrategy, save: boolean, ignoreCache: boolean, signal: AbortSignal | undefined }} policy
+   * @param {Policy & { strategy: CacheStrategy, save: boolean }} policy
    */
   constructor(bundle, policy) {
     this.policy = policy;
@@ -44,61 +48,70 @@ export class Reader {
   /**
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {(last: boolean) => Feed} begin makes the feed of one attempt, after the last of which there is no other
+   * @param {() => Feed} begin makes the feed of one attempt: what those before it saw may have been wrong
    * @param {Uint8Array} [buffer] for the bytes, where it is as long; what is returned may have taken its memory
    * @returns {Promise<Uint8Array>}
    */
   async read(entry, url, begin, buffer) {
     const { strategy, signal } = this.policy;
-    const cacheFirst = strategy === 'latest' || strategy === 'cacheFirst' || strategy === 'cacheOnly';
-    const cached = cacheFirst ? await this.restore(entry, url, begin, buffer) : null;
+    const stored = strategy === 'networkOnly' ? null : await this.find(entry, url);
+    const cached = stored && strategy !== 'networkFirst' ? await this.restore(stored, entry, begin, buffer) : null;
     if (cached) return cached;
     if (strategy === 'cacheOnly') {
       throw new WebkilnError('MissingFile', `${entry.file} is not in the cache and the cache strategy is 'cacheOnly'`);
     }
+    // With a copy at hand, one failure of the network is enough.
+    const fallback = strategy === 'networkFirst' ? stored : null;
     try {
-      const bytes = await this.fetch(entry, url, begin, buffer);
+      const bytes = await this.fetch(entry, url, begin, buffer, fallback ? { ...this.policy, retries: 0 } : this.policy);
       await this.store(entry, url, bytes);
       return bytes;
     } catch (error) {
-      const fallback = strategy === 'networkFirst' && !signal?.aborted ? await this.restore(entry, url, begin, buffer) : null;
-      if (fallback) return fallback;
+      const bytes = fallback && !signal?.aborted ? await this.restore(fallback, entry, begin, buffer) : null;
+      if (bytes) return bytes;
       throw error;
     }
   }
 
   /**
-   * Code keeps its name from build to build, so the HTTP cache may hold that of an earlier one: then the server is asked once more.
+   * The HTTP cache may hold wrong bytes for as long as a header lets it: then the server itself is asked, once.
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {(last: boolean) => Feed} begin
+   * @param {() => Feed} begin
    * @param {Uint8Array | undefined} buffer
+   * @param {Policy} policy
    * @returns {Promise<Uint8Array>}
    */
-  async fetch(entry, url, begin, buffer) {
-    const { strategy, ignoreCache, signal } = this.policy;
+  async fetch(entry, url, begin, buffer, policy) {
     try {
-      return await download(entry, url, { ignoreCache, signal, feed: begin(strategy !== 'networkFirst'), buffer });
+      return await download(entry, url, { policy, feed: begin(), buffer });
     } catch (error) {
-      const stale = error instanceof WebkilnError && (error.code === 'Altered' || error.code === 'Truncated');
-      if (!stale || ignoreCache || entry.file.endsWith('.bin')) throw error;
-      return download(entry, url, { ignoreCache: true, signal, feed: begin(false), buffer });
+      if (policy.ignoreCache || !(error instanceof WebkilnError && STALE.has(error.code))) throw error;
+      return download(entry, url, { policy: { ...policy, ignoreCache: true }, feed: begin(), buffer });
     }
   }
 
   /**
    * @param {FileEntry} entry
    * @param {string} url
-   * @param {(last: boolean) => Feed} begin
-   * @param {Uint8Array | undefined} buffer
-   * @returns {Promise<Uint8Array | null>} null where the cache has nothing of use
+   * @returns {Promise<Response | null>} what the cache has of the file, as this build has it
    */
-  async restore(entry, url, begin, buffer) {
-    const { signal } = this.policy;
+  async find({ digest }, url) {
     const response = await (await this.cache)?.match(url);
-    if (!response?.body || response.headers.get(CHECKED) !== entry.digest) return null;
+    return response?.body && response.headers.get(CHECKED) === digest ? response : null;
+  }
+
+  /**
+   * @param {Response} stored
+   * @param {FileEntry} entry
+   * @param {() => Feed} begin
+   * @param {Uint8Array | undefined} buffer
+   * @returns {Promise<Uint8Array | null>} null where it is damaged
+   */
+  async restore(stored, entry, begin, buffer) {
+    const { signal } = this.policy;
     try {
-      return await collect(entry, 'the cache', readerOf(response.body), { signal, feed: begin(false), buffer, checked: true });
+      return await collect(entry, 'the cache', readerOf(/** @type {any} */ (stored.body)), { signal, feed: begin(), buffer, checked: true });
     } catch (error) {
       if (signal?.aborted) throw error;
       return null;

@@ -1,42 +1,27 @@
 /** @import { FileEntry } from './types.ts' */
+/** @import { ByteReader, Policy } from './transfer.js' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { isNode, nodeModule } from './platform.js';
+import { Transfer, readerOf } from './transfer.js';
 
-/** @typedef {{ read: (room: Uint8Array) => Promise<{ done?: boolean | undefined, value?: any }>, cancel: () => Promise<unknown> }} ByteReader gives what arrives next, in the memory of the room or in other */
-/** @typedef {{ reader: ByteReader, type?: string | null }} Source */
 /** @typedef {(bytes: Uint8Array, arrived: number) => void} Feed gets the file's whole buffer and how much of it has arrived */
-
-/**
- * Where engines can, a stream writes into the room that it is given, and no memory is made for chunks.
- * @param {ReadableStream<Uint8Array<ArrayBuffer>>} stream
- * @returns {ByteReader}
- */
-export function readerOf(stream) {
-  try {
-    return stream.getReader({ mode: 'byob' });
-  } catch {
-    return stream.getReader();
-  }
-}
 
 /**
  * @param {string} file
  * @param {string} url
  * @param {AbortSignal | undefined} signal
- * @returns {Promise<Source>}
+ * @returns {Promise<ByteReader>}
  */
 async function openFile(file, url, signal) {
   try {
     const handle = await nodeModule('fs').promises.open(new URL(url));
     return {
-      reader: {
-        async read(room) {
-          signal?.throwIfAborted();
-          const { bytesRead } = await handle.read(room.subarray(0, 1 << 20));
-          return { done: !bytesRead, value: room.subarray(0, bytesRead) };
-        },
-        cancel: () => handle.close(),
+      async read(room) {
+        signal?.throwIfAborted();
+        const { bytesRead } = await handle.read(room.subarray(0, 1 << 20));
+        return { done: !bytesRead, value: room.subarray(0, bytesRead) };
       },
+      cancel: () => handle.close(),
     };
   } catch (error) {
     throw new WebkilnError('MissingFile', `${file} is not at ${url} (${messageOf(error)}); deploy the bundle's folder whole`);
@@ -53,43 +38,6 @@ function inlined(url) {
   const body = decodeURIComponent(url.slice(comma + 1));
   if (!url.slice(0, comma).endsWith(';base64')) return new TextEncoder().encode(body);
   return Uint8Array.from(atob(body), character => character.charCodeAt(0));
-}
-
-/**
- * @param {string} file
- * @param {string} url
- * @param {boolean} ignoreCache
- * @param {AbortSignal | undefined} signal
- * @returns {Promise<Source>}
- */
-async function openURL(file, url, ignoreCache, signal) {
-  if (isNode && url.startsWith('file:')) return openFile(file, url, signal);
-  if (url.startsWith('data:')) return { reader: readerOf(/** @type {any} */ (new Response(/** @type {any} */ (inlined(url))).body)) };
-  /** @type {Response} */
-  let response;
-  try {
-    response = await fetch(url, { cache: ignoreCache ? 'reload' : 'default', ...(signal ? { signal } : {}) });
-  } catch (error) {
-    if (signal?.aborted) throw abortedError('the load');
-    throw new WebkilnError('MissingFile', `${file} could not be fetched from ${url} (${messageOf(error)})`);
-  }
-  if (!response.ok || !response.body) {
-    throw new WebkilnError('MissingFile', `${file}: the server answered ${response.status} for ${url}; deploy the bundle's folder whole`);
-  }
-  return { reader: readerOf(response.body), type: response.headers.get('content-type') };
-}
-
-/**
- * @param {string} file
- * @param {string} url
- * @param {string | null} [type]
- */
-function checkType(file, url, type) {
-  const essence = type?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (!essence.startsWith('text/')) return;
-  const expected = file.endsWith('.wasm') ? 'application/wasm' : 'application/octet-stream';
-  const hint = essence === 'text/html' ? 'this looks like a page that the server sends for missing files' : 'set the type on the server';
-  throw new WebkilnError('WrongType', `${file}: expected ${expected} from ${url}, got ${essence}; ${hint}`);
 }
 
 /** What files are digested by, so that it is done while the rest arrives. */
@@ -165,8 +113,7 @@ export async function collect(entry, place, reader, { signal, feed, buffer = new
   } catch (error) {
     if (signal?.aborted) throw abortedError('the load');
     if (error instanceof WebkilnError) throw error;
-    throw new WebkilnError('Truncated',
-      `${file}: the connection broke after ${arrived} of ${length} bytes (${messageOf(error)}); try again`);
+    throw new WebkilnError('Truncated', `${file}: ${place} could be read up to ${arrived} of ${length} bytes only (${messageOf(error)}); try again`);
   } finally {
     reader.cancel().catch(() => {});
   }
@@ -183,11 +130,13 @@ export async function collect(entry, place, reader, { signal, feed, buffer = new
  * Reads one file of the bundle and checks its type, length and digest.
  * @param {FileEntry} entry
  * @param {string} url
- * @param {{ ignoreCache: boolean, signal: AbortSignal | undefined, feed: Feed, buffer?: Uint8Array | undefined }} context
+ * @param {{ policy: Policy, feed: Feed, buffer?: Uint8Array | undefined }} context
  * @returns {Promise<Uint8Array>}
  */
-export async function download(entry, url, { ignoreCache, ...context }) {
-  const { reader, type } = await openURL(entry.file, url, ignoreCache, context.signal);
-  checkType(entry.file, url, type);
-  return collect(entry, url, reader, context);
+export async function download(entry, url, { policy, feed, buffer }) {
+  const { signal } = policy;
+  const reader = isNode && url.startsWith('file:') ? await openFile(entry.file, url, signal)
+    : url.startsWith('data:') ? readerOf(/** @type {any} */ (new Response(/** @type {any} */ (inlined(url))).body))
+    : new Transfer(entry, url, policy);
+  return collect(entry, policy.ignoreCache ? `${url}, past the HTTP cache,` : url, reader, { signal, feed, buffer });
 }

@@ -4,7 +4,7 @@ import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { assist, dismiss } from './crew.js';
 import { instantiate } from './instantiate.js';
 import { isNode, nodeModule } from './platform.js';
-import { READY, Remote, startWorker, withSignal } from './remote.js';
+import { READY, Remote, startWorker, started, withSignal } from './remote.js';
 import { Session } from './session.js';
 
 /** A model in this thread. @implements {Host} */
@@ -115,15 +115,16 @@ export function serve(modules) {
  * Starts the model's Worker, or falls back to this thread with one warning.
  * @param {() => any} make
  * @param {BackendImports} modules
+ * @param {number} limit how long the Worker may take to start, in milliseconds
  * @param {AbortSignal} [signal]
  * @returns {Promise<Host>}
  */
-export async function startHost(make, modules, signal) {
+export async function startHost(make, modules, limit, signal) {
   /** @type {Remote | undefined} */
   let remote;
   try {
     remote = new Remote(startWorker(make));
-    await withSignal(remote.ready, signal);
+    await withSignal(started(remote.ready, limit), signal);
     return remote;
   } catch (error) {
     remote?.dispose();

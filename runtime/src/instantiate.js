@@ -2,8 +2,10 @@
 /** @import { Feed } from './download.js' */
 import { WebkilnError, abortedError, messageOf, toldBy } from './errors.js';
 import { Reader } from './cache.js';
+import { isNode } from './platform.js';
 import { supportsVariant } from './probe.js';
-import { Session, engineOf, failed } from './session.js';
+import { Session, causeOf, engineOf, failed } from './session.js';
+import { BACKOFF_MS, Transfer, sleep, within } from './transfer.js';
 
 const PARALLEL_SHARDS = 4;
 
@@ -12,6 +14,8 @@ const PARALLEL_SHARDS = 4;
 /** Counts the bytes of the shards and of the code of one backend. */
 class Meter {
   total = 0;
+  /** When bytes arrived last. */
+  heard = performance.now();
   /** @type {Map<string, number>} */
   arrived = new Map();
 
@@ -31,7 +35,9 @@ class Meter {
    * @param {number} arrived
    */
   advance(file, arrived) {
-    this.arrived.set(file, arrived);
+    this.heard = performance.now();
+    // A file that is read again does not take back what was reported of it.
+    this.arrived.set(file, Math.max(arrived, this.arrived.get(file) ?? 0));
     this.report({ loaded: [...this.arrived.values()].reduce((sum, bytes) => sum + bytes, 0), total: this.total });
   }
 }
@@ -71,22 +77,6 @@ const refused = (file, error) => new WebkilnError('CompileFailed',
   `${file} does not compile here (${messageOf(error)}); a Content-Security-Policy must allow 'wasm-unsafe-eval'`);
 
 /**
- * Imports a module of the bundle. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
- * @template {{ build: string }} T
- * @param {ModuleEntry} entry
- * @param {() => Promise<T>} load
- * @returns {Promise<T>}
- */
-async function importModule({ module, build }, load) {
-  const imported = await load().catch(error => {
-    throw new WebkilnError('MissingFile',
-      `${module} could not be imported (${messageOf(error)}); deploy the bundle's folder whole`);
-  });
-  if (imported.build === build) return imported;
-  throw new WebkilnError('Altered', `${module} is of another build; deploy all files of one build together`);
-}
-
-/**
  * @param {Engine} engine
  * @param {number} entry of the init program
  * @param {Uint8Array} bytes
@@ -100,17 +90,16 @@ function initialise(engine, entry, bytes) {
 }
 
 /**
- * Runs the init entries of one shard as their ranges arrive.
+ * Runs the init entries of one shard as their ranges arrive. An entry may be run again with other bytes, until one that follows it was run.
  * @param {Engine} engine
  * @param {BackendModule['program']} program
  * @param {number} shard
- * @param {(entry: number) => void} follow is told of each entry that is done
  * @returns {Feed}
  */
-function decoder(engine, { init }, shard, follow) {
+function decoder(engine, { init }, shard) {
   let next = init.findIndex(([owner]) => owner === shard);
   return (bytes, arrived) => {
-    for (let item; (item = init[next]) && item[0] === shard && item[1] + item[2] <= arrived; follow(next++)) {
+    for (let item; (item = init[next]) && item[0] === shard && item[1] + item[2] <= arrived; next++) {
       initialise(engine, next, bytes.subarray(item[1], item[1] + item[2]));
     }
   };
@@ -120,14 +109,14 @@ function decoder(engine, { init }, shard, follow) {
  * What runs the entries of no shard, in their order, each when those that it follows are done: what it reads may lie where a later one writes.
  * @param {Engine} engine
  * @param {BackendModule['program']} program
- * @returns {(entry: number) => void}
+ * @returns {(shard: number) => void} takes the number of a shard that is decoded from bytes known to be right
  */
 function follower(engine, { init }) {
   /** @type {number[]} */
   const done = [];
   let next = init.findIndex(([owner]) => owner < 0);
-  return entry => {
-    done[entry] = 1;
+  return shard => {
+    init.forEach(([owner], entry) => { if (owner === shard) done[entry] = 1; });
     for (let item; (item = init[next]) && done.slice(item[1], item[1] + item[2]).filter(Boolean).length === item[2]; next++) {
       initialise(engine, next, new Uint8Array());
     }
@@ -144,30 +133,79 @@ class Attempt {
    * @param {(program: ThreadedProgram) => void} onThreads
    */
   constructor(request, modules, report, signal, onThreads) {
-    const { cacheStrategy: strategy, saveCache: save, ignoreCache } = request;
+    const { cacheStrategy: strategy, saveCache: save, ignoreCache, stallTimeout } = request;
     this.request = request;
     this.modules = modules;
     this.meter = new Meter(report);
+    /** @type {Engine | undefined} */
+    this.engine = undefined;
     this.onThreads = onThreads;
     this.stop = new AbortController();
     if (signal?.aborted) this.stop.abort();
     signal?.addEventListener('abort', () => this.stop.abort(), { once: true });
-    this.reader = new Reader(request.manifest.name, { strategy, save, ignoreCache, signal: this.stop.signal });
+    this.policy = { strategy, save, ignoreCache, stallTimeout, signal: this.stop.signal };
+    this.reader = new Reader(request.manifest.name, this.policy);
   }
 
   /**
    * @param {FileEntry} entry
-   * @param {Feed} [feed] sees bytes as they arrive, unless others may take their place
+   * @param {() => Feed} [begin] makes the feed of one attempt
    * @param {Uint8Array} [buffer]
    */
-  read(entry, feed, buffer) {
-    const url = this.request.urls[entry.file] ?? '';
-    /** @param {boolean} last */
-    const begin = last => (/** @type {Uint8Array} */ bytes, /** @type {number} */ arrived) => {
-      this.meter.advance(entry.file, arrived);
-      if (last) feed?.(bytes, arrived);
-    };
-    return this.reader.read(entry, url, begin, buffer);
+  read(entry, begin, buffer) {
+    return this.reader.read(entry, this.request.urls[entry.file] ?? '', () => {
+      const feed = begin?.();
+      return (bytes, arrived) => {
+        this.meter.advance(entry.file, arrived);
+        feed?.(bytes, arrived);
+      };
+    }, buffer);
+  }
+
+  /**
+   * Imports a module of the bundle. Bundlers rewrite modules, so that it is known by what it exports, not by its bytes.
+   * @template {{ build: string }} T
+   * @param {ModuleEntry} entry
+   * @param {() => Promise<T>} load
+   * @returns {Promise<T>}
+   */
+  async import({ module, build }, load) {
+    const imported = await this.importOnce(module, load).catch(async error => {
+      if (isNode || !(error instanceof TypeError)) throw error;
+      await this.reach(module, /https?:\/\/\S+/.exec(error.message)?.[0]);
+      return this.importOnce(module, load);
+    }).catch(error => {
+      if (error instanceof WebkilnError) throw error;
+      throw new WebkilnError('MissingFile', `${module} could not be imported (${messageOf(error)}); open its URL: it must be there and of type text/javascript; then load the page again`);
+    });
+    if (imported.build === build) return imported;
+    throw new WebkilnError('Altered', `${module} is of another build; deploy all files of one build together`);
+  }
+
+  /**
+   * An import cannot be watched or cancelled: it counts as stalled while no other file of the load gets bytes either.
+   * @template T
+   * @param {string} module
+   * @param {() => Promise<T>} load
+   */
+  importOnce(module, load) {
+    const { stallTimeout } = this.policy;
+    return within(load(), isNode ? 0 : stallTimeout, () => {
+      const rest = this.meter.heard + stallTimeout - performance.now();
+      return rest > 0 ? rest : new WebkilnError('Stalled', `${module}: nothing has arrived for ${stallTimeout / 1000} s; load the page again`);
+    });
+  }
+
+  /**
+   * Waits until the server answers for a module that was not imported, or throws why it does not.
+   * @param {string} module
+   * @param {string | undefined} url as some engines tell it
+   */
+  async reach(module, url) {
+    if (!url) return sleep(BACKOFF_MS, this.policy.signal);
+    const probe = new Transfer({ file: module, bytes: 0 }, url, this.policy);
+    await probe.open();
+    probe.stop.abort();
   }
 
   /** @param {string} backend */
@@ -180,7 +218,7 @@ class Attempt {
     this.meter.expect([...(variant ? [variant] : []), ...manifest.shards]);
     const [compiled, { program, create }] = await Promise.all([
       variant ? this.read(variant).then(bytes => compile(variant.file, bytes)) : undefined,
-      importModule(entry, load),
+      this.import(entry, load),
     ]);
     try {
       return { engine: engineOf(await create(compiled, this.request.device), program), program, backend, variant: variant?.name ?? null };
@@ -221,7 +259,7 @@ class Attempt {
     const { shards } = this.request.manifest;
     /** @type {Started | undefined} */
     let started;
-    /** @type {(entry: number) => void} */
+    /** @type {(shard: number) => void} */
     let follow = () => {};
     starting.then(found => {
       started = found;
@@ -235,12 +273,22 @@ class Attempt {
         const shard = /** @type {FileEntry} */ (shards[index]);
         /** @type {Feed | undefined} */
         let decode;
-        const bytes = await this.read(shard, (all, arrived) => {
-          if (started) (decode ??= decoder(started.engine, started.program, index, follow))(all, arrived);
+        const bytes = await this.read(shard, () => {
+          decode = undefined;
+          return (all, arrived) => {
+            if (!started) return;
+            decode ??= decoder(started.engine, started.program, index);
+            try {
+              decode(all, arrived);
+            } catch {
+              // Bytes that are not known to be right: what fails with them is tried again.
+            }
+          };
         }, buffer);
         buffer = new Uint8Array(bytes.buffer);
         const { engine, program } = await starting;
-        (decode ?? decoder(engine, program, index, follow))(bytes, bytes.length);
+        (decode ?? decoder(engine, program, index))(bytes, bytes.length);
+        follow(index);
       }
     };
     await Promise.all(Array.from({ length: PARALLEL_SHARDS }, worker));
@@ -251,13 +299,15 @@ class Attempt {
   async profiler() {
     if (!this.request.profile) return null;
     const load = /** @type {() => Promise<ProfileModule>} */ (this.modules.profile);
-    return importModule(/** @type {ModuleEntry} */ (this.request.manifest.profile), load);
+    return this.import(/** @type {ModuleEntry} */ (this.request.manifest.profile), load);
   }
 
   /** @returns {Promise<LoadReply & { session: Session, stored: Promise<void> }>} */
   async load() {
     const starting = this.first();
-    starting.then(({ engine: { threads } }) => {
+    starting.then(({ engine }) => {
+      this.engine = engine;
+      const { threads } = engine;
       if (threads && this.request.threads > 1 && !this.stop.signal.aborted) this.onThreads(threads);
     }, () => {});
     try {
@@ -267,9 +317,10 @@ class Attempt {
       session.profiler = profile?.watch(session, found) ?? null;
       return { ...found, session, shareable: Boolean(engine.threads), overlap: profile ? 1 : engine.overlap ?? 1, stored: this.reader.settle(Object.values(this.request.urls)) };
     } catch (error) {
+      const cause = error instanceof WebkilnError && error.code === 'Trapped' ? toldBy(await causeOf(this.engine, error)) : error;
       this.stop.abort();
       starting.then(({ engine }) => engine.dispose(), () => {});
-      throw error;
+      throw cause;
     }
   }
 }

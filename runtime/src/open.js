@@ -7,12 +7,16 @@ import { Local, startHost } from './host.js';
 import { Model } from './model.js';
 import { checkNames } from './options.js';
 import { documentURL, isNode } from './platform.js';
-import { withSignal } from './remote.js';
+import { started, withSignal } from './remote.js';
 
+/** For how long no byte of a file may come, as default. */
+const STALL_MS = 30_000;
+/** How long a Worker may take to start, where `stallTimeout` is less. */
+const START_MS = 10_000;
 const BACKENDS = ['webgpu', 'wasm', 'webgl', 'js'];
 const OPTIONS = [
-  'backends', 'threads', 'variant', 'worker', 'baseURL', 'transformURL', 'cacheStrategy', 'saveCache', 'ignoreCache', 'onProgress', 'signal',
-  'profile', 'device',
+  'backends', 'threads', 'variant', 'worker', 'baseURL', 'transformURL', 'cacheStrategy', 'saveCache', 'ignoreCache', 'stallTimeout', 'onProgress',
+  'signal', 'profile', 'device',
 ];
 
 /**
@@ -62,12 +66,15 @@ function locate({ urls }, { baseURL, transformURL = url => url }) {
  * @param {string[]} order
  */
 function checkValues(options, order) {
-  const { threads = 'auto', cacheStrategy = 'networkOnly', device, worker } = options;
+  const { threads = 'auto', cacheStrategy = 'networkOnly', stallTimeout = STALL_MS, device, worker } = options;
   if (threads !== 'auto' && !(Number.isInteger(threads) && threads >= 1)) {
     throw new WebkilnError('WrongOption', `threads: expected 'auto' or a whole number from 1, got ${said(threads)}`);
   }
   if (!STRATEGIES.includes(cacheStrategy)) {
     throw new WebkilnError('WrongOption', `cacheStrategy: expected one of ${listOf([...STRATEGIES])}, got ${said(cacheStrategy)}`);
+  }
+  if (!(typeof stallTimeout === 'number' && stallTimeout >= 0)) {
+    throw new WebkilnError('WrongOption', `stallTimeout: expected milliseconds from 0, which is no limit, got ${said(stallTimeout)}`);
   }
   if (device && (worker !== false || !order.includes('webgpu'))) throw new WebkilnError('WrongOption', 'device: needs worker: false and the webgpu backend');
 }
@@ -104,12 +111,13 @@ class Help {
    * @param {Host} host
    * @param {LoadReply} reply
    * @param {number} threads
+   * @param {number} limit how long it may take to come, in milliseconds
    * @param {AbortSignal} [signal]
    */
-  async enlist(host, reply, threads, signal) {
+  async enlist(host, reply, threads, limit, signal) {
     if (reply.shareable && !isolated() && host.remote) console.info(`webkiln: one thread runs the model, because the page is not cross-origin isolated; ${HEADERS}`);
     try {
-      if (this.#crew) await host.enlist(await withSignal(this.#crew.ports, signal));
+      if (this.#crew) await host.enlist(await withSignal(started(this.#crew.ports, limit), signal));
     } catch (error) {
       this.end();
       if (signal?.aborted) throw error;
@@ -138,17 +146,19 @@ class Help {
 export async function open(bundle, options = {}) {
   const begin = performance.now();
   checkNames('load', OPTIONS, options);
-  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false, profile = false } = options;
+  const { signal, onProgress = () => {}, cacheStrategy = 'networkOnly', saveCache = false, ignoreCache = false, stallTimeout = STALL_MS, profile = false } = options;
   const backends = orderOf(bundle, options);
   checkValues(options, backends);
   checkVariant(bundle, backends, options.variant);
   if (profile && !bundle.manifest.profile) throw new WebkilnError('WrongOption', `profile: '${bundle.manifest.name}' has no data for it; build a folder`);
   /** @type {LoadRequest} */
   const request = {
-    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, threads: 1, profile, device: options.device,
+    manifest: bundle.manifest, urls: locate(bundle, options), backends, variant: options.variant, cacheStrategy, saveCache, ignoreCache, stallTimeout, threads: 1, profile, device: options.device,
   };
   if (signal?.aborted) throw abortedError('the load');
-  let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, signal);
+  // Scripts of Workers cannot be watched; in Node they are on the disk.
+  const limit = isNode || !stallTimeout ? 0 : Math.max(stallTimeout, START_MS);
+  let host = options.worker === false ? new Local(bundle.modules) : await startHost(bundle.worker, bundle.modules, limit, signal);
   request.threads = threadsOf(options, host);
   const help = new Help();
   const call = (/** @type {ThreadedProgram} */ program) => help.call(program, bundle.worker, request.threads);
@@ -167,7 +177,7 @@ export async function open(bundle, options = {}) {
       console.warn(`webkiln: the ${backend} backend failed (${message}); ${reply.backend} is used`);
     }
     const take = bundle.loadTexts ? await bundle.loadTexts(bundle, request, signal) : bundle.takeImages;
-    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, signal), take, bundle.makeFilm);
+    return new Model(host, bundle.manifest, reply, performance.now() - begin, await help.enlist(host, reply, request.threads, limit, signal), take, bundle.makeFilm);
   } catch (error) {
     help.end();
     host.dispose();

@@ -1,6 +1,7 @@
 /** @import { Host, LayerValue, LoadReply, LoadRequest, Profile, Progress, RunReply, RunRequest, ThreadedProgram } from './types.ts' */
 import { WebkilnError, abortedError, messageOf } from './errors.js';
 import { documentURL, isNode, nodeModule } from './platform.js';
+import { within } from './transfer.js';
 
 /**
  * @template T
@@ -17,6 +18,14 @@ export function withSignal(promise, signal) {
     promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
   });
 }
+
+/**
+ * What Workers give when they have started, or an error after `limit` milliseconds.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {number} limit
+ */
+export const started = (promise, limit) => within(promise, limit, () => new Error(`its script did not start within ${limit / 1000} s`));
 
 /**
  * @typedef {{ id: number, method: 'load' | 'run' | 'reset' | 'layers' | 'profile' | 'enlist' | 'assist' | 'dismiss', argument?: any }} Call

@@ -12,6 +12,13 @@ export const failed = (what, error) =>
   toldBy(error) ?? new WebkilnError('Trapped', `${what} failed (${messageOf(error)}); the model is lost: dispose of it and load it again`);
 
 /**
+ * What made an engine fail, which it may find out after the error.
+ * @param {Engine | undefined} engine
+ * @param {unknown} error
+ */
+export const causeOf = async (engine, error) => await engine?.causeOf?.(error) ?? error;
+
+/**
  * @param {Linear | Engine} made
  * @param {Program} program
  * @returns {Engine}
@@ -100,7 +107,7 @@ export class Session {
       };
     } catch (error) {
       this.engine.drop?.();
-      throw failed('the run', error);
+      throw failed('the run', await causeOf(this.engine, error));
     }
   }
 

@@ -75,8 +75,8 @@ function textsOf(name, value, shape, sizes) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<TakeInputs>}
  */
-export async function loadTexts({ bucketOf, takeImages }, { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache }, signal) {
-  const reader = new Reader(manifest.name, { strategy, save, ignoreCache, signal });
+export async function loadTexts({ bucketOf, takeImages }, { manifest, urls, cacheStrategy: strategy, saveCache: save, ignoreCache, stallTimeout }, signal) {
+  const reader = new Reader(manifest.name, { strategy, save, ignoreCache, stallTimeout, signal });
   const made = await Promise.all(manifest.inputs.map(async ({ text }) => {
     if (!text) return undefined;
     const { vocabulary: file, input } = text;

@@ -164,6 +164,8 @@ export interface Engine {
   copy(moves: Move[]): void;
   /** Forgets the part of a run that an error has ended. */
   drop?(): void;
+  /** What made it fail with an error, where that is known later: the loss of its device, or the error itself. */
+  causeOf?(error: any): Promise<unknown>;
   dispose(): void;
   /** How many runs may be under way at once, where that is more than one. */
   readonly overlap?: number;
@@ -289,6 +291,7 @@ export interface LoadOptions {
   cacheStrategy?: CacheStrategy;
   saveCache?: boolean;
   ignoreCache?: boolean;
+  stallTimeout?: number;
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
 }
@@ -301,6 +304,8 @@ export interface LoadRequest {
   cacheStrategy: CacheStrategy;
   saveCache: boolean;
   ignoreCache: boolean;
+  /** Milliseconds without a byte after which a request is given up; 0 and Infinity: never. */
+  stallTimeout: number;
   threads: number;
   profile: boolean;
   /** Only where the model is in this thread. */

@@ -103,6 +103,7 @@ export class DescriptorRunner {
  * @property {'latest' | 'networkFirst' | 'cacheFirst' | 'networkOnly' | 'cacheOnly'} [cacheStrategy] for the weights and wasm files
  * @property {boolean} [saveCache] keep them in Cache Storage
  * @property {boolean} [ignoreCache] pass over the browser's HTTP cache
+ * @property {number} [stallTimeout] milliseconds without a byte after which a request counts as failed; 0: none
  * @property {(loaded: number, total: number) => any} [progressCallback] in bytes
  * @property {string} [weightDirectory] where the weight files are
  * @property {(url: string) => string} [transformUrlDelegate] sees each URL after `weightDirectory`
@@ -116,15 +117,15 @@ export class DescriptorRunner {
 export async function load(directory, options = {}) {
   const { backendOrder = getBackendAvailability().defaultOrder, backendOptions = {}, weightDirectory } = options;
   const { progressCallback = () => {}, transformUrlDelegate = url => url } = options;
-  const { cacheStrategy = 'latest', saveCache = true, ignoreCache = false } = options;
+  const { cacheStrategy = 'latest', saveCache = true, ignoreCache = false, stallTimeout } = options;
   const folder = (/** @type {string} */ path) => new URL(path.replace(/\/*$/, '/'), documentURL());
   const backends = [backendOrder].flat().map(name => BACKEND_OF[name] ?? name);
   const entry = transformUrlDelegate(new URL('index.js', folder(directory)).href);
   const bundle = await import(/* @vite-ignore */ /* webpackIgnore: true */ entry).catch(error => {
-    throw new WebkilnError('MissingFile', `${entry} could not be imported (${error.message}); the directory must be that of a bundle`);
+    throw new WebkilnError('MissingFile', `${entry} could not be imported (${error.message}); open it: the directory must be that of a bundle, and the server must answer`);
   });
   const model = await bundle.load({
-    backends, cacheStrategy, saveCache, ignoreCache,
+    backends, cacheStrategy, saveCache, ignoreCache, stallTimeout,
     variant: backendOptions.webassembly?.variant,
     onProgress: (/** @type {{ loaded: number, total: number }} */ { loaded, total }) => progressCallback(loaded, total),
     transformURL: (/** @type {string} */ url, /** @type {string} */ file) =>

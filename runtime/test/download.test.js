@@ -4,7 +4,7 @@ import { download } from '../src/download.js';
 import { sealed } from '../fixtures/sealed.js';
 
 const entry = bytes => sealed('small.bin', bytes);
-const context = { ignoreCache: false, signal: undefined, feed: () => {} };
+const context = { policy: { ignoreCache: false, signal: undefined, stallTimeout: 0 }, feed: () => {} };
 
 test('files inside their URLs, as bundlers write them', async () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, value) => value);

@@ -16,7 +16,7 @@ from webkiln.errors import ToolError
 from webkiln.ir.text import parse
 from webkiln.recipe import read_recipe
 
-SCENARIOS = ("lost", "broken", "absent", "blocked", "small", "counted")
+SCENARIOS = ("lost", "destroyed", "destroyedOwn", "broken", "absent", "blocked", "small", "counted")
 
 
 @pytest.fixture(scope="module", params=[browser for browser, backend in PAGE_LEGS if backend == "webgpu"])
@@ -43,6 +43,16 @@ def test_a_lost_device_is_told_and_loading_again_helps(answers: dict[str, Any]) 
     assert codes == ["DeviceLost"] * 3
     assert "load it again" in answers["lost"]["errors"][0]["message"]
     assert answers["lost"]["same"]
+
+
+def test_a_destroyed_device_rejects_every_run_and_the_next_load_has_another(answers: dict[str, Any]) -> None:
+    assert [error["code"] for error in answers["destroyed"]["errors"]] == ["DeviceLost"] * 8
+    assert (answers["destroyed"]["again"], answers["destroyed"]["inWorker"], answers["destroyed"]["afterwards"]) == ("ok", "ok", "ok")
+
+
+def test_a_destroyed_device_of_the_page_is_refused(answers: dict[str, Any]) -> None:
+    assert [error["code"] for error in answers["destroyedOwn"]["errors"]] == ["DeviceLost"] * 5
+    assert all("with a new device" in error["message"] for error in answers["destroyedOwn"]["errors"])
 
 
 def test_an_error_of_the_device_ends_the_model_and_loading_again_helps(answers: dict[str, Any]) -> None:

@@ -27,6 +27,55 @@ const SCENARIOS = {
     return { errors, same: first[name].every((value, at) => value === second[name][at]) };
   },
 
+  /** The page destroys the shared device while runs are pending, and loads again at once, here and in a Worker. */
+  async destroyed({ load }, input) {
+    const options = { backends: ['webgpu'], worker: false };
+    const usable = async options => {
+      const model = await load(options);
+      await model.run(input);
+      model.dispose();
+      return 'ok';
+    };
+    const first = await load(options);
+    await first.run(input);
+    const pending = [first.run(input), first.run(input), first.run(input, { outputs: 'gpu' })];
+    first.device.destroy();
+    const later = [first.run(input), first.run(input, { outputs: 'gpu' })];
+    const again = usable(options);
+    const errors = await Promise.all([...pending, ...later].map(failure));
+    await again;
+    errors.push(await failure(first.run(input)));
+    first.dispose();
+    const idle = await load(options);
+    idle.device.destroy();
+    const inWorker = await usable({ backends: ['webgpu'] });
+    errors.push(await failure(idle.run(input)));
+    idle.dispose();
+    const kept = await load(options);
+    kept.device.destroy();
+    errors.push(await failure(kept.run(input, { outputs: 'gpu' })));
+    kept.dispose();
+    return { errors, again: await again, inWorker, afterwards: await usable(options) };
+  },
+
+  /** The page destroys a device of its own before, during and after a load with it. */
+  async destroyedOwn({ load }, input) {
+    const make = async () => (await navigator.gpu.requestAdapter()).requestDevice();
+    const given = device => ({ backends: ['webgpu'], worker: false, device });
+    const [before, during, after] = [await make(), await make(), await make()];
+    before.destroy();
+    const errors = [await failure(load(given(before)))];
+    const loading = failure(load(given(during)).then(model => model.run(input)));
+    during.destroy();
+    errors.push(await loading);
+    const model = await load(given(after));
+    const pending = failure(model.run(input));
+    after.destroy();
+    errors.push(await pending, await failure(model.run(input)), await failure(load(given(after))));
+    model.dispose();
+    return { errors };
+  },
+
   async broken({ load }, input) {
     let device;
     const model = await replaced(navigator.gpu, 'requestAdapter', changedDevice(found => device = found), () => load({ backends: ['webgpu'], worker: false }));

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 
 import { instantiate } from '../../runtime/src/instantiate.js';
 
-const { init, shards, order, cached, broken, strategy } = JSON.parse(process.argv[2]);
+const { init, shards, order, cached, broken, wrong, strategy } = JSON.parse(process.argv[2]);
 const digest = bytes => createHash('sha256').update(bytes).digest();
 const files = shards.map(([byte, length], index) => {
   const bytes = new Uint8Array(length).fill(byte);
@@ -17,11 +17,14 @@ const later = ms => new Promise(resolve => { setTimeout(resolve, ms); });
 
 const log = [];
 
-/** The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. */
-const body = (index, half) => new ReadableStream({
+// Node loads its own fetch at the first use, which takes longer than the delays here.
+await new Response('').arrayBuffer();
+
+/** The bytes of a file in two chunks, of which the second never comes where `half`; its coming is noted. Where `other`, they are not those of the manifest. */
+const body = (index, half, other) => new ReadableStream({
   type: 'bytes',
   async start(controller) {
-    const { bytes } = files[index];
+    const bytes = other ? files[index].bytes.map(byte => byte ^ 255) : files[index].bytes;
     const middle = bytes.length >> 1;
     controller.enqueue(bytes.slice(0, middle));
     await later(20);
@@ -31,12 +34,12 @@ const body = (index, half) => new ReadableStream({
     controller.close();
   },
 });
-const response = (index, half) => new Response(body(index, half), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
+const response = (index, half, other) => new Response(body(index, half, other), { headers: { 'content-type': 'application/octet-stream', 'webkiln-digest': files[index].digest } });
 
-globalThis.fetch = async url => {
+globalThis.fetch = async (url, { cache }) => {
   const index = find(String(url));
   await later(30 * order.indexOf(index));
-  return response(index, broken.includes(index));
+  return response(index, broken.includes(index), wrong.includes(index) && cache !== 'reload');
 };
 globalThis.caches = {
   open: async () => ({
@@ -50,7 +53,7 @@ const engine = { init: (entry, bytes) => log.push([entry, bytes[0] ?? null, byte
 const program = { placeholders: [], states: [], init };
 const request = {
   manifest: { name: 'made', shards: files.map(({ file, bytes, digest }) => ({ file, bytes: bytes.length, digest })), backends: { js: { module: 'js.js', build: 'b' } } },
-  urls: Object.fromEntries(files.map(({ file, url }) => [file, url])), backends: ['js'], variant: undefined, cacheStrategy: strategy, saveCache: false, ignoreCache: false, threads: 1, profile: false,
+  urls: Object.fromEntries(files.map(({ file, url }) => [file, url])), backends: ['js'], variant: undefined, cacheStrategy: strategy, saveCache: false, ignoreCache: false, stallTimeout: 0, threads: 1, profile: false,
 };
 await instantiate(request, { js: async () => ({ build: 'b', program, create: () => engine }) }, () => {});
 console.log(JSON.stringify(log));

@@ -38,6 +38,26 @@ export async function loadError({ load }, options) {
   return { code: 'no error' };
 }
 
+/** Loads after the browser has put files into its HTTP cache. */
+export async function kept({ load }, { files, ...options }) {
+  for (const file of files) await (await fetch(new URL(`/bundle/${file}`, location.href))).arrayBuffer();
+  return run({ load }, options);
+}
+
+/** Loads one after the other, by the options of each: outputs or the code of an error. */
+export async function inTurn({ load }, { each, ...options }) {
+  await globalThis.caches?.delete('webkiln:fake');
+  const results = [];
+  for (const more of each) {
+    const model = await load({ ...options, ...more }).catch(error => error.code);
+    results.push(typeof model === 'string' ? model : plain(await model.run({ x: X })).y);
+    if (typeof model === 'string') continue;
+    model.dispose();
+    for (let wait = 0; more.saveCache && wait < 300 && (await (await caches.open('webkiln:fake')).keys()).length < 3; wait++) await new Promise(resolve => setTimeout(resolve, 50));
+  }
+  return results;
+}
+
 export async function profile({ load }, options) {
   const model = await load(options);
   for (let run = 0; run < 3; run++) await model.run({ x: X });

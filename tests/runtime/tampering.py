@@ -1,6 +1,9 @@
 """A web server that can misbehave, and the engines that run a scenario against it."""
 
+import gzip
+import hashlib
 import json
+import re
 import subprocess
 import threading
 import time
@@ -21,10 +24,16 @@ PATIENCE = 30
 
 @dataclass
 class Site:
-    """`/bundle/` is a bundle, `/tests/` this folder; `faults` maps a file name to what goes wrong with it."""
+    """`/bundle/` is a bundle, `/tests/` this folder; `faults` maps a file name to what goes wrong with it, `scripts` to what does with its first requests.
+
+    A step of a script is a name, with a number for some: `drop:9`, `stall:9` and `gzip:9` end after 9 bytes of what was asked for, `status:503`, `busy:0`
+    (429 and its Retry-After), `whole` (passes over Range), `wrong` (bytes that may be kept for a year), `tag` (another ETag), `changed` (and other bytes),
+    `short:9` (all of a shorter file) and `right`. Files with a script have an ETag and are served by Range.
+    """
 
     bundle: Path
     faults: Mapping[str, str] = field(default_factory=dict)
+    scripts: Mapping[str, list[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     pages: Mapping[str, str] = field(default_factory=dict)
     request: Any = None
@@ -43,6 +52,7 @@ class SiteServer(ThreadingHTTPServer):
     def __init__(self, site: Site) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.site = site
+        self.stopping = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -70,6 +80,9 @@ class Handler(BaseHTTPRequestHandler):
         if file is None or not file.is_file() or fault == "missing":
             return self.reply("text/plain", b"not found", status=404)
         data, kind = file.read_bytes(), TYPES.get(file.suffix, "application/octet-stream")
+        if name in self.server.site.scripts:
+            steps = self.server.site.scripts[name]
+            return self.perform_step(steps.pop(0) if steps else "right", kind, data)
         if fault == "stale" and "no-cache" not in self.headers.get("Cache-Control", ""):
             return self.reply(kind, data[:-1] + b"?")
         if fault == "page":
@@ -79,6 +92,39 @@ class Handler(BaseHTTPRequestHandler):
         if fault in ("broken", "stalled"):
             return self.reply(kind, data[: len(data) // 2], length=len(data), linger=5.0 if fault == "stalled" else 0)
         return self.reply(kind, data)
+
+    def perform_step(self, step: str, kind: str, data: bytes) -> None:
+        name, _, argument = step.partition(":")
+        if name in ("status", "busy"):
+            return self.send(int(argument) if name == "status" else 429, b"no", {"Retry-After": argument} if name == "busy" else {})
+        tag = f'"{hashlib.sha256(data).hexdigest()[:8]}{"-2" if name in ("tag", "changed") else ""}"'
+        if name in ("wrong", "changed"):
+            data = bytes(byte ^ 255 for byte in data)
+        keep = {"Cache-Control": "public, max-age=31536000, immutable"} if name == "wrong" else {"Cache-Control": "no-store"}
+        head = {"Content-Type": kind, "ETag": tag, **keep}
+        if name == "short":
+            return self.send(200, data[: int(argument)], head)
+        if name == "gzip":
+            data = gzip.compress(data)
+            return self.send(200, data, {**head, "Content-Encoding": "gzip"}, int(argument) if argument else None)
+        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        start = int(asked[1]) if asked and name != "whole" and self.headers.get("If-Range", tag) == tag else 0
+        if start:
+            head["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+        end = int(argument) if name in ("drop", "stall") else None
+        return self.send(206 if start else 200, data[start:], head, end, stalls=name == "stall")
+
+    def send(self, status: int, data: bytes, headers: Mapping[str, str], end: int | None = None, *, stalls: bool = False) -> None:
+        """Announce all of the data and send it up to `end`."""
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(data)), **self.server.site.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data[:end])
+        self.wfile.flush()
+        if stalls:
+            self.server.stopping.wait()
+        self.close_connection = True
 
     def reply(self, kind: str, data: bytes, *, status: int = 200, length: int | None = None, linger: float = 0) -> None:
         self.send_response(status)
@@ -107,6 +153,7 @@ def serve(site: Site) -> Iterator[Site]:
     try:
         yield site
     finally:
+        server.stopping.set()
         server.shutdown()
         server.server_close()
 

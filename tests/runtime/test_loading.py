@@ -178,6 +178,7 @@ def test_all_backends_failing_lists_why(host: str, copied: Path) -> None:
         ({"backend": "wasm"}, "WrongOption", "did you mean 'backends'?"),
         ({"threads": 0}, "WrongOption", "'auto' or a whole number from 1, got 0"),
         ({"cacheStrategy": "never"}, "WrongOption", "'networkOnly'"),
+        ({"stallTimeout": "30"}, "WrongOption", "stallTimeout: expected milliseconds from 0"),
     ],
 )
 def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str, bundle: Path) -> None:
@@ -192,11 +193,11 @@ def test_wrong_options(host: str, options: dict[str, Any], code: str, part: str,
     "case",
     [
         ("weights", "page", "WrongType"),
-        ("weights", "broken", "Truncated"),
+        ("weights", "broken", "Unavailable"),
         ("weights", "missing", "MissingFile"),
         ("wasm", "page", "WrongType"),
         ("wasm", "type:text/plain", "WrongType"),
-        ("wasm", "broken", "Truncated"),
+        ("wasm", "broken", "Unavailable"),
     ],
 )
 def test_misbehaving_server(host: str, worker: bool, case: tuple[str, str, str], bundle: Path) -> None:
@@ -249,7 +250,9 @@ def test_stalled_server_can_be_aborted(host: str, worker: bool, bundle: Path) ->
 @every_host
 def test_unreachable_server(host: str, bundle: Path) -> None:
     got = perform(host, bundle, "loadError", {"backends": ["js"], "baseURL": "http://127.0.0.1:9/"})
-    assert got["code"] == "MissingFile"
+    assert got["code"] == "Unavailable"
+    assert "could not be fetched" in got["message"]
+    assert "attempt 4 of 4" in got["message"]
 
 
 @every_host

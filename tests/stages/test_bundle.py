@@ -54,7 +54,7 @@ def test_publishing_knows_its_files_by_name(bundle: Path) -> None:
 
 def test_runtime_is_small(bundle: Path) -> None:
     shared = ("index.js", "runtime.js", "worker.js", "webdnn.js")
-    assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in shared) < 17_000
+    assert sum(len(brotli.compress((bundle / name).read_bytes())) for name in shared) < 19_500
 
 
 def test_no_code_from_text(bundle: Path) -> None:

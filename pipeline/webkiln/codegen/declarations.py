@@ -73,6 +73,8 @@ export interface LoadOptions {{
   cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
   saveCache?: boolean;
   ignoreCache?: boolean;
+  /** Milliseconds without a byte after which a request is given up and repeated; 0 or Infinity: never. 30 000 by default. */
+  stallTimeout?: number;
   onProgress?: (progress: {{ loaded: number; total: number }}) => void;
   signal?: AbortSignal;
   profile?: boolean;

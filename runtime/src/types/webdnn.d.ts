@@ -31,6 +31,7 @@ export interface InitOption {
   cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
   saveCache?: boolean;
   ignoreCache?: boolean;
+  stallTimeout?: number;
   progressCallback?: (loaded: number, total: number) => any;
   weightDirectory?: string;
   transformUrlDelegate?: (url: string) => string;

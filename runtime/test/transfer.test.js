@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import { faulty } from '../fixtures/faulty.js';
+import { sealed } from '../fixtures/sealed.js';
+import { Reader } from '../src/cache.js';
+import { WebkilnError } from '../src/errors.js';
+import { Transfer } from '../src/transfer.js';
+
+const PIECE = 1 << 18;
+const BYTES = createHash('shake256', { outputLength: 3 * PIECE + 77 }).digest();
+const ROUNDS = Number(process.env.WEBKILN_TRANSFERS ?? 40);
+const HASTE = 40;
+const { setTimeout: real } = globalThis;
+
+/** All pauses of the runtime are shorter here, and so is what a stall is. */
+before(() => {
+  globalThis.setTimeout = (action, ms = 0, ...given) => real(action, ms / HASTE, ...given);
+});
+after(() => {
+  globalThis.setTimeout = real;
+});
+
+/** What a reader gives of a faulty server, or its error, and what the server was asked. */
+async function got(faults, { bytes = BYTES, signal, policy = {} } = {}) {
+  const server = await faulty(bytes, faults);
+  const reader = new Reader('m', {
+    strategy: 'networkOnly',
+    save: false,
+    ignoreCache: false,
+    stallTimeout: 20_000,
+    signal,
+    ...policy,
+  });
+  try {
+    const found = await reader.read(sealed('file.bin', bytes), server.url, () => () => {});
+    return { same: Buffer.compare(found, bytes) === 0, asked: server.asked };
+  } catch (error) {
+    assert.ok(error instanceof WebkilnError, `${error.stack}`);
+    return { code: error.code, message: error.message, asked: server.asked };
+  } finally {
+    await server.close();
+  }
+}
+
+const ranges = ({ asked }) => asked.map(({ range }) => range);
+
+test('a dropped connection goes on where it ended', async () => {
+  const found = await got([
+    ['drop', PIECE + 10],
+    ['drop', 5],
+    ['drop', PIECE],
+  ]);
+  assert.deepEqual(
+    [found.same, ranges(found)],
+    [true, [null, `bytes=${PIECE + 10}-`, `bytes=${PIECE + 15}-`, `bytes=${2 * PIECE + 15}-`]]
+  );
+  assert.ok(found.asked.slice(1).every(({ condition }) => condition === '"1"'));
+});
+
+test('four attempts, and no more', async () => {
+  const found = await got(Array(9).fill(['drop', 10]));
+  assert.deepEqual([found.code, found.asked.length], ['Unavailable', 4]);
+  assert.match(
+    found.message,
+    /file\.bin: the connection to .* broke after 40 of \d+ bytes .*\(attempt 4 of 4\)/
+  );
+});
+
+test('a server that fails for a while, and one that does so for ever', async () => {
+  for (const status of [429, 500, 502, 503, 504]) {
+    assert.equal(
+      (
+        await got([
+          ['status', [status]],
+          ['status', [status]],
+        ])
+      ).same,
+      true
+    );
+    const found = await got(Array(9).fill(['status', [status]]));
+    assert.deepEqual([found.code, found.asked.length], ['Unavailable', 4]);
+    assert.match(
+      found.message,
+      new RegExp(
+        `answered ${status} for .*attempt 4 of 4.*${
+          status === 429 ? 'limits requests' : 'it failed'
+        }`
+      )
+    );
+    assert.doesNotMatch(found.message, /deploy/);
+  }
+});
+
+test('a range is asked for again after a server failed', async () => {
+  const found = await got([
+    ['drop', 99],
+    ['status', [503]],
+  ]);
+  assert.deepEqual([found.same, ranges(found)], [true, [null, 'bytes=99-', 'bytes=99-']]);
+});
+
+test('no request follows what another would not change', async () => {
+  for (const [status, code, part] of [
+    [404, 'MissingFile', 'nothing at'],
+    [410, 'MissingFile', 'nothing at'],
+    [401, 'Refused', 'refused'],
+    [403, 'Refused', 'refused'],
+    [418, 'Refused', '418'],
+  ]) {
+    const found = await got([['status', [status]]]);
+    assert.deepEqual([found.code, found.asked.length], [code, 1]);
+    assert.ok(
+      found.message.includes(part) && found.message.includes(String(status)),
+      found.message
+    );
+  }
+});
+
+test('a pause that the server asks for is kept, unless it is long', async () => {
+  const begin = performance.now();
+  assert.equal((await got([['status', [503, { 'Retry-After': '8' }]]])).same, true);
+  assert.ok(performance.now() - begin >= 8000 / HASTE);
+  const date = new Date(Date.now() + 3_600_000).toUTCString();
+  for (const header of ['3600', date]) {
+    const found = await got([['status', [429, { 'Retry-After': header }]]]);
+    assert.deepEqual([found.code, found.asked.length], ['Unavailable', 1]);
+    assert.match(found.message, /asks to wait (3600|3599) s/);
+  }
+  for (const header of ['soon', '-5', new Date(0).toUTCString()])
+    assert.equal((await got([['status', [503, { 'Retry-After': header }]]])).same, true);
+});
+
+test('what stalls is asked for again, before and after its first byte', async () => {
+  const found = await got([['silence'], ['stall', 5000], ['stall', 0]]);
+  assert.deepEqual([found.same, ranges(found)], [true, [null, null, 'bytes=5000-', 'bytes=5000-']]);
+});
+
+test('what stalls for ever is an error that says so', async () => {
+  const found = await got(Array(9).fill(['stall', 100]));
+  assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
+  assert.match(
+    found.message,
+    /no byte came from .* for 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/
+  );
+});
+
+test('without a limit, a stall ends by the signal alone', async () => {
+  for (const stallTimeout of [0, Infinity, 2 ** 40]) {
+    const signal = AbortSignal.timeout(200);
+    const found = await got([['stall', 100]], { signal, policy: { stallTimeout } });
+    assert.deepEqual([found.code, found.asked.length], ['Aborted', 1]);
+  }
+});
+
+test('a signal ends a pause at once', async () => {
+  const begin = performance.now();
+  const found = await got([['status', [503, { 'Retry-After': '29' }]]], {
+    signal: AbortSignal.timeout(100),
+  });
+  assert.equal(found.code, 'Aborted');
+  assert.ok(performance.now() - begin < 29_000 / HASTE);
+});
+
+test('a range follows an answer that broke off among bytes read before', async () => {
+  const found = await got([['drop', PIECE], ['reset'], ['drop', 100]]);
+  assert.deepEqual([found.same, ranges(found).at(-1)], [true, `bytes=${PIECE}-`]);
+});
+
+test('a server that ignores Range is read from the beginning', async () => {
+  const found = await got([['drop', PIECE + 1], ['whole']]);
+  assert.deepEqual([found.same, ranges(found)], [true, [null, `bytes=${PIECE + 1}-`]]);
+  const again = await got([['drop', PIECE + 1], ['chunked', PIECE + 9], ['whole']]);
+  assert.deepEqual([again.same, ranges(again)], [true, [null, `bytes=${PIECE + 1}-`, null]]);
+});
+
+test('another range than was asked for is not used', async () => {
+  for (const by of [-1, 1]) {
+    const found = await got([
+      ['drop', 1000],
+      ['wrong', by],
+    ]);
+    assert.deepEqual([found.same, ranges(found)], [true, [null, 'bytes=1000-', null]]);
+  }
+  const unasked = await got(Array(9).fill(['wrong', 0]));
+  assert.deepEqual([unasked.code, unasked.asked.length], ['Unavailable', 4]);
+  assert.match(unasked.message, /got 206 with the range 'bytes 0-/);
+  const beyond = await got([
+    ['drop', 1000],
+    ['status', [416]],
+  ]);
+  assert.deepEqual([beyond.same, ranges(beyond)], [true, [null, 'bytes=1000-', null]]);
+});
+
+test('a compressed answer is not resumed by its offset', async () => {
+  const found = await got([['gzip', PIECE], ['gzip', 2 * PIECE], ['gzip']]);
+  assert.deepEqual([found.same, ranges(found)], [true, [null, null, null]]);
+});
+
+test('a file that changes meanwhile is read anew, and judged by its digest', async () => {
+  const found = await got([
+    ['drop', PIECE + 1],
+    ['changed', '"2"'],
+  ]);
+  assert.deepEqual([found.same, found.asked.length], [true, 3]);
+  const gone = await got([['drop', PIECE + 1], ...Array(9).fill(['changed', '"2"'])]);
+  assert.equal(gone.code, 'Altered');
+  assert.match(gone.message, /past the HTTP cache, are not those of the manifest/);
+});
+
+test('wrong bytes are asked for once more, of weights too', async () => {
+  assert.equal((await got([['altered', PIECE + 3]])).same, true);
+  const found = await got([
+    ['altered', PIECE + 3],
+    ['altered', 0],
+  ]);
+  assert.deepEqual([found.code, found.asked.length], ['Altered', 2]);
+});
+
+test('a shorter file is told from a connection that breaks', async () => {
+  const found = await got([
+    ['short', 500],
+    ['short', 500],
+  ]);
+  assert.deepEqual([found.code, found.asked.length], ['Truncated', 2]);
+  assert.match(found.message, /expected \d+ bytes from .*, got 500/);
+});
+
+test('all that is missing is the end of the answer', async () => {
+  const found = await got([['stall', BYTES.length]]);
+  assert.deepEqual([found.same, found.asked.length], [true, 1]);
+});
+
+test('a thread that was busy sees what arrived meanwhile', async () => {
+  const server = await faulty(BYTES, []);
+  const policy = { signal: undefined, ignoreCache: false, stallTimeout: 500 * HASTE, retries: 0 };
+  const transfer = new Transfer({ file: 'file.bin', bytes: BYTES.length }, server.url, policy);
+  try {
+    let arrived = 0;
+    for (let next; !(next = await transfer.read()).done; ) {
+      // Only once: the timer of the next read has to expire while the thread is busy.
+      if (!arrived)
+        Promise.resolve().then(() => {
+          for (const until = performance.now() + 700; performance.now() < until; );
+        });
+      arrived += next.value.length;
+    }
+    assert.equal(arrived, BYTES.length);
+  } finally {
+    await server.close();
+  }
+});
+
+const draw = (() => {
+  let state = Number(process.env.WEBKILN_SEED ?? 1);
+  return most => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * most);
+  };
+})();
+
+test('whatever fails, the bytes are those of the file or there is a clear error', async () => {
+  const CODES = ['Unavailable', 'Stalled', 'Altered', 'Truncated', 'MissingFile', 'Refused'];
+  for (let round = 0; round < ROUNDS; round++) {
+    const bytes = BYTES.subarray(0, 1 + draw(BYTES.length));
+    const cut = () => draw(bytes.length + 1);
+    const kinds = [
+      () => ['drop', cut()],
+      () => ['drop', cut()],
+      () => ['status', [[429, 500, 502, 503, 504][draw(5)]]],
+      () => ['reset'],
+      () => ['whole'],
+      () => ['stall', cut()],
+      () => ['wrong', draw(2000) - 1000],
+      () => ['gzip', cut()],
+      () => ['chunked', cut()],
+      () => ['altered', draw(bytes.length)],
+      () => ['changed', ['"1"', '"2"'][draw(2)]],
+      () => ['status', [[403, 404, 416][draw(3)]]],
+      () => ['short', cut()],
+    ];
+    const faults = Array.from({ length: draw(6) }, () => kinds[draw(kinds.length)]());
+    const found = await got(faults, { bytes });
+    const told = JSON.stringify({ faults, length: bytes.length, found });
+    if (found.code)
+      assert.ok(CODES.includes(found.code) && found.message.includes('file.bin'), told);
+    else assert.ok(found.same, told);
+    const passing =
+      faults.length <= 3 &&
+      faults.every(
+        ([kind, of]) =>
+          ['drop', 'reset', 'stall'].includes(kind) ||
+          (kind === 'status' && (of[0] === 429 || of[0] >= 500))
+      );
+    if (passing) assert.ok(found.same, told);
+    assert.ok(found.asked.length <= 8, told);
+  }
+});
