@@ -9,7 +9,7 @@ import { checkNames } from './options.js';
 import { documentURL, isNode } from './platform.js';
 import { started, withSignal } from './remote.js';
 
-/** For how long no byte of a file may come, as default. */
+/** The default of `stallTimeout`. */
 const STALL_MS = 30_000;
 /** How long a Worker may take to start, where `stallTimeout` is less. */
 const START_MS = 10_000;

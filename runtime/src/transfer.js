@@ -22,6 +22,8 @@ const MAX_PAUSE_MS = 30_000;
 /** Timers take no longer delays. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const CHUNK_BYTES = 1 << 18;
+/** Fewer bytes in `stallTimeout` are a stall: a server that sends one now and then is not working. */
+const LEAST_BYTES = 1 << 10;
 
 /** A failure that another attempt may not meet; `pause`: the milliseconds of Retry-After. */
 class Setback extends WebkilnError {
@@ -162,6 +164,9 @@ export class Transfer {
   /** How many of the bytes that come next were read before. */
   passed = 0;
   failures = 0;
+  /** What has come since the clock was set back. */
+  fresh = 0;
+  clock = 0;
   /** Whether the rest may be asked for by its offset. */
   ranged = false;
   /** Whether the answer is a whole file that is shorter than that of the manifest. */
@@ -201,6 +206,8 @@ export class Transfer {
           );
         }
         if (!this.room.length) this.room = new Uint8Array(value.buffer);
+        this.fresh += value.length;
+        if (this.fresh >= LEAST_BYTES) this.#restartClock();
         const fresh = value.subarray(this.passed);
         this.passed -= value.length - fresh.length;
         this.arrived += fresh.length;
@@ -231,6 +238,11 @@ export class Transfer {
     return `${this.arrived} of ${this.bytes} bytes`;
   }
 
+  #restartClock() {
+    this.fresh = 0;
+    this.clock = performance.now();
+  }
+
   /**
    * @template T
    * @param {Promise<T>} promise
@@ -239,11 +251,11 @@ export class Transfer {
     const { stallTimeout } = this.policy;
     return within(
       promise,
-      stallTimeout,
+      stallTimeout && Math.max(1, stallTimeout - (performance.now() - this.clock)),
       () =>
         new Setback(
           'Stalled',
-          `no byte came from ${this.url} for ${stallTimeout / 1000} s, after ${this.#progress}`,
+          `${this.fresh || 'no'} bytes came from ${this.url} in ${stallTimeout / 1000} s, after ${this.#progress}`,
           'try again, or allow longer pauses by stallTimeout'
         )
     );
@@ -298,6 +310,7 @@ export class Transfer {
     this.stop = new AbortController();
     if (policy.signal?.aborted) this.stop.abort();
     const cache = resumed ? 'no-store' : policy.ignoreCache ? 'reload' : 'default';
+    this.#restartClock();
     const response = await this.#watch(fetch(url, { cache, headers, signal: this.stop.signal }));
     const { status, body, type } = response;
     const get = (/** @type {string} */ name) => response.headers.get(name);
@@ -352,6 +365,7 @@ export class Transfer {
           : [get('etag'), get('last-modified')].find(value => value && !value.startsWith('W/')) ??
             null;
     }
+    this.#restartClock();
     if (!this.room.length) this.room = new Uint8Array(CHUNK_BYTES);
     return readerOf(/** @type {any} */ (body));
   }

@@ -141,8 +141,17 @@ test('what stalls for ever is an error that says so', async () => {
   assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
   assert.match(
     found.message,
-    /no byte came from .* for 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/
+    /100 bytes came from .* in 20 s, after 400 of .*attempt 4 of 4.*stallTimeout/
   );
+});
+
+test('a byte now and then is a stall, a slow server is not', async () => {
+  const signal = AbortSignal.timeout(30_000);
+  const policy = { stallTimeout: 400 };
+  const found = await got(Array(9).fill(['drip', [1, HASTE * 2]]), { signal, policy });
+  assert.deepEqual([found.code, found.asked.length], ['Stalled', 4]);
+  const slow = await got([['drip', [3000, HASTE * 2]]], { bytes: BYTES.subarray(0, 99_000), policy: { stallTimeout: 8000 } });
+  assert.deepEqual([slow.same, slow.asked.length], [true, 1]);
 });
 
 test('without a limit, a stall ends by the signal alone', async () => {

@@ -73,7 +73,7 @@ export interface LoadOptions {{
   cacheStrategy?: "latest" | "networkFirst" | "cacheFirst" | "networkOnly" | "cacheOnly";
   saveCache?: boolean;
   ignoreCache?: boolean;
-  /** Milliseconds without a byte after which a request is given up and repeated; 0 or Infinity: never. 30 000 by default. */
+  /** Milliseconds with less than 1 KB after which a request is ended and repeated; 0 or Infinity: never. 30 000 by default. */
   stallTimeout?: number;
   onProgress?: (progress: {{ loaded: number; total: number }}) => void;
   signal?: AbortSignal;
