@@ -32,9 +32,11 @@ from webkiln.build.settled import SETTLED, Settled
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
 from webkiln.build.tools import Toolchain
-from webkiln.errors import InternalError, OutputError, RecipeError, SourceError, ToolError, UserError, WebkilnError
+from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError, UserError, VerificationError, WebkilnError
 
 ATTEMPTS = 4
+OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
+"""Errors that no damaged input causes."""
 ORIGIN = {"of": "webkiln.origin/1"}
 """What tells keys by origins from those by inputs."""
 
@@ -294,8 +296,8 @@ class Engine:
             except _Moved:
                 self._keys = self._fresh_keys()
                 self._origins.clear()
-            except (InternalError, SourceError, ToolError) as error:
-                if failed is not None or not self._suspect(action):
+            except WebkilnError as error:
+                if failed is not None or isinstance(error, OWN_FAULTS) or not self._suspect(action):
                     raise
                 failed = error
             else:

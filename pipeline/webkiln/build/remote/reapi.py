@@ -34,8 +34,8 @@ PART = 64 << 10
 """Bytes in one request of an upload."""
 USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 100_000
 """A message is seen when all of it is there: so many bytes of one may take their time, at so many a second."""
-SMALL = 256 << 10
-"""Larger blobs are read one after the other, so that each message comes as fast as it can."""
+SMALL = 64 << 10
+"""Larger blobs go one after the other in each direction, so that each message has the whole line."""
 V2 = "/build.bazel.remote.execution.v2."
 KEY_BYTES = 64
 """The size that is told with a key, which is the digest of no blob."""
@@ -60,7 +60,7 @@ class ReapiRemote:
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
-        self._large = Lock()
+        self._reading, self._writing = Lock(), Lock()
 
     def entry(self, key: str) -> bytes | None:
         asked = self._named(field(2, _key(key)) + field(3, 1))
@@ -97,7 +97,7 @@ class ReapiRemote:
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
         asked = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(OFFSET, start)
-        with self._told(f"Read {blob.sha256}"), self._large if blob.bytes > SMALL else nullcontext():
+        with self._told(f"Read {blob.sha256}"), self._reading if blob.bytes > SMALL else nullcontext():
             call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
                 asked, timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST, metadata=self._metadata
             )
@@ -117,9 +117,8 @@ class ReapiRemote:
 
     def write(self, blob: Blob, path: Path) -> None:
         resource = self._resource(f"uploads/{uuid4()}/blobs/{blob.sha256}/{blob.bytes}")
-        pace = Pace()
 
-        def requests() -> Iterator[bytes]:
+        def requests(pace: Pace) -> Iterator[bytes]:
             if not blob.bytes:
                 yield field(1, resource) + field(FINISH, 1)
             at = 0
@@ -131,10 +130,10 @@ class ReapiRemote:
             # The transport has taken it all over, and sends what it has buffered.
             pace.allow(min(blob.bytes, USUAL_MESSAGE) / MESSAGE_RATE)
 
-        with self._told(f"Write {blob.sha256}"):
-            most = ANSWER_SECONDS + blob.bytes / SLOWEST
+        with self._told(f"Write {blob.sha256}"), self._writing if blob.bytes > SMALL else nullcontext():
+            most, pace = ANSWER_SECONDS + blob.bytes / SLOWEST, Pace()
             call = self._channel.stream_unary("/google.bytestream.ByteStream/Write").future(
-                requests(), timeout=most, metadata=self._metadata
+                requests(pace), timeout=most, metadata=self._metadata
             )
             self._finish(call, pace)
 
