@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from webkiln.build.remote import wire
 from webkiln.build.share import Share
 from webkiln.recipe import read_recipe
 
+PART = 50
 PASSES = ("drop_noop", "sort_nothing")
 LONGEST_SECONDS = 30.0
 SLOW_ROUNDS = 0.12
@@ -52,6 +54,7 @@ class Round:
 
 class Soak:
     def __init__(self, folder: Path, seed: int) -> None:
+        self.seed = seed
         self.random = random.Random(seed)
         self.folder = folder
         self.tree = checkout(folder / "tree", folder / "cache", toy=True)
@@ -104,7 +107,7 @@ class Soak:
         poison = not keyed and self.random.random() < 0.2
         slow = not poison and self.random.random() < SLOW_ROUNDS
         held = self._held(keyed=keyed, poison=poison)
-        what = f"build {number} ({transport}{', key' if keyed else ''}{', poison' if poison else ''}{', slow' if slow else ''})"
+        what = f"seed {self.seed}, build {number} ({transport}{', key' if keyed else ''}{', poison' if poison else ''}{', slow' if slow else ''})"
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             place = Path(name)
             with self._served(transport, held, place, slow=slow, broken=not poison) as reached:
@@ -219,7 +222,7 @@ class Soak:
 
 
 def soak(builds: int, seed: int) -> tuple[Counter[str], float]:
-    """What was counted, and the seconds of the longest build."""
+    """What was counted, and the seconds of the longest build. Raises what a round fails with."""
     with tempfile.TemporaryDirectory() as folder:
         made = Soak(Path(folder), seed)
         try:
@@ -231,10 +234,20 @@ def soak(builds: int, seed: int) -> tuple[Counter[str], float]:
 
 
 def main(builds: int, seed: int, processes: int) -> tuple[Counter[str], float]:
-    shares = [builds // processes + (number < builds % processes) for number in range(processes)]
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        found = pool.starmap(soak, [(share, seed + number) for number, share in enumerate(shares)])
-    return sum((counts for counts, _ in found), Counter()), max(seconds for _, seconds in found)
+    """As `soak`, in parts of fifty builds, several at once; the first failure ends it."""
+    shares = [min(PART, builds - begun) for begun in range(0, builds, PART)]
+    counts, longest, context = Counter[str](), 0.0, multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, context) as pool:
+        parts = [pool.submit(soak, share, seed + number) for number, share in enumerate(shares)]
+        for done, part in enumerate(as_completed(parts), 1):
+            try:
+                more, seconds = part.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            counts, longest = counts + more, max(longest, seconds)
+            print(f"{done} of {len(parts)} parts of {PART} builds", file=sys.stderr, flush=True)
+    return counts, longest
 
 
 if __name__ == "__main__":

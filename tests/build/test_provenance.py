@@ -120,6 +120,7 @@ def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -
         first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
         reader = {"WEBKILN_CACHE_KEY": f"ed25519:{public}"}
         assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **reader)
+        second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
     assert "from a remote cache, signed by ed25519:" in second.webkiln("cache", "stat", **reader)
     assert not second.build(**reader), "what was taken is here, and signed"
     assert second.build(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"

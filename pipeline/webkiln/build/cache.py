@@ -100,15 +100,19 @@ class ActionCache:
         return found if found is not None and self.trusts(found.provenance) else None
 
     def _held(self, key: str) -> ActionResult | None:
+        """The result of a key, trusted or not, if its blobs can be had."""
+        found = self._recorded(key)
+        return found if found is not None and all(map(self.store.has, found.outputs.values())) else None
+
+    def _recorded(self, key: str) -> ActionResult | None:
         try:
             entry = canonical.read(self._path(key))
             body = entry["body"]
             if entry["sha256"] != canonical.key(body) or body["key"] != key or body["schema"] != SCHEMA:
                 return None
-            result = ActionResult.from_json(body["result"], body["provenance"])
+            return ActionResult.from_json(body["result"], body["provenance"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
-        return result if all(self.store.has(blob) for blob in result.outputs.values()) else None
 
     def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
         """Create the entry; one that is there, whole and as trusted stays, unless it is made `anew`."""
@@ -176,8 +180,9 @@ class ActionCache:
                 yield path.name, result
 
     def provenances(self) -> Counter[str]:
-        """How many whole entries there are of each provenance."""
-        return Counter(result.provenance for _, result in self.results())
+        """How many entries there are of each provenance."""
+        found = (self._recorded(path.name) for path in self._entries())
+        return Counter(result.provenance for result in found if result is not None)
 
     def verify(self) -> list[str]:
         """Read every blob and every entry; remove and name the damaged ones, and entries that are not trusted."""

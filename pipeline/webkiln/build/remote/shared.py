@@ -3,23 +3,19 @@
 `$WEBKILN_REMOTE_CACHE` names it, `$WEBKILN_CACHE_WRITE=1` lets results be stored in it.
 """
 
-import fcntl
-import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from webkiln import canonical
 from webkiln.build.action import UNSIGNED, ActionResult, Blob
-from webkiln.build.files import beside
 from webkiln.build.progress import warn
 from webkiln.build.remote import entries
 from webkiln.build.remote.entries import EntryError
@@ -28,6 +24,7 @@ from webkiln.build.remote.remote import CHUNK, SLOWEST, AbsentError, DeniedError
 from webkiln.build.remote.signing import VARIABLE as KEY_VARIABLE
 from webkiln.build.remote.signing import Signer
 from webkiln.build.remote.signing import of_environment as key_of_environment
+from webkiln.build.remote.transfer import alone, received
 from webkiln.errors import OutputError, RecipeError
 
 VARIABLE, WRITE_VARIABLE = "WEBKILN_REMOTE_CACHE", "WEBKILN_CACHE_WRITE"
@@ -40,7 +37,8 @@ LOST = 8
 USUAL_SECONDS = 1.0
 """A round trip may take so long without counting as a delay."""
 DELAY_SECONDS, STORING_DELAY_SECONDS = 12.0, 40.0
-"""So much delay in all, of what a build waits for and of what is stored beside it, and the remote is too slow to be of use."""
+"""So much delay beyond what prompt answers make up for, of what a build waits for and of what is
+stored beside it, and the remote is too slow to be of use."""
 FREE_BYTES = 256 << 20
 """What a transfer leaves free on the disk."""
 LONGEST_MESSAGE = 400
@@ -164,11 +162,11 @@ class SharedCache:
 
     def _bring(self, blob: Blob, path: Path, keep: Callable[[Blob, Path], None]) -> bool:
         """Whether a blob arrived."""
-        with _alone(path) as file:
+        with alone(path) as file:
             name, arrived = Path(file.name), None
             try:
                 if self._has_room(blob, name):
-                    arrived = self._asked(lambda remote: _received(remote, blob, file), None)
+                    arrived = self._asked(lambda remote: received(remote, blob, file), None)
             except OutputError:
                 arrived = False
                 raise
@@ -283,10 +281,11 @@ class SharedCache:
 
     def _delay(self, seconds: float, *, writing: bool) -> None:
         with self._lock:
-            self._delays[writing] += max(0.0, seconds)
+            # Prompt answers make up for late ones: what counts is the average.
+            self._delays[writing] = max(0.0, self._delays[writing] + seconds)
             late = self._delays[writing] > (STORING_DELAY_SECONDS if writing else DELAY_SECONDS)
         if late:
-            raise UnreachableError(f"its answers came {self._delays[writing]:.0f} s late in all")
+            raise UnreachableError(f"its answers came {self._delays[writing]:.0f} s late")
 
     @property
     def busy(self) -> bool:
@@ -362,61 +361,6 @@ class SharedCache:
             warned, self._warned = self._warned, True
         if not warned:
             warn("".join(character if character.isprintable() else "?" for character in message)[:LONGEST_MESSAGE])
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[BinaryIO]:
-    """A file to go on with, or another one where somebody else is at it."""
-    file = path.open("ab+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        free = os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except OSError:
-        free = False  # locked, or taken over by the store since it was opened
-    if not free:
-        file.close()
-        file = beside(path).open("ab+")
-    with file:
-        yield file
-
-
-def _received(remote: Remote, blob: Blob, file: BinaryIO) -> bool:
-    """Read what a file lacks of a blob; whether it then has the bytes. One that was begun earlier is read anew where they are others."""
-    digest, size = _content(file)
-    resumed = size > 0
-    if size < blob.bytes:
-        size = _append(remote, blob, size, file, digest)
-    if resumed and (size, digest.hexdigest()) != (blob.bytes, blob.sha256):
-        file.truncate(0)
-        digest = hashlib.sha256()
-        size = _append(remote, blob, 0, file, digest)
-    return (size, digest.hexdigest()) == (blob.bytes, blob.sha256)
-
-
-def _content(file: BinaryIO) -> tuple["hashlib._Hash", int]:
-    file.seek(0)
-    digest, size = hashlib.sha256(), 0
-    while chunk := file.read(CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-    return digest, size
-
-
-def _append(remote: Remote, blob: Blob, size: int, file: BinaryIO, digest: "hashlib._Hash") -> int:
-    """Read a blob from `size` on; the size that the file then has, which is too large by one chunk at most. Raises RemoteError where it ends early."""
-    for chunk in remote.read(blob, size):
-        try:
-            file.write(chunk)
-        except OSError as error:
-            raise OutputError(f"{file.name}: cannot be written: {error.strerror}; free space") from error
-        digest.update(chunk)
-        size += len(chunk)
-        if size > blob.bytes:
-            break
-    file.flush()
-    if size < blob.bytes:
-        raise RemoteError(f"{blob.sha256} ended after {size} of {blob.bytes} bytes")
-    return size
 
 
 def _is_address(url: str) -> bool:
