@@ -32,6 +32,7 @@ ASKED_AT_ONCE = 1000
 MESSAGE_BYTES = 2 * LARGEST
 PART = 64 << 10
 """Bytes in one request of an upload."""
+MOST_EMPTY = 8
 USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 100_000
 """A message is seen when all of it is there: so many bytes of one may take their time, at so many a second."""
 SMALL = 64 << 10
@@ -101,7 +102,7 @@ class ReapiRemote:
             call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
                 asked, timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST, metadata=self._metadata
             )
-            pace, left = Pace(), blob.bytes - start
+            pace, left, empty = Pace(), blob.bytes - start, 0
             try:
                 while left > 0:
                     with _cancelled(call, pace.left() + min(left, USUAL_MESSAGE) / MESSAGE_RATE):
@@ -109,7 +110,11 @@ class ReapiRemote:
                     if answer is None:
                         return
                     pace.moved(len(answer))
-                    for chunk in wire.texts(answer, DATA):
+                    chunks = wire.texts(answer, DATA)
+                    empty += not any(chunks)
+                    if empty > MOST_EMPTY:
+                        raise RemoteError(f"Read {blob.sha256}: messages without data")
+                    for chunk in chunks:
                         left -= len(chunk)
                         yield chunk
             finally:

@@ -149,7 +149,7 @@ class SharedCache:
         lost: list[Blob] = []
 
         def bring(blob: Blob) -> None:
-            if len(lost) >= LOST or not self._bring(blob, place(blob), keep):
+            if len(lost) < LOST and not self._bring(blob, place(blob), keep):
                 lost.append(blob)
                 self._refused.add(blob.sha256)
 
@@ -179,7 +179,6 @@ class SharedCache:
                 keep(blob, name)
         if arrived is False:
             self._warn(f"{self.place} gave other bytes than those of {blob.sha256}, which are not used; what they are for is made here")
-            self._fail()
         return bool(arrived)
 
     def _has_room(self, blob: Blob, path: Path) -> bool:
