@@ -13,9 +13,10 @@ from tests.build import soak_remote
 from tests.build.remotes import REAL, Faulty, faulty, free_port, reached
 from tests.build.tree import Tree, checkout
 from webkiln import canonical
-from webkiln.build.action import ActionResult, Blob
-from webkiln.build.remote import wire
-from webkiln.build.remote.shared import SCHEMA, SharedCache
+from webkiln.build.action import Blob
+from webkiln.build.outputs import Expected
+from webkiln.build.remote import entries, wire
+from webkiln.build.remote.shared import SharedCache
 
 WRITES = {"WEBKILN_CACHE_WRITE": "1"}
 
@@ -187,7 +188,7 @@ def test_signed_entries_are_taken_and_others_are_not(kind: str, trees: list[Tree
         )
         assert second.bytes() == first.bytes(), "what was put into it reaches no bundle"
         (warning,) = warnings(told)
-        assert "signed by somebody else" in warning
+        assert "signed by another key" in warning
 
 
 def poison(server: Faulty) -> None:
@@ -196,10 +197,11 @@ def poison(server: Faulty) -> None:
     server.held[f"cas/{canonical.digest(other)}"] = other
     for name, data in list(server.held.items()):
         if name.startswith("ac/"):
-            entry = json.loads(wire.unwrapped(data))
-            for blob in entry["body"].get("result", {}).get("outputs", {}).values():
+            header, _, rest = wire.unwrapped(data).partition(b"\n")
+            body = json.loads(rest)
+            for blob in body.get("result", {}).get("outputs", {}).values():
                 blob |= {"sha256": canonical.digest(other), "bytes": len(other)}
-            server.held[name] = wire.wrapped(canonical.dumps(entry), [])
+            server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
 
 
 def test_unsigned_entries_are_refused_where_a_key_is_given(filled: tuple[Faulty, Tree, Tree], tmp_path: Path) -> None:
@@ -255,8 +257,8 @@ EVIL = {
 def test_names_and_digests_of_entries_are_no_paths(outputs: object) -> None:
     key = 64 * "b"
     with faulty() as server:
-        body = {"schema": SCHEMA, "key": key, "result": {"outputs": outputs, "printed": ""}}
-        server.held[f"ac/{key}"] = wire.wrapped(canonical.dumps({"body": body}), [])
+        entry = entries.written(key, {"result": {"outputs": outputs, "printed": ""}}, None)
+        server.held[f"ac/{entries.place(key)}"] = wire.wrapped(entry, [])
         shared = SharedCache(server.url)
         assert shared.find(key) is None
         shared.close()
@@ -264,10 +266,12 @@ def test_names_and_digests_of_entries_are_no_paths(outputs: object) -> None:
 
 def test_a_result_has_what_its_action_writes_and_nothing_else() -> None:
     blob = Blob(64 * "a", 1)
-    assert ActionResult({"graph.json": blob, "kernels/x.c": blob}).answers(["graph.json", "kernels/"])
-    assert ActionResult({"graph.json": blob}).answers(["graph.json", "kernels/"])
-    assert not ActionResult({"kernels/x.c": blob}).answers(["graph.json", "kernels/"])
-    assert not ActionResult({"graph.json": blob, "other": blob}).answers(["graph.json", "kernels/"])
+    rule = Expected(frozenset({"graph.json"}), {"kernels/": lambda name: name.endswith(".c")})
+    assert not rule.fault({"graph.json": blob, "kernels/x.c": blob})
+    assert not rule.fault({"graph.json": blob})
+    assert rule.fault({"kernels/x.c": blob})
+    assert rule.fault({"graph.json": blob, "other": blob})
+    assert rule.fault({"graph.json": blob, "kernels/x.js": blob})
 
 
 def test_faults_at_random() -> None:

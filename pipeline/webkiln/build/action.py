@@ -1,6 +1,6 @@
 """Actions as values: one execution of a stage, its inputs and what it must write."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,39 @@ class Blob:
     bytes: int
 
 
+HERE, FLEET, UNSIGNED = "here", "fleet", "unsigned"
+"""Provenances. Any other one is the ID of the key that signed the entry of a remote cache."""
+BUILT = frozenset({HERE, FLEET})
+
+
+def joint(provenances: Iterable[str]) -> str:
+    """The provenance of what was made of parts with these: that of the part that is trusted least."""
+    found = set(provenances)
+    foreign = found - BUILT
+    if len(foreign) > 1:
+        return UNSIGNED
+    return next(iter(foreign), FLEET if FLEET in found else HERE)
+
+
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """Output path -> blob, and what the stage printed. A path below a folder role is `role/` plus the path inside."""
+    """Output path -> blob, and what the stage printed. A path below a folder role is `role/` plus the path inside.
+
+    `provenance`: who vouches for it. It is kept on this machine only and never read from a remote cache.
+    """
 
     outputs: Mapping[str, Blob]
     printed: str = ""
-
-    def answers(self, outputs: Sequence[str]) -> bool:
-        """Whether these are the outputs: files of these names, and in folders of these names any."""
-        folders = tuple(role for role in outputs if role.endswith("/"))
-        named = all(path in outputs or path.startswith(folders) for path in self.outputs)
-        return named and all(role in self.outputs for role in outputs if role not in folders)
+    provenance: str = HERE
 
     def to_json(self) -> dict[str, Any]:
         blobs = {path: {"sha256": blob.sha256, "bytes": blob.bytes} for path, blob in self.outputs.items()}
         return {"outputs": blobs, "printed": self.printed}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "ActionResult":
+    def from_json(cls, data: Mapping[str, Any], provenance: str) -> "ActionResult":
         outputs = {path: Blob(blob["sha256"], blob["bytes"]) for path, blob in data["outputs"].items()}
-        return cls(outputs, data["printed"])
+        return cls(outputs, data["printed"], provenance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,28 @@
-"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss; failures are not cached."""
+"""The action cache: key -> ActionResult. A damaged, truncated or incomplete entry is a miss; failures are not cached.
+
+Each entry records its provenance. Where a key is given, an entry that was neither built here nor signed by that key is a miss.
+"""
 
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from webkiln import canonical
-from webkiln.build.action import ActionResult
+from webkiln.build.action import BUILT, FLEET, HERE, UNSIGNED, ActionResult
 from webkiln.build.files import write_atomic
+from webkiln.build.outputs import Expected
 from webkiln.build.remote.shared import SharedCache
+from webkiln.build.remote.signing import Signer
 from webkiln.build.scratch import sweep
 from webkiln.build.state import live_blobs
 from webkiln.build.store import LocalStore
 from webkiln.errors import OutputError
 
-SCHEMA = "webkiln.action/1"
+SCHEMA = "webkiln.action/2"
 GRACE_SECONDS = 3600.0
 READS = 8
 """How many sets of discovered inputs are kept for one action."""
@@ -35,9 +41,10 @@ def cache_folder() -> Path:
 class ActionCache:
     """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive."""
 
-    def __init__(self, root: Path, shared: SharedCache | None = None) -> None:
+    def __init__(self, root: Path, shared: SharedCache | None = None, signer: Signer | None = None) -> None:
         self.root = root
         self.shared = shared
+        self.signer = signer
         self.store = LocalStore(root / "blobs", shared)
 
     def check(self) -> None:
@@ -55,69 +62,100 @@ class ActionCache:
     def sandboxes(self) -> Path:
         return self.root / "tmp"
 
-    def get(self, key: str, outputs: Sequence[str]) -> ActionResult | None:
-        """The result of a key, from here or from the remote cache, of which blobs are fetched when they are wanted. `outputs`: what it has to have."""
+    def trusts(self, provenance: str) -> bool:
+        """Whether results of this provenance are used: all without a key; else those built here and those that the key signed."""
+        return self.signer is None or provenance in BUILT or provenance == self.signer.key_id
+
+    def get(self, key: str, expected: Expected, *, built: bool = False) -> ActionResult | None:
+        """The result of a key, if it is complete: from this machine, or from the remote cache, whose blobs are fetched when they are wanted.
+
+        With `built`, only a result that was built here counts.
+        """
         found = self.own(key)
-        if found is not None or self.shared is None:
+        if found is not None and not expected.fault(found.outputs) and (found.provenance in BUILT or not built):
             return found
-        result = self.shared.find(key)
-        if result is not None and result.answers(outputs):
-            self.store.note(result.outputs.values())
-            self._write(key, result)
-            return result if all(map(self.store.has, result.outputs.values())) else None
-        return None
+        return None if built or self.shared is None else self._fetched(key, expected, self.shared)
+
+    def _fetched(self, key: str, expected: Expected, shared: SharedCache) -> ActionResult | None:
+        result = shared.find(key)
+        if result is None:
+            return None
+        if fault := expected.fault(result.outputs):
+            shared.distrust(key, fault)
+            return None
+        self.store.note(result.outputs.values())
+        if not all(map(self.store.has, result.outputs.values())):
+            return None
+        fault_of_manifest = expected.fault_of_manifest(result.outputs, self.store.read)
+        if fault_of_manifest:
+            shared.distrust(key, fault_of_manifest)
+        if fault_of_manifest != "":
+            return None
+        self._write(key, result)
+        return result
 
     def own(self, key: str) -> ActionResult | None:
-        """The result of a key, where it is here."""
+        """The result of a key, where it is here and trusted."""
+        found = self._held(key)
+        return found if found is not None and self.trusts(found.provenance) else None
+
+    def _held(self, key: str) -> ActionResult | None:
+        """The result of a key, trusted or not, if its blobs can be had."""
+        found = self._recorded(key)
+        return found if found is not None and all(map(self.store.has, found.outputs.values())) else None
+
+    def _recorded(self, key: str) -> ActionResult | None:
         try:
             entry = canonical.read(self._path(key))
             body = entry["body"]
             if entry["sha256"] != canonical.key(body) or body["key"] != key or body["schema"] != SCHEMA:
                 return None
-            result = ActionResult.from_json(body["result"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return ActionResult.from_json(body["result"], body["provenance"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
-        return result if all(self.store.has(blob) for blob in result.outputs.values()) else None
 
     def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
-        """Create the entry; one that is already there and whole stays, unless it is made `anew`."""
-        if anew or self.own(key) is None:
+        """Create the entry; one that is there, whole and as trusted stays, unless it is made `anew`."""
+        held = self.own(key)
+        if anew or held is None or (held.provenance not in BUILT and result.provenance in BUILT):
             self._write(key, result)
         self.offer(key, result)
 
-    def offer(self, key: str, result: ActionResult) -> None:
-        """Let the remote cache have a result, if there is one that takes results."""
+    def offer(self, key: str, result: ActionResult) -> bool:
+        """Give a result to the remote cache, if there is one that takes results; False for one that is not trusted, which is never passed on."""
+        if not self.trusts(result.provenance):
+            return False
         if self.shared is not None:
             self.shared.offer(key, result, lambda blob: self.store.path(blob.sha256))
+        return True
 
     def _write(self, key: str, result: ActionResult) -> None:
-        body = {"schema": SCHEMA, "key": key, "result": result.to_json()}
+        body = {"schema": SCHEMA, "key": key, "provenance": result.provenance, "result": result.to_json()}
         write_atomic(self._path(key), canonical.dumps({"body": body, "sha256": canonical.key(body)}))
 
     def reads(self, key: str) -> list[tuple[str, ...]]:
         """The sets of names that runs of an action with this key, which knows declared inputs alone, have read; the latest first."""
-        found = [tuple(names) for names, _ in self._reads(key)]
+        found = [tuple(names) for names, _, provenance in self._reads(key) if self.trusts(provenance)]
         if found or self.shared is None:
             return found
-        body = self.shared.body(_reads_key(key))
-        names = [] if body is None else body.get("reads", [])
-        return [tuple(map(str, names))] if body is not None else []
+        names = self.shared.reads(_reads_key(key))
+        return [names] if names is not None else []
 
-    def note_reads(self, key: str, names: Iterable[str], result: str) -> None:
-        """Remember what the run read whose result has the key `result`."""
-        noted = [list(names), result]
+    def note_reads(self, key: str, names: Iterable[str], result: str, provenance: str = HERE) -> None:
+        """Remember what the run read whose result has the key `result` and this provenance."""
+        noted = [list(names), result, provenance]
         rows = [noted, *(row for row in self._reads(key) if row[0] != noted[0])][:READS]
         write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
-        if self.shared is not None:
+        if self.shared is not None and self.trusts(provenance):
             self.shared.note(_reads_key(key), {"reads": noted[0]})
 
     def _reads(self, key: str) -> list[Any]:
         try:
             entry = canonical.read(self._path(key, "reads"))
             rows = entry["body"] if entry["sha256"] == canonical.key(entry["body"]) else []
+            return [row for row in rows if len(row) == 3]
         except (OSError, ValueError, KeyError, TypeError):
             return []
-        return list(rows)
 
     def register(self, state: Path) -> None:
         """Name a tree's state folder, whose manifests `gc` keeps alive."""
@@ -135,14 +173,19 @@ class ActionCache:
         }
 
     def results(self) -> Iterator[tuple[str, ActionResult]]:
-        """Every entry that is whole, with its key."""
+        """Every entry that is whole, trusted or not, with its key."""
         for path in self._entries():
-            result = self.own(path.name)
+            result = self._held(path.name)
             if result is not None:
                 yield path.name, result
 
+    def provenances(self) -> Counter[str]:
+        """How many entries there are of each provenance."""
+        found = (self._recorded(path.name) for path in self._entries())
+        return Counter(result.provenance for result in found if result is not None)
+
     def verify(self) -> list[str]:
-        """Read every blob and every entry; remove and name the damaged ones."""
+        """Read every blob and every entry; remove and name the damaged ones, and entries that are not trusted."""
         damaged = []
         for digest in self.store.digests():
             path = self.store.path(digest)
@@ -150,8 +193,9 @@ class ActionCache:
                 damaged.append(f"blob {digest}")
                 path.unlink()
         for path in self._entries():
-            if self.own(path.name) is None:
-                damaged.append(f"action {path.name}")
+            held = self._held(path.name)
+            if held is None or not self.trusts(held.provenance):
+                damaged.append(f"action {path.name}{'' if held is None else f' ({origin(held.provenance)})'}")
                 path.unlink()
         return damaged
 
@@ -170,7 +214,7 @@ class ActionCache:
                 removed["blobs"] += 1
                 removed["bytes"] += stat.st_size
         for path in self._entries():
-            if self.own(path.name) is None:
+            if self._held(path.name) is None:
                 path.unlink()
                 removed["actions"] += 1
         return removed
@@ -181,7 +225,7 @@ class ActionCache:
         limit = time.time() - grace
         removed = {"actions": 0, "blobs": 0, "bytes": 0}
         for path in self._entries():
-            result = self.own(path.name)
+            result = self._held(path.name)
             alive = result is not None and all(blob.sha256 in live for blob in result.outputs.values())
             if not alive and path.stat().st_mtime < limit:
                 path.unlink()
@@ -200,7 +244,7 @@ class ActionCache:
             if path.stat().st_mtime < limit:
                 path.unlink()
         for path in sorted(self.root.glob("reads/??/*")):
-            if path.stat().st_mtime < limit and not any(self._path(result).exists() for _, result in self._reads(path.name)):
+            if path.stat().st_mtime < limit and not any(self._path(result).exists() for _, result, _ in self._reads(path.name)):
                 path.unlink()
         sweep(self.sandboxes, limit)
         return removed
@@ -222,6 +266,12 @@ class ActionCache:
 
     def _live(self) -> set[str]:
         return {digest for state in self.trees() for digest in live_blobs(state)}
+
+
+def origin(provenance: str) -> str:
+    """A provenance as people read it."""
+    told = {HERE: "built here", FLEET: "built by a fleet", UNSIGNED: "from a remote cache, unsigned"}
+    return told.get(provenance, f"from a remote cache, signed by {provenance}")
 
 
 def _reads_key(key: str) -> str:

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -11,7 +12,7 @@ from threading import Lock, RLock
 from typing import Any, Self
 
 from webkiln import canonical
-from webkiln.build.action import Action, ActionResult, Each, Folder, Input, Local, Modules, Product
+from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
@@ -20,18 +21,22 @@ from webkiln.build.discovered import digest_of, names_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.keys import Keys, tree_digest
+from webkiln.build.outputs import expected, single
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import stamp
 from webkiln.build.remote.shared import of_environment
+from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
 from webkiln.build.settled import SETTLED, Settled
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
 from webkiln.build.tools import Toolchain
-from webkiln.errors import OutputError, RecipeError, ToolError, UserError
+from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError, UserError, VerificationError, WebkilnError
 
 ATTEMPTS = 4
+OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
+"""Errors that no damaged input causes."""
 ORIGIN = {"of": "webkiln.origin/1"}
 """What tells keys by origins from those by inputs."""
 
@@ -53,7 +58,7 @@ class Engine:
     ) -> None:
         self.share = shared or share()
         self.state = TreeState(state.absolute())
-        self.cache = ActionCache(cache or cache_folder(), of_environment())
+        self.cache = ActionCache(cache or cache_folder(), of_environment(), key_of_environment())
         self.cache.check()
         self.progress = progress or Silent()
         self._executor = executor
@@ -67,6 +72,7 @@ class Engine:
         self._known: dict[str, ActionResult] = {}
         self._origins: dict[tuple[str, bool], str | None] = {}
         self._seen: dict[str, Sequence[str]] = {}
+        self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
         self._cached_only = False
@@ -124,7 +130,9 @@ class Engine:
         if action.task in self._known:
             return self._known[action.task]
         manifest = self.state.manifest(action.task)
-        if manifest is None or not all(map(self.cache.store.has, manifest.result.outputs.values())):
+        if manifest is None or not self.cache.trusts(manifest.result.provenance):
+            return None
+        if not all(map(self.cache.store.has, manifest.result.outputs.values())):
             return None
         if manifest.origin is not None and manifest.origin == self._origin(action):
             self._known[action.task] = manifest.result
@@ -165,7 +173,8 @@ class Engine:
     @cached_property
     def settled(self) -> Settled:
         """Which bundles of this tree need nothing."""
-        return Settled(self.state.root / SETTLED, self.share, self._digests)
+        signer = self.cache.signer
+        return Settled(self.state.root / SETTLED, self.share, self._digests, signer.key_id if signer is not None else "")
 
     def settle(self, action: Action, role: str, folder: Path, facts: str) -> None:
         """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
@@ -230,14 +239,19 @@ class Engine:
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
         origin = self._origin(action) if action.final else None
-        if origin is not None and (found := self.cache.get(origin, action.outputs)) is not None:
+        if origin is not None and (found := self._cached(action, origin)) is not None:
             self._hit(action, found)
             self.state.save(action.task, {"origin": origin}, found)
             return found
         result = self._by_steps(action)
         if action.final and (origin := self._origin(action, actual=True)) is not None:
-            self.cache.put(origin, result)
+            known = [found for each in _behind(action) if (found := self._known.get(each.task)) is not None]
+            provenance = joint(each.provenance for each in (result, *known))
+            self.cache.put(origin, replace(result, provenance=provenance))
         return result
+
+    def _cached(self, action: Action, key: str) -> ActionResult | None:
+        return self.cache.get(key, expected(action), built=action.task in self._suspects)
 
     def _origin(self, action: Action, *, actual: bool = False) -> str | None:
         """The key of an action by the files, parameters, code and tools of all that leads to it; None where it is not known what a step on the way reads."""
@@ -262,7 +276,7 @@ class Engine:
             manifest = self.state.manifest(action.task) if actual else None
             if manifest is not None and action.task in self._known:
                 reads = manifest.reads
-                self.cache.note_reads(declared, reads, manifest.key)
+                self.cache.note_reads(declared, reads, manifest.key, manifest.result.provenance)
             elif known:
                 reads = known[0]
             else:
@@ -271,17 +285,44 @@ class Engine:
         return canonical.key(self._document(action, digests, reads, actual=actual) | ORIGIN)
 
     def _by_steps(self, action: Action) -> ActionResult:
+        failed: WebkilnError | None = None
         for _ in range(ATTEMPTS):
-            trees = {role: self._required(value) for role, value in action.inputs.items()}
             try:
-                return self._obtain_once(action, trees)
+                trees = {role: self._required(value) for role, value in action.inputs.items()}
+            except WebkilnError:
+                if failed is None:
+                    raise
+                raise failed from None
+            try:
+                result = self._obtain_once(action, trees)
             except MissingInput as missing:
                 for producer in missing.producers:
                     self._again(producer)
             except _Moved:
                 self._keys = self._fresh_keys()
                 self._origins.clear()
-        raise ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
+            except WebkilnError as error:
+                if failed is not None or isinstance(error, OWN_FAULTS) or not self._suspect(action):
+                    raise
+                failed = error
+            else:
+                if failed is not None and self.cache.shared is not None:
+                    self.cache.shared.blame(action.task)
+                return result
+        raise failed or ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
+
+    def _suspect(self, action: Action) -> bool:
+        """Have the next attempt build here what a remote cache gave for the inputs of an action; False where no unsigned result is among them."""
+        behind = [each.task for each in _behind(action) if each is not action]
+        known = {task: result for task in behind if (result := self._known.get(task)) is not None}
+        foreign = {task for task, result in known.items() if result.provenance not in BUILT} - self._suspects
+        if not foreign or self.cache.signer is not None:
+            return False
+        self._suspects |= foreign
+        for task in known:
+            self._known.pop(task, None)
+            self.state.forget(task)
+        return True
 
     def _obtain_once(self, action: Action, trees: Mapping[str, Tree]) -> ActionResult:
         if action.each is not None:
@@ -297,7 +338,7 @@ class Engine:
             declared = self._keys.document(action, digests, actual=actual)
             for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
                 document = self._document(action, digests, reads, actual=actual)
-                result = self.cache.get(canonical.key(document), action.outputs)
+                result = self._cached(action, canonical.key(document))
                 if result is not None:
                     self._hit(action, result)
                     return document, result
@@ -320,21 +361,26 @@ class Engine:
         for actual in (False, True):
             document = self._keys.document(action, _digests(trees), actual=actual)
             keys = _keys_of_each(document, each, rest, items)
-            objects = {name: found.outputs[each.result] for name in names.values() if (found := self.cache.get(keys[name], [each.result]))}
-            if len(objects) == len(items):
+            one, built = single(each.result), action.task in self._suspects
+            parts = {name: found for name in names.values() if (found := self.cache.get(keys[name], one, built=built))}
+            if len(parts) == len(items):
                 self._hit(action, ActionResult({}))
                 break
         else:
-            missing = {name: item for name, item in items.items() if name not in objects}
+            missing = {name: item for name, item in items.items() if name not in parts}
             made, outcome = self._execute(action, {**rest, each.source: missing}, sorted(missing))
             self._check_unmoved(action, trees, document)
             document = _by(outcome, document)
             keys = _keys_of_each(document, each, rest, items)
             for name in missing:
-                objects[name] = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
-                self.cache.put(keys[name], ActionResult({each.result: objects[name]}))
-        outputs = {each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): objects[name] for inside, name in names.items()}
-        return document, ActionResult(outputs)
+                object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
+                parts[name] = replace(made, outputs={each.result: object_}, printed="")
+                self.cache.put(keys[name], parts[name])
+        outputs = {
+            each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): parts[name].outputs[each.result]
+            for inside, name in names.items()
+        }
+        return document, ActionResult(outputs, provenance=joint(part.provenance for part in parts.values()))
 
     def _hit(self, action: Action, result: ActionResult) -> None:
         self.state.log(action.task, "hit", stage=action.stage)

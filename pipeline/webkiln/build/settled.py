@@ -16,7 +16,7 @@ from webkiln.build.files import write_atomic
 from webkiln.build.reads import stamp
 from webkiln.build.share import Share
 
-SCHEMA = "webkiln.settled/1"
+SCHEMA = "webkiln.settled/2"
 SETTLED = "settled.json"
 """The name of the file in a tree's state folder."""
 CODE = ("stages", "kernels", "runtime")
@@ -25,12 +25,15 @@ LOCKS = ("toolchain.lock", "requirements.lock")
 
 
 class Settled:
-    """What was noted of a tree, and what is there now."""
+    """What was noted of a tree, and what is there now.
 
-    def __init__(self, path: Path, shared: Share, digests: FileDigests) -> None:
+    `key_id` names the key that results must be signed with, if any: what was settled under another rule is not settled.
+    """
+
+    def __init__(self, path: Path, shared: Share, digests: FileDigests, key_id: str = "") -> None:
         self._path = path
         self._digests = digests
-        self._here = canonical.key(_surroundings(shared))
+        self._here = canonical.key({**_surroundings(shared), "key": key_id})
         self._rows: dict[str, dict[str, Any]] = {}
         self._is_new = False
         try:

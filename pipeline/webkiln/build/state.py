@@ -38,7 +38,8 @@ class TreeState:
     def manifest(self, task: str) -> Manifest | None:
         try:
             data = canonical.read(self.manifest_path(task))
-            return Manifest(data["key"], ActionResult.from_json(data["result"]), tuple(data.get("reads", ())), data.get("origin"))
+            result = ActionResult.from_json(data["result"], data["provenance"])
+            return Manifest(data["key"], result, tuple(data.get("reads", ())), data.get("origin"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -48,7 +49,8 @@ class TreeState:
         latest = [document, *(old for old in self.keys(task) if canonical.key(old) != key)]
         write_atomic(path.with_suffix(".keys"), canonical.dumps(latest[:2]))
         origin = {"origin": document["origin"]} if "origin" in document else {}
-        write_atomic(path, canonical.dumps({"key": key, "result": result.to_json(), "reads": sorted(document.get("reads", ())), **origin}))
+        told = {"key": key, "result": result.to_json(), "provenance": result.provenance, "reads": sorted(document.get("reads", ()))}
+        write_atomic(path, canonical.dumps({**told, **origin}))
 
     def keys(self, task: str) -> list[dict[str, Any]]:
         """The key documents of the latest runs, newest first, at most two."""
@@ -86,7 +88,8 @@ def live_results(root: Path) -> Iterator[ActionResult]:
     """The results of all manifests below a state folder."""
     for path in root.glob("*/*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            yield ActionResult.from_json(canonical.read(path)["result"])
+            data = canonical.read(path)
+            yield ActionResult.from_json(data["result"], data["provenance"])
 
 
 def live_blobs(root: Path) -> set[str]:

@@ -50,16 +50,22 @@ class LocalStore:
             raise OutputError(f"{self.root}: the blob {blob.sha256} is gone; build again, which makes it again")
         return self.path(blob.sha256)
 
+    def read(self, blob: Blob) -> bytes | None:
+        """The bytes of a small blob, which is fetched where it is elsewhere; None where they are gone or damaged."""
+        self.bring([blob])
+        return self.path(blob.sha256).read_bytes() if self._intact(blob) else None
+
     def has(self, blob: Blob) -> bool:
         return self.is_here(blob) or self._is_elsewhere(blob)
 
     def note(self, blobs: Iterable[Blob]) -> None:
         """Remember that the remote cache has these."""
-        for blob in blobs:
-            if not self.is_here(blob):
-                mark = self._mark(blob)
-                mark.parent.mkdir(parents=True, exist_ok=True)
-                mark.touch()
+        with writing(self.elsewhere):
+            for blob in blobs:
+                if not self.is_here(blob):
+                    mark = self._mark(blob)
+                    mark.parent.mkdir(parents=True, exist_ok=True)
+                    mark.touch()
 
     def forget(self, digests: Iterable[str]) -> None:
         """Remember no longer that the remote cache has these."""

@@ -3,11 +3,13 @@
 import argparse
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 
-from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.cache import ActionCache, cache_folder, origin
 from webkiln.build.progress import size
 from webkiln.build.remote.shared import VARIABLE, WRITE_VARIABLE, SharedCache, of_environment
+from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.state import live_results
 from webkiln.errors import RecipeError, ToolError
 
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cache = ActionCache(cache_folder(), of_environment())
+    cache = ActionCache(cache_folder(), of_environment(), key_of_environment())
     cache.check()
     try:
         return VERBS[options.verb][0](cache, options)
@@ -41,12 +43,14 @@ def _stat(cache: ActionCache, options: argparse.Namespace) -> int:
     print(
         f"{cache.root}: {held['actions']} results, {held['blobs']} files of {size(held['bytes'])}, {held['elsewhere']} more in the remote cache"
     )
+    for provenance, count in sorted(cache.provenances().items()):
+        print(f"  {count} {origin(provenance)}{'' if cache.trusts(provenance) else ', not used with this key'}")
     if cache.shared is None:
         print(f"no remote cache ({VARIABLE})")
         return 0
     answers, seconds = cache.shared.probe()
     writes = "results are stored" if cache.shared.writes else f"nothing is stored ({WRITE_VARIABLE})"
-    signed = "no key, so that whoever writes there is trusted" if cache.shared.signer is None else f"{cache.shared.signer.algorithm}"
+    signed = "no key, so that whoever writes there is trusted" if cache.shared.signer is None else f"signed by {cache.shared.signer.key_id}"
     print(f"{cache.shared.place}: {f'answers in {1000 * seconds:.0f} ms' if answers else 'does not answer'}; {writes}; {signed}")
     return 0 if answers else 1
 
@@ -63,7 +67,8 @@ def _verify(cache: ActionCache, options: argparse.Namespace) -> int:
     for item in damaged:
         print(f"removed: {item}")
     print(
-        f"{cache.root}: {'every byte is as it was stored' if not damaged else f'{len(damaged)} damaged, which are made again when they are needed'}"
+        f"{cache.root}: "
+        + (f"{len(damaged)} removed, which are built again when they are needed" if damaged else "every byte is as it was stored")
     )
     return 1 if damaged else 0
 
@@ -73,14 +78,18 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
     shared = _remote(cache)
     if not shared.writes:
         raise RecipeError(f"{WRITE_VARIABLE} is not 1, so that nothing is stored in {shared.place}")
-    count = 0
+    count, left = 0, Counter[str]()
     for key, result in cache.results():
-        cache.offer(key, result)
-        count += 1
+        if cache.offer(key, result):
+            count += 1
+        else:
+            left[result.provenance] += 1
     shared.settle(_told)
     if not shared.writes:
         raise ToolError(f"{shared.place}: not everything is stored there")
     print(f"{shared.place}: {count} results are there")
+    for provenance, number in sorted(left.items()):
+        print(f"left out, since this key does not sign them: {number} {origin(provenance)}")
     return 0
 
 

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from webkiln import canonical
-from webkiln.build.action import Action, ActionResult, Blob
+from webkiln.build.action import FLEET, Action, ActionResult, Blob
 from webkiln.build.executor import failure
 from webkiln.build.files import beside
 from webkiln.build.fleet.errand import Errand, resources
+from webkiln.build.outputs import expected
 from webkiln.build.progress import warn
+from webkiln.build.remote.entries import is_sound
 from webkiln.build.remote.shared import VARIABLE as CACHE_VARIABLE
-from webkiln.build.remote.shared import WRITE_VARIABLE, SharedCache, is_sound
+from webkiln.build.remote.shared import WRITE_VARIABLE, SharedCache
 from webkiln.build.sandbox import MissingInput, Tree
 from webkiln.build.store import LocalStore
 from webkiln.errors import RecipeError, ToolError, missing_package
@@ -126,8 +128,6 @@ class Fleet:
         if found is None:
             return None
         maker, result, table = found
-        self._store.note(result.outputs.values())
-        self._shared.accept(blob.sha256 for blob in result.outputs.values())
         with self._lock:
             self._makers |= {blob.sha256: maker for blob in result.outputs.values()}
         return result, errand.tools[table]
@@ -174,15 +174,21 @@ class Fleet:
         """A result, if it may be one, and is where it should be."""
         try:
             result = ActionResult(
-                {path: Blob(str(sha256), int(size)) for path, (sha256, size) in answer["outputs"].items()}, str(answer["printed"])
+                {path: Blob(str(sha256), int(size)) for path, (sha256, size) in answer["outputs"].items()}, str(answer["printed"]), FLEET
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             result = ActionResult({})
-        if not (is_sound(result) and result.answers(action.outputs) and answer.get("tools") in range(len(errand.tools))):
+        complete = is_sound(result) and not expected(action).fault(result.outputs)
+        if not (complete and answer.get("tools") in range(len(errand.tools))):
             self._exclude(worker, f"answered {action.task} with other outputs than {', '.join(action.outputs)}")
             return None
         if self._shared.lacks(list(result.outputs.values())):
             self._exclude(worker, f"says that outputs of {action.task} are in {self._shared.place}, which does not have them")
+            return None
+        self._store.note(result.outputs.values())
+        self._shared.accept(blob.sha256 for blob in result.outputs.values())
+        if fault := expected(action).fault_of_manifest(result.outputs, self._store.read):
+            self._exclude(worker, f"answered {action.task} with a result that {fault}")
             return None
         return result
 

@@ -1,15 +1,24 @@
-"""A folder as a remote cache, such as one on a network's file system: `ac/` holds entries, `cas/` blobs."""
+"""A folder as a remote cache, such as one on a network's file system: `ac/` holds entries, `cas/` blobs.
+
+Only regular files below the folder are read: links are not followed, and nothing waits for a pipe or a device.
+"""
 
 import os
-import shutil
+import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, ELOOP, ENOSPC, ENOTDIR
 from pathlib import Path
+from secrets import token_hex
+from typing import BinaryIO
 
 from webkiln.build.action import Blob
-from webkiln.build.files import beside
-from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, RemoteError, UnreachableError
+from webkiln.build.remote.entries import LARGEST
+from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, RemoteError, UnreachableError, parts
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderRemote:
@@ -19,67 +28,99 @@ class FolderRemote:
             raise UnreachableError(f"there is no folder {root}")
 
     def entry(self, key: str) -> bytes | None:
-        with _told():
+        with _told(f"ac/{key}"):
             try:
-                return self._place("ac", key).read_bytes()
+                with self._opened("ac", key) as file:
+                    return file.read(LARGEST + 1)
             except FileNotFoundError:
                 return None
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
         del blobs
-        with _told():
-            target = self._place("ac", key)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = beside(target)
-            try:
-                temporary.write_bytes(entry)
-                with suppress(FileExistsError):
-                    os.link(temporary, target)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with _told(f"ac/{key}"), self._folder("ac", key, make=True) as folder, _temporary(folder, key) as (temporary, file):
+            file.write(entry)
+            file.close()
+            with suppress(FileExistsError):
+                os.link(temporary, key, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
-        with _told():
-            return {blob for blob in blobs if not self._holds(blob)}
+        return {blob for blob in blobs if not self._holds(blob)}
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        with _told(), self._place("cas", blob.sha256).open("rb") as file:
+        with _told(f"cas/{blob.sha256}"), self._opened("cas", blob.sha256) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size != blob.bytes:
+                raise RemoteError(f"cas/{blob.sha256} has {size} bytes there, expected {blob.bytes}")
             file.seek(start)
             while chunk := file.read(CHUNK):
                 yield chunk
 
     def write(self, blob: Blob, path: Path) -> None:
-        with _told():
-            target = self._place("cas", blob.sha256)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            temporary = beside(target)
-            try:
-                shutil.copyfile(path, temporary)
-                temporary.replace(target)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with _told(f"cas/{blob.sha256}"), self._folder("cas", blob.sha256, make=True) as folder, _temporary(folder, blob.sha256) as made:
+            temporary, file = made
+            file.writelines(parts(path))
+            file.close()
+            os.replace(temporary, blob.sha256, src_dir_fd=folder, dst_dir_fd=folder)
 
     def close(self) -> None:
         return
 
     def _holds(self, blob: Blob) -> bool:
-        try:
-            return self._place("cas", blob.sha256).stat().st_size == blob.bytes
-        except FileNotFoundError:
-            return False
+        with _told(f"cas/{blob.sha256}"):
+            try:
+                with self._folder("cas", blob.sha256) as folder:
+                    found = os.stat(blob.sha256, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                return False
+            return stat.S_ISREG(found.st_mode) and found.st_size == blob.bytes
 
-    def _place(self, part: str, name: str) -> Path:
-        return self.root / part / name[:2] / name
+    @contextmanager
+    def _opened(self, part: str, name: str) -> Iterator[BinaryIO]:
+        with self._folder(part, name) as folder:
+            number = os.open(name, FILE, dir_fd=folder)
+        with os.fdopen(number, "rb") as file:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise RemoteError(f"{part}/{name} is not a file there")
+            yield file
+
+    @contextmanager
+    def _folder(self, part: str, name: str, *, make: bool = False) -> Iterator[int]:
+        """A descriptor of the folder that `name` belongs into."""
+        number = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for step in (part, name[:2]):
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(step, dir_fd=number)
+                above, number = number, os.open(step, FOLDER, dir_fd=number)
+                os.close(above)
+            yield number
+        finally:
+            os.close(number)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _temporary(folder: int, name: str) -> Iterator[tuple[str, BinaryIO]]:
+    """A fresh file in a folder, which is gone afterwards unless it was renamed."""
+    temporary = f".{name}.{os.getpid()}-{token_hex(4)}"
+    try:
+        with os.fdopen(os.open(temporary, FRESH, 0o644, dir_fd=folder), "wb") as file:
+            yield temporary, file
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise AbsentError(f"it does not have {error.filename}") from error
+        raise AbsentError(f"it does not have {what}") from error
     except PermissionError as error:
-        raise DeniedError(f"{error.filename}: {error.strerror}") from error
+        raise DeniedError(f"{what}: {error.strerror}") from error
     except OSError as error:
+        if error.errno in (ELOOP, ENOTDIR):
+            raise RemoteError(f"{what}: a link or a file is where a folder or a file should be") from error
         kind = FullError if error.errno in (ENOSPC, EDQUOT) else RemoteError
-        raise kind(f"{error.filename}: {error.strerror}") from error
+        raise kind(f"{what}: {error.strerror or error}") from error

@@ -1,57 +1,75 @@
 """The HTTP cache protocol of Bazel (https://bazel.build/remote/caching#http-caching): GET, HEAD and PUT of /ac/<key> and /cas/<sha256>.
 
-Servers that look at entries (bazel-remote does) take ActionResults of the Remote Execution API alone, so entries travel within one.
+Servers that look at entries (bazel-remote does) take ActionResults of the Remote Execution API alone, so entries travel within one. Redirects are
+not followed, and encodings of the content are neither asked for nor taken.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import http.client
+import ssl
+from base64 import b64encode
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
-
-import urllib3
+from queue import Empty, LifoQueue
+from urllib.parse import quote, unquote, urlsplit
 
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
+from webkiln.build.remote.entries import LARGEST
+from webkiln.build.remote.pace import PacedSocket
 from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, RemoteError, UnreachableError, parts
 
-CONNECT_SECONDS, READ_SECONDS = 5.0, 10.0
-"""A server that says nothing for so long is taken for dead."""
+CONNECT_SECONDS = 5.0
 CONNECTIONS = 8
-LARGEST_ENTRY = 16 << 20
+LARGEST_HEAD = 128 << 10
+LARGEST_WRAPPED = 2 * LARGEST
+"""An entry, and the digests of its blobs once more."""
+SHORT = 64 << 10
+"""So much of an answer that nobody wants is read, to keep the connection."""
 DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 FULL = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.INSUFFICIENT_STORAGE)
+STALE = (http.client.BadStatusLine, ConnectionError)
+"""How a connection ends that the server closed while nobody used it."""
+FAILURES = (OSError, http.client.HTTPException, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    http: http.client.HTTPConnection
+    paced: PacedSocket
 
 
 class HttpRemote:
     def __init__(self, url: str) -> None:
         split = urlsplit(url)
-        login = f"{unquote(split.username or '')}:{unquote(split.password or '')}" if "@" in split.netloc else None
-        self.url = split._replace(netloc=split.netloc.rpartition("@")[2], path=split.path.rstrip("/")).geturl()
-        self._pool = urllib3.PoolManager(
-            maxsize=CONNECTIONS,
-            block=True,
-            headers=urllib3.make_headers(basic_auth=login) if login else {},
-            timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS),
-            retries=urllib3.Retry(total=2, connect=1, read=1, status=1, redirect=3, backoff_factor=0.2, raise_on_status=False),
-        )
+        self._secure, self._host, self._port = split.scheme == "https", split.hostname or "", split.port
+        self._path = quote(split.path.rstrip("/"), safe="/%")
+        self._headers = {"Accept-Encoding": "identity"}
+        if "@" in split.netloc:
+            login = f"{unquote(split.username or '')}:{unquote(split.password or '')}"
+            self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
+        self._tls = ssl.create_default_context() if self._secure else None
+        self._idle: LifoQueue[_Connection] = LifoQueue()
 
     def entry(self, key: str) -> bytes | None:
-        with self._asked("GET", f"ac/{key}", preload_content=False) as answer:
+        with self._asked("GET", f"ac/{key}", most=LARGEST_WRAPPED) as answer:
             if answer.status == HTTPStatus.NOT_FOUND:
                 return None
-            data = answer.read(LARGEST_ENTRY + 1)
-        if len(data) > LARGEST_ENTRY:
-            raise RemoteError(f"the entry {key} is larger than {LARGEST_ENTRY} bytes")
+            data = answer.read(LARGEST_WRAPPED + 1)
+        if len(data) > LARGEST_WRAPPED:
+            raise RemoteError(f"the entry {key} is larger than {LARGEST_WRAPPED} bytes")
         return wire.unwrapped(data)
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
         with self._asked("HEAD", f"ac/{key}") as found:
             there = found.status != HTTPStatus.NOT_FOUND
         if not there:
-            with self._asked("PUT", f"ac/{key}", body=wire.wrapped(entry, blobs), headers={"If-None-Match": "*"}):
+            body = wire.wrapped(entry, blobs)
+            headers = {"If-None-Match": "*", "Content-Length": str(len(body))}
+            with self._asked("PUT", f"ac/{key}", headers, lambda: [body]):
                 pass
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
@@ -61,48 +79,120 @@ class HttpRemote:
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
         headers = {"Range": f"bytes={start}-"} if start else {}
-        with self._asked("GET", f"cas/{blob.sha256}", headers=headers, preload_content=False) as answer:
+        with self._asked("GET", f"cas/{blob.sha256}", headers, most=blob.bytes) as answer:
             if answer.status == HTTPStatus.NOT_FOUND:
                 raise AbsentError(f"it does not have cas/{blob.sha256}")
             skipped = start if answer.status != HTTPStatus.PARTIAL_CONTENT else 0
-            for chunk in answer.stream(CHUNK):
+            wanted = blob.bytes - start + skipped
+            if answer.length is not None and answer.length != wanted:
+                raise RemoteError(f"cas/{blob.sha256} has {answer.length} bytes there, expected {wanted}")
+            while chunk := answer.read(CHUNK):
                 yield chunk[skipped:]
                 skipped = max(0, skipped - len(chunk))
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._asked("PUT", f"cas/{blob.sha256}", body=parts(path), headers={"Content-Length": str(blob.bytes)}):
+        with self._asked("PUT", f"cas/{blob.sha256}", {"Content-Length": str(blob.bytes)}, lambda: parts(path)):
             pass
 
     def close(self) -> None:
-        self._pool.clear()
+        while True:
+            try:
+                self._idle.get_nowait().http.close()
+            except Empty:
+                return
 
     def _holds(self, blob: Blob) -> bool:
         with self._asked("HEAD", f"cas/{blob.sha256}") as answer:
             return bool(answer.status != HTTPStatus.NOT_FOUND)
 
     @contextmanager
-    def _asked(self, method: str, path: str, headers: dict[str, str] | None = None, **more: Any) -> Iterator[Any]:
-        """One request; RemoteError where the answer is no success and, to a question, not that there is nothing."""
+    def _asked(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: Callable[[], Iterable[bytes]] | None = None, *, most: int = SHORT
+    ) -> Iterator[http.client.HTTPResponse]:  # fmt: skip
+        """One request, whose answer has a body of at most `most` bytes. Raises RemoteError where the answer is no success and, to a question, not
+        that there is nothing."""
+        what = f"{method} {path}"
+        connection: _Connection | None = None
         try:
-            answer = self._pool.request(method, f"{self.url}/{path}", headers={**self._pool.headers, **(headers or {})}, **more)
+            connection, answer = self._answered(method, path, {**self._headers, **(headers or {})}, body)
+            # Chunks have heads of their own.
+            connection.paced.expect_body(2 * most + LARGEST_HEAD)
+            _check(answer, what, none=method != "PUT")
+            yield answer
+            if _is_over(answer):
+                self._idle.put(connection)
+                connection = None
+        except TimeoutError as error:
+            raise UnreachableError(f"{what}: no answer in time") from error
+        except FAILURES as error:
+            raise RemoteError(f"{what}: {error or type(error).__name__}") from error
+        finally:
+            if connection is not None:
+                connection.http.close()
+
+    def _answered(
+        self, method: str, path: str, headers: Mapping[str, str], body: Callable[[], Iterable[bytes]] | None
+    ) -> tuple[_Connection, http.client.HTTPResponse]:
+        while True:
             try:
-                _check(answer.status, f"{method} {path}", none=method != "PUT")
-                yield answer
-            finally:
-                answer.release_conn()
-        except (urllib3.exceptions.TimeoutError, urllib3.exceptions.MaxRetryError, urllib3.exceptions.NewConnectionError) as error:
-            raise UnreachableError(f"{method} {path}: {_reason(error)}") from error
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise RemoteError(f"{method} {path}: {_reason(error)}") from error
+                connection = self._idle.get_nowait()
+            except Empty:
+                connection = self._connected()
+                return connection, self._exchanged(connection, method, path, headers, body)
+            try:
+                return connection, self._exchanged(connection, method, path, headers, body)
+            except STALE:
+                continue
+
+    def _exchanged(
+        self, connection: _Connection, method: str, path: str, headers: Mapping[str, str], body: Callable[[], Iterable[bytes]] | None
+    ) -> http.client.HTTPResponse:
+        try:
+            connection.paced.begin()
+            try:
+                connection.http.request(method, f"{self._path}/{path}", body() if body is not None else None, dict(headers))
+            except (BrokenPipeError, ConnectionResetError):
+                if body is None:
+                    raise  # else it may have answered before it stopped listening
+            connection.paced.expect(LARGEST_HEAD)
+            return connection.http.getresponse()
+        except BaseException:
+            connection.http.close()
+            raise
+
+    def _connected(self) -> _Connection:
+        if self._tls is not None:
+            made: http.client.HTTPConnection = http.client.HTTPSConnection(
+                self._host, self._port, timeout=CONNECT_SECONDS, context=self._tls
+            )
+        else:
+            made = http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_SECONDS)
+        try:
+            made.connect()
+        except (OSError, UnicodeError) as error:
+            made.close()
+            raise UnreachableError(f"{self._host}: {getattr(error, 'strerror', None) or error}") from error
+        paced = PacedSocket(made.sock)
+        made.sock, made.auto_open = paced, 0
+        return _Connection(made, paced)
 
 
-def _reason(error: BaseException) -> str:
-    cause = getattr(error, "reason", None) or error
-    return str(cause).rpartition(": ")[2] or type(cause).__name__
-
-
-def _check(status: int, what: str, *, none: bool) -> None:
-    if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES or (none and status == HTTPStatus.NOT_FOUND):
+def _check(answer: http.client.HTTPResponse, what: str, *, none: bool) -> None:
+    status = answer.status
+    if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        if (encoding := answer.getheader("Content-Encoding", "identity").lower()) != "identity":
+            raise RemoteError(f"{what}: the answer is encoded ({encoding}), which was not asked for")
+        return
+    if none and status == HTTPStatus.NOT_FOUND:
         return
     kind = DeniedError if status in DENIED else FullError if status in FULL else RemoteError
-    raise kind(f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip())
+    moved = ", and redirects are not followed" if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST else ""
+    raise kind(f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip() + moved)
+
+
+def _is_over(answer: http.client.HTTPResponse) -> bool:
+    """Whether an answer was read to its end, or is now, so that its connection can be used again."""
+    if not answer.isclosed() and (answer.chunked or answer.length is None or answer.length > SHORT):
+        return False
+    answer.read()
+    return not answer.will_close

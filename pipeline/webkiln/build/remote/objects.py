@@ -1,21 +1,33 @@
-"""Buckets as a remote cache, by way of obstore: s3://, gs:// and az://, with the credentials that the provider's own variables name."""
+"""Buckets as a remote cache, by way of obstore: s3://, gs:// and az://, with the credentials that the provider's own variables name.
 
+obstore's calls run in an event loop of their own, where each wait has a deadline.
+"""
+
+import asyncio
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
+from threading import Lock, Thread
 from typing import Any
 
 from webkiln.build.action import Blob
-from webkiln.build.remote.remote import AbsentError, DeniedError, RemoteError, UnreachableError
+from webkiln.build.remote.entries import LARGEST
+from webkiln.build.remote.pace import Pace
+from webkiln.build.remote.remote import ANSWER_SECONDS, AbsentError, DeniedError, RemoteError, UnreachableError, parts
 from webkiln.errors import ToolError
 
 CONNECTIONS = 8
-CLIENT = {"connect_timeout": "5s", "timeout": "60s"}
-RETRIES = {"max_retries": 2, "retry_timeout": timedelta(seconds=20)}
-PART = 8 << 20
+CLIENT = {"connect_timeout": "5s", "timeout": "1d", "read_timeout": f"{ANSWER_SECONDS:.0f}s"}
+RETRIES = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
+PART = 5 << 20
+"""What is uploaded by one request; providers take no smaller parts."""
+UPLOAD_SLOWEST = 50_000
+"""Bytes a second. How much of a part was sent cannot be seen, so that this is all that limits it."""
+SMALL = 1 << 20
+"""Larger blobs are uploaded one after the other."""
 
 
 class ObjectRemote:
@@ -32,18 +44,24 @@ class ObjectRemote:
         retries: Any = RETRIES
         with self._told():
             self._store = from_url(url, client_options=client, retry_config=retries)
+        self._large = Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="webkiln-objects", daemon=True)
+        self._thread.start()
 
     def entry(self, key: str) -> bytes | None:
-        with self._told():
-            try:
-                return bytes(self._do.get(self._store, _place("ac", key)).bytes())
-            except FileNotFoundError:
-                return None
+        data = bytearray()
+        try:
+            for chunk in self._stream(_place("ac", key), 0, LARGEST + 1):
+                data += chunk
+        except AbsentError:
+            return None
+        return bytes(data)
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
         del blobs
         with self._told(), suppress(self._errors.AlreadyExistsError):
-            self._do.put(self._store, _place("ac", key), entry, mode="create")
+            self._wait(lambda: self._do.put_async(self._store, _place("ac", key), entry, mode="create"), _seconds(len(entry)))
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
@@ -51,23 +69,73 @@ class ObjectRemote:
             return {blob for blob, there in zip(blobs, found, strict=True) if not there}
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
-        with self._told():
-            for at in range(start, blob.bytes, PART):
-                yield bytes(self._do.get_range(self._store, _place("cas", blob.sha256), start=at, end=min(at + PART, blob.bytes)))
+        return self._stream(_place("cas", blob.sha256), start, blob.bytes, blob.bytes)
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._told():
-            self._do.put(self._store, _place("cas", blob.sha256), path)
+        with self._told(), self._large if blob.bytes > SMALL else nullcontext():
+            if blob.bytes <= PART:
+                self._wait(lambda: self._do.put_async(self._store, _place("cas", blob.sha256), path.read_bytes()), _seconds(blob.bytes))
+            else:
+                self._upload(blob, path)
 
     def close(self) -> None:
-        return
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(ANSWER_SECONDS)
+
+    def _upload(self, blob: Blob, path: Path) -> None:
+        """Store a large blob in parts, one after the other, each of which has its time."""
+
+        async def upload() -> None:
+            overdue = self._loop.time() + _seconds(2 * PART)
+
+            def read() -> Iterator[bytes]:
+                nonlocal overdue
+                for chunk in parts(path):
+                    yield chunk
+                    overdue = self._loop.time() + _seconds(2 * PART)
+
+            options: Any = {"use_multipart": True, "chunk_size": PART, "max_concurrency": 1}
+            task = asyncio.ensure_future(_awaited(lambda: self._do.put_async(self._store, _place("cas", blob.sha256), read(), **options)))
+            while not task.done():
+                await asyncio.wait([task], timeout=1.0)
+                if not task.done() and self._loop.time() > overdue:
+                    task.cancel()
+                    raise TimeoutError
+            task.result()
+
+        asyncio.run_coroutine_threadsafe(upload(), self._loop).result()
+
+    def _stream(self, place: str, start: int, end: int, size: int | None = None) -> Iterator[bytes]:
+        """The bytes of an object from `start` to `end`, at most; RemoteError where it has not the `size` that is expected."""
+        if start == end:
+            return
+        pace = Pace()
+        with self._told():
+            options: Any = {"range": {"offset": start}} if start else {}
+            found = self._wait(lambda: self._do.get_async(self._store, place, options=options), pace.left())
+            if size is not None and found.meta["size"] != size:
+                raise RemoteError(f"{place} has {found.meta['size']} bytes there, expected {size}")
+            stream = found.stream(min_chunk_size=1)
+            while start < end:
+                try:
+                    chunk = bytes(self._wait(stream.__anext__, pace.left()))
+                except StopAsyncIteration:
+                    return
+                pace.moved(len(chunk))
+                start += len(chunk)
+                yield chunk
 
     def _holds(self, blob: Blob) -> bool:
         with self._told():
             try:
-                return int(self._do.head(self._store, _place("cas", blob.sha256))["size"]) == blob.bytes
+                found = self._wait(lambda: self._do.head_async(self._store, _place("cas", blob.sha256)), ANSWER_SECONDS)
             except FileNotFoundError:
                 return False
+            return int(found["size"]) == blob.bytes
+
+    def _wait(self, call: Callable[[], Awaitable[Any]], seconds: float) -> Any:
+        """The value of an awaitable that `call` makes in the loop. Raises TimeoutError."""
+        return asyncio.run_coroutine_threadsafe(asyncio.wait_for(_awaited(call), seconds), self._loop).result()
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -75,13 +143,24 @@ class ObjectRemote:
             yield
         except FileNotFoundError as error:
             raise AbsentError(_reason(error)) from error
+        except TimeoutError as error:
+            raise UnreachableError("no answer in time") from error
         except (self._errors.PermissionDeniedError, self._errors.UnauthenticatedError) as error:
             raise DeniedError(_reason(error)) from error
         except self._errors.BaseError as error:
             kind = UnreachableError if "error sending request" in str(error) or "timed out" in str(error) else RemoteError
             raise kind(_reason(error)) from error
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise RemoteError(_reason(error)) from error
+
+
+async def _awaited(call: Callable[[], Awaitable[Any]]) -> Any:
+    return await call()
+
+
+def _seconds(size: int) -> float:
+    """How long the upload of so many bytes may take."""
+    return ANSWER_SECONDS + size / UPLOAD_SLOWEST
 
 
 def _says_http() -> bool:

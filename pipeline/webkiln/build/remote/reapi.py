@@ -4,22 +4,39 @@ https://github.com/bazelbuild/remote-apis/blob/main/build/bazel/remote/execution
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import count
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import Lock, Timer
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
-from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.entries import DIGEST, LARGEST
+from webkiln.build.remote.pace import Pace
+from webkiln.build.remote.remote import (
+    ANSWER_SECONDS,
+    SLOWEST,
+    AbsentError,
+    DeniedError,
+    FullError,
+    RemoteError,
+    UnreachableError,
+    parts,
+)
 from webkiln.build.remote.wire import field
 from webkiln.errors import ToolError
 
-CALL_SECONDS, STREAM_SECONDS = 15.0, 600.0
 ASKED_AT_ONCE = 1000
-MESSAGE_BYTES = 16 << 20
+MESSAGE_BYTES = 2 * LARGEST
+PART = 64 << 10
+"""Bytes in one request of an upload."""
+MOST_EMPTY = 8
+USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 100_000
+"""A message is seen when all of it is there: so many bytes of one may take their time, at so many a second."""
+SMALL = 64 << 10
+"""Larger blobs go one after the other in each direction, so that each message has the whole line."""
 V2 = "/build.bazel.remote.execution.v2."
 KEY_BYTES = 64
 """The size that is told with a key, which is the digest of no blob."""
@@ -44,6 +61,7 @@ class ReapiRemote:
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
+        self._reading, self._writing = Lock(), Lock()
 
     def entry(self, key: str) -> bytes | None:
         asked = self._named(field(2, _key(key)) + field(3, 1))
@@ -54,10 +72,12 @@ class ReapiRemote:
                 if error.code() == self._grpc.StatusCode.NOT_FOUND:
                     return None
                 raise
-        if not wire.unwrapped(answer) and (elsewhere := wire.texts(answer, STDOUT_DIGEST)):
-            sha256 = wire.texts(elsewhere[0], wire.HASH)[0].decode("ascii", "replace")
-            return b"".join(self.read(Blob(sha256, wire.whole(elsewhere[0], wire.SIZE)), 0))
-        return wire.unwrapped(answer)
+        if wire.unwrapped(answer) or not (digests := wire.texts(answer, STDOUT_DIGEST)):
+            return wire.unwrapped(answer)
+        elsewhere = Blob(_hash(digests[0]), wire.whole(digests[0], wire.SIZE))
+        if elsewhere.bytes > LARGEST:
+            raise RemoteError(f"the entry {key} is larger than {LARGEST} bytes")
+        return _joined(self.read(elsewhere, 0), elsewhere.bytes)
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
         if self.entry(key) is None:
@@ -72,37 +92,72 @@ class ReapiRemote:
             with self._told("FindMissingBlobs"):
                 asked = self._named(b"".join(field(2, wire.digest(blob)) for blob in ordered[at : at + ASKED_AT_ONCE]))
                 answer = self._call(f"{V2}ContentAddressableStorage/FindMissingBlobs", asked)
-            names = (wire.texts(item, wire.HASH)[0].decode("ascii", "replace") for item in wire.texts(answer, 2))
+            names = map(_hash, wire.texts(answer, 2))
             found |= {by_digest[name] for name in names if name in by_digest}
         return found
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
         asked = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(OFFSET, start)
-        with self._told(f"Read {blob.sha256}"):
-            stream = self._channel.unary_stream("/google.bytestream.ByteStream/Read")
-            for answer in stream(asked, timeout=STREAM_SECONDS, metadata=self._metadata):
-                yield from wire.texts(answer, DATA)
+        with self._told(f"Read {blob.sha256}"), self._reading if blob.bytes > SMALL else nullcontext():
+            call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
+                asked, timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST, metadata=self._metadata
+            )
+            pace, left, empty = Pace(), blob.bytes - start, 0
+            try:
+                while left > 0:
+                    with _cancelled(call, pace.left() + min(left, USUAL_MESSAGE) / MESSAGE_RATE):
+                        answer = next(call, None)
+                    if answer is None:
+                        return
+                    pace.moved(len(answer))
+                    chunks = wire.texts(answer, DATA)
+                    empty += not any(chunks)
+                    if empty > MOST_EMPTY:
+                        raise RemoteError(f"Read {blob.sha256}: messages without data")
+                    for chunk in chunks:
+                        left -= len(chunk)
+                        yield chunk
+            finally:
+                call.cancel()
 
     def write(self, blob: Blob, path: Path) -> None:
         resource = self._resource(f"uploads/{uuid4()}/blobs/{blob.sha256}/{blob.bytes}")
 
-        def requests() -> Iterator[bytes]:
+        def requests(pace: Pace) -> Iterator[bytes]:
             if not blob.bytes:
                 yield field(1, resource) + field(FINISH, 1)
-            for number, chunk in zip(count(), parts(path), strict=False):
-                at = number * CHUNK
+            at = 0
+            for chunk in parts(path, PART):
                 last = at + len(chunk) == blob.bytes
                 yield field(1, resource) + field(OFFSET, at) + field(FINISH, int(last)) + field(DATA, chunk)
+                pace.moved(len(chunk))
+                at += len(chunk)
+            # The transport has taken it all over, and sends what it has buffered.
+            pace.allow(min(blob.bytes, USUAL_MESSAGE) / MESSAGE_RATE)
 
-        with self._told(f"Write {blob.sha256}"):
-            self._channel.stream_unary("/google.bytestream.ByteStream/Write")(requests(), timeout=STREAM_SECONDS, metadata=self._metadata)
+        with self._told(f"Write {blob.sha256}"), self._writing if blob.bytes > SMALL else nullcontext():
+            most, pace = ANSWER_SECONDS + blob.bytes / SLOWEST, Pace()
+            call = self._channel.stream_unary("/google.bytestream.ByteStream/Write").future(
+                requests(pace), timeout=most, metadata=self._metadata
+            )
+            self._finish(call, pace)
+
+    def _finish(self, call: Any, pace: Pace) -> None:
+        """Wait until an upload has ended. Raises what it ended with, and UnreachableError where it is too slow."""
+        try:
+            while True:
+                with suppress(self._grpc.FutureTimeoutError):
+                    call.result(timeout=min(pace.left(), 1.0))
+                    return
+        finally:
+            call.cancel()
 
     def close(self) -> None:
         self._channel.close()
 
     def _call(self, method: str, asked: bytes) -> bytes:
         call: Callable[..., bytes] = self._channel.unary_unary(method)
-        return call(asked, timeout=CALL_SECONDS, metadata=self._metadata)
+        return call(asked, timeout=ANSWER_SECONDS, metadata=self._metadata)
 
     def _named(self, asked: bytes) -> bytes:
         return field(INSTANCE, self._instance.encode()) + asked if self._instance else asked
@@ -119,9 +174,45 @@ class ReapiRemote:
         }  # fmt: skip
         try:
             yield
+        except self._grpc.FutureCancelledError as error:
+            raise UnreachableError(f"{what}: no answer in time") from error
         except self._grpc.RpcError as error:
             code = error.code()
+            if code == codes.CANCELLED:
+                raise UnreachableError(f"{what}: no answer in time") from error
             raise kinds.get(code, RemoteError)(f"{what}: {code.name} {error.details() or ''}".rstrip()) from error
+
+
+@contextmanager
+def _cancelled(call: Any, seconds: float) -> Iterator[None]:
+    """Cancel a call that takes longer."""
+    timer = Timer(seconds, call.cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _joined(chunks: Iterator[bytes], size: int) -> bytes:
+    """Chunks of so many bytes in all. Raises RemoteError where they are others."""
+    data = bytearray()
+    for chunk in chunks:
+        data += chunk
+        if len(data) > size:
+            break
+    if len(data) != size:
+        raise RemoteError(f"an entry of {size} bytes came with {len(data)}")
+    return bytes(data)
+
+
+def _hash(digest: bytes) -> str:
+    """The SHA-256 in a message of a digest. Raises RemoteError where there is none."""
+    found = [text.decode("ascii", "replace") for text in wire.texts(digest, wire.HASH)]
+    if len(found) != 1 or DIGEST.fullmatch(found[0]) is None:
+        raise RemoteError("it answers with a digest that is none")
+    return found[0]
 
 
 def _key(key: str) -> bytes:

@@ -7,6 +7,10 @@ from typing import Protocol
 from webkiln.build.action import Blob
 
 CHUNK = 1 << 20
+ANSWER_SECONDS = 10.0
+"""An answer, or the next part of one, may take so long."""
+SLOWEST = 10_000
+"""Bytes a second; a transfer that is slower on average is given up."""
 
 
 class RemoteError(Exception):
@@ -50,8 +54,8 @@ class Remote(Protocol):
     def close(self) -> None: ...
 
 
-def parts(path: Path) -> Iterator[bytes]:
-    """The bytes of a file, a chunk at a time."""
+def parts(path: Path, size: int = CHUNK) -> Iterator[bytes]:
+    """The bytes of a file, `size` at a time."""
     with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
+        while chunk := file.read(size):
             yield chunk

@@ -1,40 +1,48 @@
-"""The remote cache as a build uses it: what comes is checked, what fails is told once, and a build goes on without it.
+"""The remote cache as a build uses it: what comes is checked, the first failure is a warning, and the build continues without it.
 
 `$WEBKILN_REMOTE_CACHE` names it, `$WEBKILN_CACHE_WRITE=1` lets results be stored in it.
 """
 
-import fcntl
-import hashlib
 import os
-import re
+import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from webkiln import canonical
-from webkiln.build.action import ActionResult, Blob
-from webkiln.build.files import beside
+from webkiln.build.action import UNSIGNED, ActionResult, Blob
 from webkiln.build.progress import warn
+from webkiln.build.remote import entries
+from webkiln.build.remote.entries import EntryError
 from webkiln.build.remote.folder import FolderRemote
-from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, Remote, RemoteError, UnreachableError
+from webkiln.build.remote.remote import CHUNK, SLOWEST, AbsentError, DeniedError, FullError, Remote, RemoteError, UnreachableError
 from webkiln.build.remote.signing import VARIABLE as KEY_VARIABLE
-from webkiln.build.remote.signing import Signer, signer
-from webkiln.errors import RecipeError
+from webkiln.build.remote.signing import Signer
+from webkiln.build.remote.signing import of_environment as key_of_environment
+from webkiln.build.remote.transfer import alone, received
+from webkiln.errors import OutputError, RecipeError
 
 VARIABLE, WRITE_VARIABLE = "WEBKILN_REMOTE_CACHE", "WEBKILN_CACHE_WRITE"
-SCHEMA = "webkiln.entry/1"
 TRANSFERS = 8
 """Blobs under way at once."""
 FAILURES = 3
-"""So many answers that are none, and nothing is asked any more."""
-PATIENCE_SECONDS, SLOWEST = 30.0, 10_000
-"""After so long, fewer bytes a second are no answer."""
-DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+"""After so many failures and malformed answers nothing is asked any more."""
+LOST = 8
+"""Once so many blobs of one result are not to be had, the others are not asked for."""
+USUAL_SECONDS = 1.0
+"""A round trip may take so long without counting as a delay."""
+DELAY_SECONDS, STORING_DELAY_SECONDS = 12.0, 40.0
+"""So much delay beyond what prompt answers make up for, of what a build waits for and of what is
+stored beside it, and the remote is too slow to be of use."""
+FREE_BYTES = 256 << 20
+"""What a transfer leaves free on the disk."""
+LONGEST_MESSAGE = 400
+Read = TypeVar("Read")
 SCHEMES = ("", "file", "http", "https", "grpc", "grpcs", "s3", "gs", "az")
 
 
@@ -59,12 +67,11 @@ def opened(url: str) -> Remote:
 def of_environment() -> "SharedCache | None":
     """The remote cache that the environment names, if any."""
     url = os.environ.get(VARIABLE, "")
-    key = os.environ.get(KEY_VARIABLE, "")
     if not url:
         return None
-    if urlsplit(url).scheme not in SCHEMES:
+    if not _is_address(url):
         raise RecipeError(f"{VARIABLE} is {url!r}, expected a folder or an address that begins with {', '.join(SCHEMES[2:])}://")
-    given = signer(key) if key else None
+    given = key_of_environment()
     writes = os.environ.get(WRITE_VARIABLE, "") == "1"
     if writes and given is not None and given.sign is None:
         raise RecipeError(
@@ -86,8 +93,10 @@ class SharedCache:
         self._process = os.getpid()
         self._off = False
         self._failures = 0
-        self._told: set[str] = set()
+        self._delays = {False: 0.0, True: 0.0}
+        self._warned = False
         self._refused: set[str] = set()
+        self._arriving = 0
         self._pool = ThreadPoolExecutor(TRANSFERS, "webkiln-remote")
         self._offers: list[Future[None]] = []
         self._stored: set[str] = set()
@@ -104,59 +113,88 @@ class SharedCache:
 
     def find(self, key: str) -> ActionResult | None:
         """The result of an action that somebody stored, if it may be believed; its blobs are not here yet."""
-        body = self.body(key)
-        if body is None:
-            return None
-        result = _result(body)
-        if result is None:
-            self._distrusted(key, "is not as webkiln writes it")
-        return result
+        provenance = UNSIGNED if self.signer is None else self.signer.key_id
+        return self._entry(key, lambda body: entries.result_of(body, provenance))
 
-    def body(self, key: str) -> dict[str, Any] | None:
-        """What an entry says, where it is whole, of this key, and signed if it has to be."""
-        data = self._asked(lambda remote: remote.entry(key), None)
+    def reads(self, key: str) -> tuple[str, ...] | None:
+        """The discovered inputs that an entry names."""
+        return self._entry(key, entries.reads_of)
+
+    def _entry(self, key: str, read: Callable[[dict[str, Any]], Read]) -> Read | None:
+        data = self._asked(lambda remote: self._timed(lambda: remote.entry(entries.place(key))), None)
         if data is None:
             return None
         try:
-            entry = canonical.loads(data)
-            body, signature = entry["body"], entry.get("signature")
-            if body["schema"] != SCHEMA or body["key"] != key:
-                self._distrusted(key, "belongs to another key")
-                return None
-        except (ValueError, KeyError, TypeError, AttributeError):
-            self._distrusted(key, "is not as webkiln writes it")
+            return read(entries.read(data, key, self.signer))
+        except EntryError as error:
+            self.distrust(key, str(error), malformed=error.malformed)
             return None
-        if self.signer is not None and not self.signer.accepts(canonical.dumps(body), signature):
-            self._distrusted(key, f"is {'not signed' if signature is None else 'signed by somebody else'}")
-            return None
-        return dict(body)
+
+    def distrust(self, key: str, what: str, *, malformed: bool = True) -> None:
+        """Warn of an entry that is not used."""
+        self._warn(f"{self.place}: the entry {key} {what}; such entries are not used")
+        if malformed:
+            self._fail()
+
+    def blame(self, task: str) -> None:
+        """Warn that a step failed with what came from here, and succeeded with what was built here instead."""
+        self._warn(f"{self.place}: what it has for {task} made the step fail, and was built here instead")
 
     def bring(self, blobs: Collection[Blob], place: Callable[[Blob], Path], keep: Callable[[Blob, Path], None]) -> None:
-        """Fetch blobs, several at once, each to `place`, where what an earlier attempt left is gone on with; `keep` takes over those that are what
-        they should be."""
+        """Fetch blobs, several at once, each to `place`, where a transfer continues an interrupted one; `keep` takes over those that have the bytes
+        that their digests say. Where too many are not to be had, the rest is not asked for.
+        """
         self._join()
         wanted = [*filter(self.offers, dict.fromkeys(blobs))]
-        if wanted:
-            list(self._pool.map(lambda blob: self._bring(blob, place(blob), keep), wanted))
+        lost: list[Blob] = []
 
-    def _bring(self, blob: Blob, path: Path, keep: Callable[[Blob, Path], None]) -> None:
-        with _alone(path) as file:
-            whole = self._asked(lambda remote: _received(remote, blob, file), None)
-            if whole:
-                keep(blob, Path(file.name))
-            elif whole is False:
-                Path(file.name).unlink()
-        if not whole:
-            self._refused.add(blob.sha256)
-        if whole is False:
-            self._warn(
-                "bytes", f"{self.place} gave other bytes than those of {blob.sha256}, which are not used; what they are for is made here"
-            )
+        def bring(blob: Blob) -> None:
+            if len(lost) < LOST and not self._bring(blob, place(blob), keep):
+                lost.append(blob)
+                self._refused.add(blob.sha256)
+
+        if wanted:
+            begun = time.monotonic()
+            list(self._pool.map(bring, wanted))
+            usual = USUAL_SECONDS * (1 + len(wanted) / TRANSFERS) + sum(blob.bytes for blob in wanted) / SLOWEST
+            late = time.monotonic() - begun - usual
+            self._asked(lambda remote: self._delay(late, writing=False), None)
+
+    def _bring(self, blob: Blob, path: Path, keep: Callable[[Blob, Path], None]) -> bool:
+        """Whether a blob arrived."""
+        with alone(path) as file:
+            name, arrived = Path(file.name), None
+            try:
+                if self._has_room(blob, name):
+                    arrived = self._asked(lambda remote: received(remote, blob, file), None)
+            except OutputError:
+                arrived = False
+                raise
+            finally:
+                with self._lock:
+                    self._arriving -= blob.bytes
+                if arrived is False or (arrived is None and not file.tell()):
+                    name.unlink()
+            if arrived:
+                keep(blob, name)
+        if arrived is False:
+            self._warn(f"{self.place} gave other bytes than those of {blob.sha256}, which are not used; what they are for is made here")
+        return bool(arrived)
+
+    def _has_room(self, blob: Blob, path: Path) -> bool:
+        """Whether the disk can take a blob beside what arrives already, which then includes it."""
+        with self._lock:
+            self._arriving += blob.bytes
+            room = shutil.disk_usage(path.parent).free - FREE_BYTES
+            fits = self._arriving - path.stat().st_size <= room
+        if not fits and blob.bytes > CHUNK:
+            self._warn(f"{self.place}: {path.parent} has no room for {blob.bytes} bytes of {blob.sha256}; what they are for is made here")
+        return fits or blob.bytes <= CHUNK
 
     def offer(self, key: str, result: ActionResult, path: Callable[[Blob], Path]) -> None:
         """Store a result in the background, its blobs first, where results are stored."""
         self._join()
-        if self.writes and not self._off:
+        if self.writes and not self._off and entries.is_sound(result):
             with self._lock:
                 self._offers.append(self._pool.submit(self._store, key, {"result": result.to_json()}, [*result.outputs.values()], path))
 
@@ -216,21 +254,37 @@ class SharedCache:
             return
         with self._lock:
             fresh = [blob for blob in dict.fromkeys(blobs) if blob.sha256 not in self._stored]
-        body = {"schema": SCHEMA, "key": key, **said}
-        entry: dict[str, Any] = {"body": body}
-        if self.signer is not None:
-            entry["signature"] = self.signer.signature(canonical.dumps(body))
+        entry = entries.written(key, said, self.signer)
+        if len(entry) > entries.LARGEST:
+            return
 
         def write(remote: Remote) -> None:
-            for blob in remote.missing(fresh) if fresh else ():
-                if not path(blob).is_file():
+            absent = self._timed(lambda: remote.missing(fresh), len(fresh) / TRANSFERS, writing=True) if fresh else ()
+            for blob in absent:
+                if not self.writes or not path(blob).is_file():
                     return
-                remote.write(blob, path(blob))
-            remote.create(key, canonical.dumps(entry), blobs)
+                self._timed(partial(remote.write, blob, path(blob)), blob.bytes / SLOWEST, writing=True)
+            if self.writes:
+                self._timed(lambda: remote.create(entries.place(key), entry, blobs), USUAL_SECONDS, writing=True)
             with self._lock:
                 self._stored.update(blob.sha256 for blob in fresh)
 
         self._asked(write, None, writing=True)
+
+    def _timed(self, call: Callable[[], Any], usual: float = 0.0, *, writing: bool = False) -> Any:
+        """What a call to the remote gives. Raises UnreachableError where calls took too long in all; one takes `usual` seconds beyond a round trip."""
+        begun = time.monotonic()
+        answer = call()
+        self._delay(time.monotonic() - begun - USUAL_SECONDS - usual, writing=writing)
+        return answer
+
+    def _delay(self, seconds: float, *, writing: bool) -> None:
+        with self._lock:
+            # Prompt answers make up for late ones: what counts is the average.
+            self._delays[writing] = max(0.0, self._delays[writing] + seconds)
+            late = self._delays[writing] > (STORING_DELAY_SECONDS if writing else DELAY_SECONDS)
+        if late:
+            raise UnreachableError(f"its answers came {self._delays[writing]:.0f} s late")
 
     @property
     def busy(self) -> bool:
@@ -256,7 +310,7 @@ class SharedCache:
             self._remote.close()
 
     def _asked(self, question: Callable[[Remote], Any], nothing: Any, *, writing: bool = False) -> Any:
-        """The answer of the remote, or `nothing` where it has none; what keeps it from answering is told once."""
+        """The answer of the remote, or `nothing` where it has none. Every RemoteError ends here, as the one warning."""
         self._join()
         if self._off:
             return nothing
@@ -271,12 +325,16 @@ class SharedCache:
         except UnreachableError as error:
             self._stop(error, "does not answer", writing=False)
         except RemoteError as error:
-            with self._lock:
-                self._failures += 1
-            self._warn("failed", f"{self.place} failed ({error}); what is not had from it is made here")
+            self._warn(f"{self.place} failed ({error}); what is not had from it is made here")
+            self._fail()
+        return nothing
+
+    def _fail(self) -> None:
+        with self._lock:
+            self._failures += 1
             if self._failures >= FAILURES:
                 self._off = True
-        return nothing
+                self.writes = False
 
     def _opened(self) -> Remote:
         with self._lock:
@@ -294,77 +352,23 @@ class SharedCache:
         """Ask no more, or, where that is what it does not do, write no more."""
         self.writes = False
         self._off = self._off or not writing
-        self._warn("failed", f"{self.place} {what} ({error}); the build goes on {'and stores nothing there' if writing else 'without it'}")
+        self._warn(f"{self.place} {what} ({error}); the build goes on {'and stores nothing there' if writing else 'without it'}")
 
-    def _distrusted(self, key: str, what: str) -> None:
-        self._warn("distrusted", f"{self.place}: the entry {key} {what}; such entries are not used")
-
-    def _warn(self, kind: str, message: str) -> None:
+    def _warn(self, message: str) -> None:
+        """Tell the first message of all; whoever wrote parts of it, it is one line."""
         with self._lock:
-            told = kind in self._told
-            self._told.add(kind)
-        if not told:
-            warn(message)
+            warned, self._warned = self._warned, True
+        if not warned:
+            warn("".join(character if character.isprintable() else "?" for character in message)[:LONGEST_MESSAGE])
 
 
-@contextmanager
-def _alone(path: Path) -> Iterator[BinaryIO]:
-    """A file to go on with, or another one where somebody else is at it."""
-    file = path.open("ab+")
+def _is_address(url: str) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        free = os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except OSError:
-        free = False  # locked, or taken over by the store since it was opened
-    if not free:
-        file.close()
-        file = beside(path).open("ab+")
-    with file:
-        yield file
-
-
-def _received(remote: Remote, blob: Blob, file: BinaryIO) -> bool:
-    """Read what a file lacks of a blob; whether it then has the bytes."""
-    file.seek(0)
-    digest, size = hashlib.sha256(), 0
-    while chunk := file.read(CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-    begun, before = time.monotonic(), size
-    for chunk in remote.read(blob, size) if size < blob.bytes else ():
-        file.write(chunk)
-        digest.update(chunk)
-        size += len(chunk)
-        if size > blob.bytes:
-            break
-        taken = time.monotonic() - begun
-        if taken > PATIENCE_SECONDS and size - before < SLOWEST * taken:
-            raise UnreachableError(f"{(size - before) / taken:.0f} bytes a second are too slow")
-    file.flush()
-    return size == blob.bytes and digest.hexdigest() == blob.sha256
-
-
-def _result(body: Mapping[str, Any]) -> ActionResult | None:
-    """The result that an entry says, if its parts are what they should be: names and digests become paths."""
-    try:
-        result = ActionResult.from_json(body["result"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    return result if is_sound(result) and isinstance(result.printed, str) else None
-
-
-def is_sound(result: ActionResult) -> bool:
-    """Whether the names of a result may become paths, and its digests are some."""
-    return all(_is_path(path) and _is_blob(blob) for path, blob in result.outputs.items())
-
-
-def _is_path(path: Any) -> bool:
-    parts = path.removesuffix("/").split("/") if isinstance(path, str) else [""]
-    return not any(part in ("", ".", "..") for part in parts) and not set(path) & set("\\\0:")
-
-
-def _is_blob(blob: Blob) -> bool:
-    return isinstance(blob.sha256, str) and DIGEST.fullmatch(blob.sha256) is not None and type(blob.bytes) is int and blob.bytes >= 0
+        split = urlsplit(url)
+        _ = split.port  # raises for a port that is no number
+    except ValueError:
+        return False
+    return split.scheme in SCHEMES
 
 
 def _shown(url: str) -> str:

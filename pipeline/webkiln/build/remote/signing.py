@@ -5,37 +5,33 @@
 
 import hashlib
 import hmac
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from webkiln.errors import RecipeError, ToolError
 
 VARIABLE = "WEBKILN_CACHE_KEY"
 LEAST_BYTES = 32
+ID_DIGITS = 32
 HELP = f"{VARIABLE} is hmac:FILE, with a file of {LEAST_BYTES} bytes or more (head -c 32 /dev/urandom > FILE), or ed25519:FILE, with a key in PEM (openssl genpkey -algorithm ed25519 -out FILE)"
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """`sign` is None for those who only check."""
+    """A key. `key_id` names it without revealing a secret; `sign` is None for a public key."""
 
     algorithm: str
+    key_id: str
     check: Callable[[bytes, bytes], bool]
     sign: Callable[[bytes], bytes] | None
 
-    def signature(self, body: bytes) -> dict[str, str]:
-        """What an entry carries."""
-        assert self.sign is not None
-        return {"algorithm": self.algorithm, "value": self.sign(body).hex()}
 
-    def accepts(self, body: bytes, signature: Any) -> bool:
-        """Whether a signature, which anybody may have written, is one of these bytes."""
-        try:
-            return signature["algorithm"] == self.algorithm and self.check(body, bytes.fromhex(signature["value"]))
-        except (KeyError, TypeError, ValueError):
-            return False
+def of_environment() -> Signer | None:
+    """The key that `$WEBKILN_CACHE_KEY` names, if it is set. Raises RecipeError where it names none."""
+    text = os.environ.get(VARIABLE, "")
+    return signer(text) if text else None
 
 
 def signer(text: str) -> Signer:
@@ -57,7 +53,8 @@ def _hmac(data: bytes, place: str) -> Signer:
     def sign(body: bytes) -> bytes:
         return hmac.digest(data, body, hashlib.sha256)
 
-    return Signer("hmac-sha256", lambda body, value: hmac.compare_digest(sign(body), value), sign)
+    key_id = f"hmac-sha256:{sign(b'webkiln key ID').hex()[:ID_DIGITS]}"
+    return Signer("hmac-sha256", key_id, lambda body, value: hmac.compare_digest(sign(body), value), sign)
 
 
 def _ed25519(data: bytes, place: str) -> Signer:
@@ -83,7 +80,9 @@ def _ed25519(data: bytes, place: str) -> Signer:
             return False
         return True
 
-    return Signer("ed25519", check, read.sign if isinstance(read, Ed25519PrivateKey) else None)
+    raw = public.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+    key_id = f"ed25519:{hashlib.sha256(raw).hexdigest()[:ID_DIGITS]}"
+    return Signer("ed25519", key_id, check, read.sign if isinstance(read, Ed25519PrivateKey) else None)
 
 
 MAKERS: dict[str, Callable[[bytes, str], Signer]] = {"hmac": _hmac, "ed25519": _ed25519}

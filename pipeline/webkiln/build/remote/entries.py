@@ -1,0 +1,138 @@
+"""Entries as they travel: one header line with the signature, then the body, canonical JSON.
+
+    webkiln.entry/2 ALGORITHM SIGNATURE        (or: webkiln.entry/2 unsigned)
+    {"key":KEY,"result":{"outputs":{PATH:{"bytes":SIZE,"sha256":DIGEST}},"printed":TEXT},"schema":"webkiln.entry/2"}
+
+The signature covers the bytes of the body and is checked before they are parsed. Whatever is parsed is bounded: in bytes, in depth, in outputs,
+and names are plain relative paths.
+"""
+
+import re
+from typing import Any
+
+from webkiln import canonical
+from webkiln.build.action import ActionResult, Blob
+from webkiln.build.remote.signing import Signer
+
+SCHEMA = "webkiln.entry/2"
+LARGEST = 4 << 20
+"""Bytes of an entry."""
+DEEPEST = 8
+MOST_NAMES = 10_000
+LONGEST_PATH, LONGEST_NAME = 1000, 200
+"""Bytes in UTF-8; file systems take 255 for a name, and temporary ones are longer."""
+LARGEST_BLOB = 64 << 30
+DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+HEADER = re.compile(rb"webkiln\.entry/2 (?:unsigned|([a-z0-9-]{1,32}) ([0-9a-f]{2,256}))\n")
+TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+READ = re.compile(r"\d{1,3}/(?P<path>.+)", re.ASCII | re.DOTALL)
+
+
+class EntryError(Exception):
+    """Why an entry is not used; `malformed`: no webkiln wrote it."""
+
+    def __init__(self, reason: str, *, malformed: bool = True) -> None:
+        super().__init__(reason)
+        self.malformed = malformed
+
+
+def place(key: str) -> str:
+    """The key under which a remote cache has the entry: one of this form, which entries of other forms do not occupy."""
+    return canonical.digest(f"{SCHEMA}:{key}".encode())
+
+
+def written(key: str, said: dict[str, Any], signer: Signer | None) -> bytes:
+    """The bytes of an entry, signed where there is a key that signs."""
+    body = canonical.dumps({"schema": SCHEMA, "key": key, **said})
+    if signer is None:
+        return f"{SCHEMA} unsigned\n".encode() + body
+    assert signer.sign is not None
+    return f"{SCHEMA} {signer.algorithm} {signer.sign(body).hex()}\n".encode() + body
+
+
+def read(data: bytes, key: str, signer: Signer | None) -> dict[str, Any]:
+    """The body of an entry of this key, signed by `signer` if there is one. Raises EntryError."""
+    if len(data) > LARGEST:
+        raise EntryError(f"has more than {LARGEST} bytes")
+    header = HEADER.match(data)
+    if header is None:
+        raise EntryError("is not as webkiln writes it")
+    body = data[header.end() :]
+    if signer is not None:
+        if header[1] is None:
+            raise EntryError("is not signed", malformed=False)
+        value = bytes.fromhex(header[2].decode()) if len(header[2]) % 2 == 0 else b""
+        if header[1].decode() != signer.algorithm or not signer.check(body, value):
+            raise EntryError("is signed by another key", malformed=False)
+    found = _parsed(body)
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise EntryError("is not as webkiln writes it")
+    if found.get("key") != key:
+        raise EntryError("belongs to another key")
+    return found
+
+
+def result_of(body: dict[str, Any], provenance: str) -> ActionResult:
+    """The result in a body. Raises EntryError where its names could not become paths, or its digests are none."""
+    try:
+        result = ActionResult.from_json(body["result"], provenance)
+        names = len(result.outputs)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise EntryError("is not as webkiln writes it") from error
+    if names > MOST_NAMES:
+        raise EntryError(f"names {names} outputs, more than {MOST_NAMES}")
+    if not is_sound(result):
+        raise EntryError("has names, digests or sizes that no output has")
+    return result
+
+
+def reads_of(body: dict[str, Any]) -> tuple[str, ...]:
+    """The discovered inputs in a body. Raises EntryError where a name leads out of its root."""
+    names = body.get("reads")
+    if not isinstance(names, list) or len(names) > MOST_NAMES or not all(map(_is_read, names)):
+        raise EntryError("has names that no discovered input has")
+    return tuple(names)
+
+
+def is_sound(result: ActionResult) -> bool:
+    """Whether the names of a result may become paths, its digests are some, and its text can be printed."""
+    if not isinstance(result.printed, str) or not _is_text(result.printed):
+        return False
+    return all(is_path(path) and _is_blob(blob) for path, blob in result.outputs.items())
+
+
+def is_path(path: object) -> bool:
+    """Whether this is a relative path of printable characters that goes down only; `/` at its end makes no difference."""
+    if not isinstance(path, str) or not path.isprintable() or set(path) & set("\\:") or len(path.encode()) > LONGEST_PATH:
+        return False
+    return all(part not in ("", ".", "..") and len(part.encode()) <= LONGEST_NAME for part in path.removesuffix("/").split("/"))
+
+
+def _is_read(name: object) -> bool:
+    found = READ.fullmatch(name) if isinstance(name, str) else None
+    return found is not None and (found["path"] in (".", "./") or is_path(found["path"]))
+
+
+def _is_blob(blob: Blob) -> bool:
+    known = isinstance(blob.sha256, str) and DIGEST.fullmatch(blob.sha256) is not None
+    return known and type(blob.bytes) is int and 0 <= blob.bytes <= LARGEST_BLOB
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _parsed(body: bytes) -> Any:
+    depth = 0
+    for token in TOKEN.finditer(body):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
+        if not 0 <= depth <= DEEPEST:
+            raise EntryError("is not as webkiln writes it")
+    try:
+        return canonical.loads(body.decode())
+    except ValueError as error:
+        raise EntryError("is not as webkiln writes it") from error

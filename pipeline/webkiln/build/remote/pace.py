@@ -1,0 +1,100 @@
+"""How long the other side of a connection may take: what it moves is held against the wall clock, at every read and every write."""
+
+import io
+import socket
+import time
+from typing import TYPE_CHECKING
+
+from webkiln.build.remote.remote import ANSWER_SECONDS, SLOWEST, UnreachableError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
+PIECE = 1 << 16
+
+
+class Pace:
+    """`ANSWER_SECONDS` for the first byte, and no later than so long after the last; in between `SLOWEST` bytes a second."""
+
+    def __init__(self) -> None:
+        self._due = time.monotonic() + ANSWER_SECONDS
+
+    def moved(self, count: int) -> None:
+        self._due = min(self._due + count / SLOWEST, time.monotonic() + ANSWER_SECONDS)
+
+    def allow(self, seconds: float) -> None:
+        """Wait longer, once."""
+        self._due += seconds
+
+    def left(self) -> float:
+        """The seconds until something has to move. Raises UnreachableError where it should have."""
+        left = self._due - time.monotonic()
+        if left <= 0:
+            raise UnreachableError(f"nothing for {ANSWER_SECONDS:.0f} s, or less than {SLOWEST // 1000} KB a second")
+        return left
+
+
+class PacedSocket:
+    """What http.client uses of a connected socket, with a pace for what is sent, for the head of an answer, and for its body.
+
+    It reads no more bytes of either than it was told to expect.
+    """
+
+    def __init__(self, connected: socket.socket) -> None:
+        # What the system has taken over counts as sent, and has to arrive before an answer is due.
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, PIECE)
+        self._socket = connected
+        self.expect(0)
+
+    def begin(self) -> None:
+        """A request is about to be sent."""
+        self._pace, self._counts = Pace(), True
+
+    def expect(self, most: int) -> None:
+        """The head of an answer, of at most so many bytes, is about to be read."""
+        self._pace, self._counts, self._most = Pace(), False, most
+
+    def expect_body(self, most: int) -> None:
+        """The head was read, and the body is about to be."""
+        self._pace, self._counts, self._most = Pace(), True, most
+
+    def sendall(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            self._socket.settimeout(self._pace.left())
+            sent = self._socket.send(view[:PIECE])
+            self._pace.moved(sent)
+            view = view[sent:]
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        assert mode == "rb"
+        return io.BufferedReader(_Reader(self, self._socket.makefile("rb", buffering=0)))
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def receive(self, raw: io.RawIOBase, buffer: "Buffer") -> int:
+        self._socket.settimeout(self._pace.left())
+        count = raw.readinto(buffer) or 0
+        if self._counts:
+            self._pace.moved(count)
+        self._most -= count
+        if self._most < 0:
+            raise OSError("it sends more than it was asked for")
+        return count
+
+
+class _Reader(io.RawIOBase):
+    def __init__(self, paced: PacedSocket, raw: io.RawIOBase) -> None:
+        self._paced = paced
+        self._raw = raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "Buffer") -> int:
+        return self._paced.receive(self._raw, buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

@@ -1,0 +1,352 @@
+"""Remote caches that attack: what they hold is good, and how they give it, or what they say of it, is not."""
+
+import random
+import socket
+import struct
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from webkiln.build.remote import wire
+
+DRIP_SECONDS = 3.0
+Held = dict[str, bytes]
+Give = Callable[["Peer", bytes], None]
+"""Answers a request for an object of these bytes, in its way."""
+
+
+class Peer:
+    """One connection, of which a request was read."""
+
+    def __init__(self, connection: socket.socket, method: str, ranged: int, ended: threading.Event, canary: str) -> None:
+        self.connection, self.method, self.start, self.ended, self.canary = connection, method, ranged, ended, canary
+
+    def send(self, data: bytes) -> None:
+        self.connection.sendall(data)
+
+    def drip(self, data: bytes) -> None:
+        """A byte every three seconds."""
+        for byte in data:
+            self.send(bytes([byte]))
+            if self.ended.wait(DRIP_SECONDS):
+                return
+
+    def stall(self) -> None:
+        self.ended.wait(120)
+
+    def head(self, size: int | str, status: str = "200 OK", *more: str) -> bytes:
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {size}", 'ETag: "x"', "Last-Modified: Thu, 26 Nov 2026 00:00:00 GMT", *more]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+    def good(self, data: bytes, *more: str) -> None:
+        body = data[self.start :]
+        span = f"Content-Range: bytes {self.start}-{len(data) - 1}/{len(data)}"
+        self.send(self.head(len(body), "206 Partial Content", span, *more) if self.start else self.head(len(body), "200 OK", *more))
+        self.body(body)
+
+    def body(self, data: bytes) -> None:
+        if self.method != "HEAD":
+            self.send(data)
+
+
+def _status(line: str, *more: str) -> Give:
+    return lambda peer, data: peer.send(peer.head(0, line, *more))
+
+
+def _flood(piece: bytes, head: bytes = b"HTTP/1.1 200 OK\r\n", pieces: int = 4000) -> Give:
+    """Much of the same, for as long as the other side reads."""
+
+    def give(peer: Peer, data: bytes) -> None:
+        peer.send(head)
+        for _ in range(pieces):
+            peer.send(piece)
+
+    return give
+
+
+def _sent(*parts: bytes) -> Give:
+    return lambda peer, data: [peer.send(part) for part in parts] and None
+
+
+def _bomb(peer: Peer, data: bytes) -> None:
+    packed = zlib.compress(bytes(1 << 26), 9, wbits=31)
+    peer.send(peer.head(len(packed), "200 OK", "Content-Encoding: gzip"))
+    peer.body(packed)
+
+
+def _later(first: Callable[[Peer, bytes], bytes], then: Callable[[Peer, bytes], None]) -> Give:
+    def give(peer: Peer, data: bytes) -> None:
+        peer.send(first(peer, data))
+        then(peer, data)
+
+    return give
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+QUICK: Mapping[str, Give] = {
+    "500": _status("500 Oops"),
+    "403": _status("403 No"),
+    "404": _status("404 None"),
+    "503": _status("503 Later\x1b[31m"),
+    "507": _status("507 Full"),
+    "no status": _sent(b"hello\r\n\r\n"),
+    "bad status": _sent(b"HTTP/1.1 9999999999999999999999 X\r\n\r\n"),
+    "other protocol": _sent(b"SSH-2.0-x\r\n" * 3),
+    "nothing": lambda peer, data: None,
+    "reset": lambda peer, data: peer.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)),
+    "redirect malformed": _status("302 Found", "Location: http://[bad"),
+    "redirect to a file": _status("301 Moved", "Location: file:///etc/passwd"),
+    "redirect to a host": lambda peer, data: peer.send(peer.head(0, "307 Over there", f"Location: {peer.canary}")),
+    "redirect to itself": _status("308 Here", "Location: /"),
+    "long header": _later(lambda peer, data: b"HTTP/1.1 200 OK\r\nX: " + b"a" * 200_000, Peer.good),
+    "many headers": _later(lambda peer, data: b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500, Peer.good),
+    "endless headers": _flood(b"X-Filler: " + b"y" * 1000 + b"\r\n"),
+    "endless header": _flood(b"y" * 1000),
+    "endless continue": _flood(b"HTTP/1.1 100 Continue\r\n\r\n" * 50, b""),
+    "endless chunk size": _flood(b"0" * 1000, CHUNKED),
+    "endless trailers": _flood(b"X-Filler: " + b"y" * 1000 + b"\r\n", CHUNKED + b"0\r\n"),
+    "bad chunk size": _sent(CHUNKED, b"zz\r\nabc\r\n"),
+    "negative chunk size": _sent(CHUNKED, b"-5\r\nabc\r\n0\r\n\r\n"),
+    "giant chunk": _sent(CHUNKED, b"fffffffffffffff\r\nabc"),
+    "giant length": lambda peer, data: peer.send(peer.head(10**15) + data),
+    "negative length": lambda peer, data: peer.send(peer.head(-5) + data),
+    "length of letters": lambda peer, data: peer.send(peer.head("many") + data),
+    "length of digits": lambda peer, data: peer.send(peer.head("9" * 5000) + data),
+    "two lengths": lambda peer, data: peer.send(peer.head(len(data), "200 OK", "Content-Length: 1") + data),
+    "no length": lambda peer, data: peer.send(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + data),
+    "no length, and more": _later(
+        lambda peer, data: b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + data, _flood(bytes(1000), b"", 20000)
+    ),
+    "more than announced": lambda peer, data: peer.send(peer.head(len(data)) + data + b"HTTP/1.1 200 OK\r\n\r\n" * 20),
+    "less than announced": lambda peer, data: peer.send(peer.head(len(data)) + data[: len(data) // 2]),
+    "a longer object": lambda peer, data: peer.good(data + bytes(1000)),
+    "a shorter object": lambda peer, data: peer.good(data[:-1]),
+    "gzip bomb": _bomb,
+    "other bytes": lambda peer, data: peer.good(data[:-1] + bytes([data[-1] ^ 1]) if data else b"?"),
+    "garbage": lambda peer, data: peer.good(random.randbytes(len(data))),
+    "zeros": lambda peer, data: peer.good(bytes(len(data))),
+    "wrong range": lambda peer, data: peer.send(peer.head(len(data), "206 Partial Content", "Content-Range: bytes 7-3/x") + data),
+    "control characters": _status("500 \x1b]0;title\x07\x1b[2J", "X: \x00\x01"),
+}
+SLOW: Mapping[str, Give] = {
+    "no answer": lambda peer, data: peer.stall(),
+    "slow head": lambda peer, data: peer.drip(peer.head(len(data)) + data),
+    "slow body": _later(lambda peer, data: peer.head(len(data)), lambda peer, data: peer.drip(data or b"x")),
+    "stalled body": _later(lambda peer, data: peer.head(len(data) + 1) + data, lambda peer, data: peer.stall()),
+    "slow chunks": _later(lambda peer, data: CHUNKED, lambda peer, data: peer.drip(b"1\r\nx\r\n" * 100)),
+    "slow trailers": _later(lambda peer, data: CHUNKED + b"0\r\n", lambda peer, data: peer.drip(b"X: y\r\n" * 100)),
+}
+HTTP: Mapping[str, Give] = {"": Peer.good, **QUICK, **SLOW}
+
+
+class Hostile:
+    """An HTTP server on raw sockets over a table. `choose` names the fault of each request; `counts` says how often each was used;
+    `visits` how often the host was asked that redirects lead to, and `leaks` how often with a login."""
+
+    def __init__(self, choose: Callable[[str, str], str]) -> None:
+        self.held: Held = {}
+        self.choose = choose
+        self.counts: Counter[str] = Counter()
+        self.visits = self.leaks = 0
+        self.ended = threading.Event()
+        self.socket, self.canary = socket.create_server(("127.0.0.1", 0), backlog=64), socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, args=(self.socket, self._serve), daemon=True).start()
+        threading.Thread(target=self._accept, args=(self.canary, self._visit), daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return int(self.socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self.ended.set()
+        for listening in (self.socket, self.canary):
+            # A thread that waits in accept keeps the port open.
+            with suppress(OSError):
+                listening.shutdown(socket.SHUT_RDWR)
+            listening.close()
+
+    def _accept(self, listening: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    def _visit(self, connection: socket.socket) -> None:
+        self.visits += 1
+        connection.settimeout(10)
+        with connection, suppress(OSError):
+            self.leaks += b"authorization:" in connection.recv(1 << 16).lower()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(60)
+        with connection, suppress(OSError), connection.makefile("rb") as stream:
+            while (request := _request(stream)) is not None:
+                if not self._answer(connection, stream, *request):
+                    return
+
+    def _answer(self, connection: socket.socket, stream: Any, method: str, path: str, headers: Mapping[str, str]) -> bool:
+        """Whether the connection can be used again."""
+        name = f"{'ac' if '/ac/' in path else 'cas'}/{path.rpartition('/')[2]}"
+        fault = self.choose(method, name)
+        self.counts[f"http {fault or 'good'}"] += 1
+        canary = f"http://127.0.0.1:{self.canary.getsockname()[1]}/"
+        start = headers.get("range", "bytes=0-").removeprefix("bytes=").partition("-")[0]
+        peer = Peer(connection, method, int(start or 0), self.ended, canary)
+        if method == "PUT":
+            if fault in SLOW:
+                SLOW[fault](peer, b"")
+                return False
+            data = _body(stream, headers)
+            if fault and fault != "404":
+                HTTP[fault](peer, b"")
+                return False
+            self.held.setdefault(name, data)
+            peer.send(peer.head(0))
+            return True
+        if name not in self.held and not (fault in SLOW or fault.startswith(("redirect", "endless"))):
+            peer.send(peer.head(0, "404 Not Found"))
+            return True
+        HTTP[fault](peer, self.held.get(name, b""))
+        return not fault
+
+
+def _request(stream: Any) -> tuple[str, str, dict[str, str]] | None:
+    words = stream.readline(70_000).decode("latin-1").split()
+    if len(words) != 3:
+        return None
+    headers: dict[str, str] = {}
+    while (line := stream.readline(70_000).decode("latin-1").strip()) != "":
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    return words[0], urlsplit(words[1]).path, headers
+
+
+def _body(stream: Any, headers: Mapping[str, str]) -> bytes:
+    if "content-length" in headers:
+        return bytes(stream.read(int(headers["content-length"])))
+    data = b""
+    while size := int(stream.readline().partition(b";")[0] or b"0", 16):
+        data += stream.read(size)
+        stream.readline()
+    stream.readline()
+    return data
+
+
+RPC = (
+    "unavailable", "internal", "not found", "denied", "exhausted", "cancelled", "unknown with control characters", "no message", "cut off", "garbage",
+    "larger than allowed", "digest that is none", "stdout elsewhere", "fewer bytes", "more bytes", "other bytes", "endless", "empty messages", "nothing",
+)  # fmt: skip
+RPC_SLOW = ("no answer", "slow stream", "stalled stream")
+
+
+class HostileReapi:
+    """A server of the Remote Execution API over the same table."""
+
+    def __init__(self, choose: Callable[[str, str], str]) -> None:
+        import grpc
+
+        self.grpc = grpc
+        self.held: Held = {}
+        self.choose = choose
+        self.counts: Counter[str] = Counter()
+        self.ended = threading.Event()
+        self.server = grpc.server(ThreadPoolExecutor(64), options=[("grpc.max_send_message_length", -1)])
+        cas, actions = "build.bazel.remote.execution.v2.ContentAddressableStorage", "build.bazel.remote.execution.v2.ActionCache"
+        unary, stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+        handlers = {
+            actions: {"GetActionResult": unary(self._get), "UpdateActionResult": unary(self._update)},
+            cas: {"FindMissingBlobs": unary(self._missing)},
+            "google.bytestream.ByteStream": {"Read": stream(self._read), "Write": grpc.stream_unary_rpc_method_handler(self._write)},
+        }
+        self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(name, table) for name, table in handlers.items()])
+        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        self.server.start()
+
+    @property
+    def url(self) -> str:
+        return f"grpc://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self.ended.set()
+        self.server.stop(0)
+
+    def _fault(self, method: str, name: str, context: Any) -> str:
+        fault = self.choose(method, name)
+        self.counts[f"grpc {fault or 'good'}"] += 1
+        codes = self.grpc.StatusCode
+        failures = {
+            "unavailable": codes.UNAVAILABLE, "internal": codes.INTERNAL, "not found": codes.NOT_FOUND, "denied": codes.PERMISSION_DENIED,
+            "exhausted": codes.RESOURCE_EXHAUSTED, "cancelled": codes.CANCELLED, "unknown with control characters": codes.UNKNOWN,
+        }  # fmt: skip
+        if fault in failures:
+            context.abort(failures[fault], "line\n\x1b[31mline" * 20)
+        if fault in RPC_SLOW:
+            self.ended.wait(120)
+        return fault
+
+    def _odd(self, fault: str, good: bytes) -> bytes:
+        made = {
+            "no message": b"\xff\xff\xff\xff", "cut off": good[:-1] + b"\x2a", "garbage": random.randbytes(100), "larger than allowed": bytes(9 << 20),
+            "digest that is none": wire.field(2, wire.field(1, b"../../x\n")) + wire.field(6, b"\x08\x01"), "nothing": b"",
+            "stdout elsewhere": wire.field(6, wire.field(1, b"a" * 64) + wire.field(2, 1 << 50)), "endless": wire.field(9, b"") * 100_000,
+            "empty messages": wire.field(2, b""),
+        }  # fmt: skip
+        return made.get(fault, good)
+
+    def _get(self, asked: bytes, context: Any) -> bytes:
+        key = wire.texts(wire.texts(asked, 2)[0], 1)[0].decode()
+        fault = self._fault("GET", f"ac/{key}", context)
+        if f"ac/{key}" not in self.held and not fault:
+            context.abort(self.grpc.StatusCode.NOT_FOUND, "")
+        return self._odd(fault, self.held.get(f"ac/{key}", b""))
+
+    def _update(self, asked: bytes, context: Any) -> bytes:
+        self._fault("PUT", "ac/", context)
+        key = wire.texts(wire.texts(asked, 2)[0], 1)[0].decode()
+        self.held.setdefault(f"ac/{key}", wire.texts(asked, 3)[0])
+        return b""
+
+    def _missing(self, asked: bytes, context: Any) -> bytes:
+        fault = self._fault("HEAD", "cas/", context)
+        digests = [digest for digest in wire.texts(asked, 2) if f"cas/{wire.texts(digest, 1)[0].decode()}" not in self.held]
+        return self._odd(fault, b"".join(wire.field(2, digest) for digest in digests))
+
+    def _read(self, asked: bytes, context: Any) -> Iterator[bytes]:
+        name = wire.texts(asked, 1)[0].decode().split("/")[-2]
+        data, start = self.held.get(f"cas/{name}"), wire.whole(asked, 2)
+        fault = self.choose("GET", f"cas/{name}")
+        if fault in ("slow stream", "stalled stream"):
+            self.counts[f"grpc {fault}"] += 1
+            for byte in b"0123456789" * 10:
+                yield wire.field(10, bytes([byte]))
+                self.ended.wait(DRIP_SECONDS if fault == "slow stream" else 120)
+            return
+        fault = self._fault("GET", f"cas/{name}", context)
+        if data is None:
+            context.abort(self.grpc.StatusCode.NOT_FOUND, "")
+            return
+        if fault in ("endless", "empty messages"):
+            for _ in range(2000):
+                yield wire.field(10, bytes(1000)) if fault == "endless" else b""
+            return
+        changed = {"fewer bytes": data[: len(data) // 2], "more bytes": data + b"more", "other bytes": bytes(len(data))}
+        sent = changed.get(fault, data)[start:]
+        yield self._odd(fault, wire.field(10, sent))
+
+    def _write(self, requests: Iterator[bytes], context: Any) -> bytes:
+        fault = self._fault("PUT", "cas/", context)
+        parts = list(requests)
+        data = b"".join(part for request in parts for part in wire.texts(request, 10))
+        name = wire.texts(parts[0], 1)[0].decode().split("/")[-2]
+        if not fault:
+            self.held.setdefault(f"cas/{name}", data)
+        return self._odd(fault, wire.field(1, len(data)))

@@ -1,0 +1,310 @@
+"""A bad remote costs one warning: entries that no webkiln wrote, and answers that break every rule, over each transport."""
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.build.forgeries import FORGED, forged
+from tests.build.hostile import QUICK, RPC, RPC_SLOW, SLOW, Hostile, HostileReapi
+from tests.build.soak_remote import LONGEST_SECONDS, SPECIAL, Round, Soak, soak
+from webkiln import canonical
+from webkiln.build.action import Blob
+from webkiln.build.remote import entries, wire
+from webkiln.build.remote.entries import EntryError
+from webkiln.build.remote.pace import Pace
+from webkiln.build.remote.remote import UnreachableError
+from webkiln.build.remote.shared import SharedCache, opened
+from webkiln.build.remote.signing import signer
+
+LISTED = (
+    "nested", "newline", "surrogate", "long", "never made", "no runtime", "lacking", "petabyte", "sixty thousand", "nine thousand", "deep lists",
+    "deep in UTF-16", "long number",
+)  # fmt: skip
+ANSWERS = (
+    "redirect malformed", "redirect to a file", "redirect to a host", "long header", "many headers", "endless headers", "endless chunk size",
+    "giant length", "no length, and more", "more than announced", "gzip bomb", "control characters",
+)  # fmt: skip
+STALLS = ("no answer", "slow head", "slow body")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Soak]:
+    found = Soak(tmp_path_factory.mktemp("hostile"), 0)
+    yield found
+    found.close()
+
+
+def checked(made: Soak, found: Round, place: Path) -> str:
+    """The one warning of a build that published the right bytes."""
+    made.check("the build", found, place, poison=False)
+    (warning,) = found.warnings
+    return warning
+
+
+def wrapped(made: Soak, how: str = "") -> dict[str, bytes]:
+    """What a server holds, with every entry forged in one way."""
+    changed = {
+        name: forged(data, how, random.Random(0)) if how and name.startswith("ac/") else data for name, data in made.good[False].items()
+    }
+    return {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in changed.items()}
+
+
+@contextmanager
+def serving(fault: str, held: Mapping[str, bytes], *, method: str = "", s3: bool = False) -> Iterator[tuple[Hostile, dict[str, str]]]:
+    """An HTTP server that fails in one way, for requests of one method or all, and how builds reach it."""
+    server = Hostile(lambda asked, name: fault if method in ("", asked) else "")
+    server.held = dict(held)
+    access = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "x"}
+    try:
+        yield server, {"WEBKILN_REMOTE_CACHE": "s3://cache/team", **access} if s3 else {"WEBKILN_REMOTE_CACHE": server.url}
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("how", [*LISTED, *(pytest.param(how, marks=pytest.mark.long) for how in FORGED if how not in LISTED)])
+def test_forged_entries(how: str, made: Soak, tmp_path: Path) -> None:
+    with serving("", wrapped(made, how)) as (_, reached):
+        found = made.build(tmp_path, reached)
+    made.check("the build", found, tmp_path, poison=False)
+    assert len(found.warnings) == (how != "reads")
+    assert not [*(tmp_path / "cache" / "arriving").glob("*")]
+
+
+def test_an_incomplete_bundle_is_no_result(made: Soak, tmp_path: Path) -> None:
+    """Whatever the keyless remote says, `runtime.js` is published, now and later."""
+    with serving("", wrapped(made, "no runtime")) as (_, reached):
+        first = made.build(tmp_path, reached)
+        assert "lacks the output bundle/runtime.js" in checked(made, first, tmp_path)
+        again = made.build(tmp_path, reached)
+    assert again.files == made.expected
+    assert not again.warnings
+
+
+def test_a_bundle_is_what_its_manifest_lists(made: Soak, tmp_path: Path) -> None:
+    """A shard may be left out without a missing name; its manifest knows."""
+    held = dict(made.good[False])
+    for name, data in held.items():
+        if b'"bundle/weights-' in data and name.startswith("ac/"):
+            header, _, body = data.partition(b"\n")
+            entry = canonical.loads(body)
+            outputs = entry["result"]["outputs"]
+            del outputs[next(path for path in outputs if path.startswith("bundle/weights-"))]
+            held[name] = header + b"\n" + canonical.dumps(entry)
+    with serving("", {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}) as (_, reached):
+        assert "is not what its bundle/manifest.json lists" in checked(made, made.build(tmp_path, reached), tmp_path)
+
+
+@pytest.mark.parametrize("fault", [*ANSWERS, *(pytest.param(fault, marks=pytest.mark.long) for fault in QUICK if fault not in ANSWERS)])
+def test_broken_answers(fault: str, made: Soak, tmp_path: Path) -> None:
+    with serving(fault, wrapped(made)) as (server, reached):
+        found = made.build(tmp_path, reached)
+        assert not server.visits, "a redirect was followed"
+    made.check("the build", found, tmp_path, poison=False)
+
+
+@pytest.mark.parametrize("fault", [*STALLS, *(pytest.param(fault, marks=pytest.mark.long) for fault in SLOW if fault not in STALLS)])
+def test_slow_answers(fault: str, made: Soak, tmp_path: Path) -> None:
+    with serving(fault, wrapped(made)) as (_, reached):
+        assert "does not answer" in checked(made, made.build(tmp_path, reached), tmp_path)
+
+
+def test_blobs_that_drip(made: Soak, tmp_path: Path) -> None:
+    """Entries are good, and their blobs come by one byte every three seconds."""
+    server = Hostile(lambda method, name: "slow body" if name.startswith("cas/") else "")
+    server.held = wrapped(made)
+    try:
+        found = made.build(tmp_path, {"WEBKILN_REMOTE_CACHE": server.url})
+    finally:
+        server.close()
+    assert "does not answer" in checked(made, found, tmp_path)
+
+
+def test_an_upload_that_stalls(made: Soak, tmp_path: Path) -> None:
+    with serving("no answer", {}, method="PUT") as (_, reached):
+        found = made.build(tmp_path, {**reached, "WEBKILN_CACHE_WRITE": "1"})
+    assert "does not answer" in checked(made, found, tmp_path)
+
+
+@pytest.mark.parametrize("fault", ["giant length", "redirect to a host", "more than announced", "slow body", "gzip bomb"])
+def test_broken_buckets(fault: str, made: Soak, tmp_path: Path) -> None:
+    with serving(fault, made.good[False], s3=True) as (server, reached):
+        found = made.build(tmp_path, {**reached, "WEBKILN_CACHE_WRITE": "1"})
+        assert not server.leaks, "a redirect was followed with credentials"
+    made.check("the build", found, tmp_path, poison=False)
+
+
+CALLS = ("larger than allowed", "digest that is none", "stdout elsewhere", "endless", "unknown with control characters", "slow stream")
+
+
+@pytest.mark.parametrize(
+    "fault", [*CALLS, *(pytest.param(fault, marks=pytest.mark.long) for fault in (*RPC, *RPC_SLOW) if fault not in CALLS)]
+)
+def test_broken_calls(fault: str, made: Soak, tmp_path: Path) -> None:
+    server = HostileReapi(lambda method, name: fault)
+    server.held = wrapped(made)
+    try:
+        found = made.build(tmp_path, {"WEBKILN_REMOTE_CACHE": server.url, "WEBKILN_CACHE_WRITE": "1"})
+    finally:
+        server.close()
+    made.check("the build", found, tmp_path, poison=False)
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_what_is_no_file_in_a_folder(kind: str, made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.build.soak_remote.SPECIAL", (kind,))
+    monkeypatch.setattr(made.random, "choice", lambda values: 1.0 if 1.0 in values else values[0])
+    made._laid_out(made.good[False], tmp_path / "shared", broken=True)
+    found = made.build(tmp_path, {"WEBKILN_REMOTE_CACHE": str(tmp_path / "shared")})
+    checked(made, found, tmp_path)
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "shared" / "ac").symlink_to(tmp_path / "outside")
+    shared = SharedCache(str(tmp_path / "shared"), writes=True)
+    shared.note(64 * "a", {"reads": []})
+    shared.close()
+    assert not [*(tmp_path / "outside").rglob("*")]
+
+
+def test_a_disk_without_room_is_not_filled(made: Soak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry that names more bytes than fit costs nothing but a warning, though the server would send them."""
+    monkeypatch.setattr("webkiln.build.remote.shared.FREE_BYTES", 1 << 60)
+    blob = Blob(canonical.digest(bytes(2 << 20)), 2 << 20)
+    with serving("", {f"cas/{blob.sha256}": bytes(2 << 20)}) as (server, _):
+        told: list[str] = []
+        monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
+        shared = SharedCache(server.url)
+        shared.bring([blob], lambda blob: tmp_path / blob.sha256, lambda blob, path: pytest.fail("was kept"))
+        shared.close()
+    assert "has no room" in told[0]
+    assert not [*tmp_path.iterdir()]
+
+
+def test_signatures_are_checked_before_anything_is_parsed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"s" * 32)
+    key, own = 64 * "a", signer(f"hmac:{tmp_path}/secret")
+    deep = b"[" * 1_000_000
+    for header in (b"webkiln.entry/2 unsigned\n", b"webkiln.entry/2 hmac-sha256 " + b"00" * 32 + b"\n"):
+        with pytest.raises(EntryError, match=r"is not signed|is signed by another key"):
+            entries.read(header + deep, key, own)
+    assert entries.read(entries.written(key, {"reads": []}, own), key, own)["reads"] == []
+
+
+@pytest.mark.parametrize("name", ["0/../a", "0/../../../dev/zero", "x/a", "0//a", "-1/a", "0/a\nb", "9999/a", "0", "", 7])
+def test_discovered_inputs_lead_nowhere(name: object) -> None:
+    with pytest.raises(EntryError):
+        entries.reads_of({"reads": [name]})
+    assert entries.reads_of({"reads": ["0/a.py", "12/b/c d/", "0/.", "0/./"]}) == ("0/a.py", "12/b/c d/", "0/.", "0/./")
+
+
+@contextmanager
+def throttled(port: int, rate: int) -> Iterator[int]:
+    """The port of a proxy that passes on so many bytes a second in each direction, of all connections together."""
+    ended, locks = threading.Event(), (threading.Lock(), threading.Lock())
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(64)
+
+    def pump(source: socket.socket, target: socket.socket, lock: threading.Lock) -> None:
+        try:
+            while data := source.recv(2048):
+                with lock:
+                    time.sleep(len(data) / rate)
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            source.close()
+            target.close()
+
+    def accept() -> None:
+        while not ended.is_set():
+            try:
+                near, _ = listening.accept()
+            except OSError:
+                return
+            far = socket.socket()
+            far.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            far.connect(("127.0.0.1", port))
+            for pair in ((near, far, locks[0]), (far, near, locks[1])):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    with closing(listening):
+        yield listening.getsockname()[1]
+        ended.set()
+        with closing(socket.socket()) as waking:
+            waking.connect_ex(listening.getsockname())
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may take."""
+    told: list[str] = []
+    monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
+    contents = [random.Random(number).randbytes(300_000) for number in range(4)]
+    paths = {Blob(canonical.digest(data), len(data)): tmp_path / f"{number}" for number, data in enumerate(contents)}
+    for path, data in zip(paths.values(), contents, strict=True):
+        path.write_bytes(data)
+    server = Hostile(lambda method, name: "") if scheme == "http" else HostileReapi(lambda method, name: "")
+    kept = []
+    try:
+        with throttled(server.port, 100_000) as port:
+            shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
+            assert shared.deliver(paths, paths.__getitem__)
+            shared.bring(paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob))
+            shared.close()
+    finally:
+        server.close()
+    assert not told
+    assert set(kept) == set(paths)
+
+
+def test_a_stall_is_noticed_however_fast_it_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("webkiln.build.remote.pace.time.monotonic", lambda: now[0])
+    pace = Pace()
+    for _ in range(100):
+        now[0] += 1
+        pace.moved(1 << 20)
+    now[0] += 9.9
+    assert pace.left() > 0
+    pace.moved(1)
+    now[0] += 0.2
+    with pytest.raises(UnreachableError):
+        pace.left()
+
+
+def test_a_resumed_transfer_with_wrong_bytes_is_read_anew(made: Soak, tmp_path: Path) -> None:
+    """What a bad server left of a transfer does not make a good one look bad."""
+    (tmp_path / "cache" / "arriving").mkdir(parents=True)
+    for name in made.good[False]:
+        if name.startswith("cas/"):
+            (tmp_path / "cache" / "arriving" / name.removeprefix("cas/")).write_bytes(b"?")
+    with serving("", wrapped(made)) as (_, reached):
+        found = made.build(tmp_path, reached)
+    assert found.files == made.expected
+    assert not found.warnings
+
+
+def test_an_address_that_is_none() -> None:
+    remote = opened("http://127.0.0.1:9")
+    with pytest.raises(UnreachableError):
+        remote.entry(64 * "a")
+    remote.close()
+
+
+def test_attacks_at_random() -> None:
+    """`make soak` has more of them."""
+    counts, longest = soak(30, 0)
+    assert counts["builds with a warning"] > 5
+    assert counts["builds without one"] > 2
+    assert longest < LONGEST_SECONDS

@@ -1,0 +1,220 @@
+"""Where results come from: with a key only those count that were built here or that the key signed, whatever a build without it took."""
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.build.remotes import Faulty, faulty
+from tests.build.tree import Tree, checkout
+from webkiln import canonical
+from webkiln.build.action import FLEET, HERE, UNSIGNED, ActionResult, Blob, joint
+from webkiln.build.cache import ActionCache
+from webkiln.build.digests import SETTLED_NS
+from webkiln.build.outputs import single
+from webkiln.build.remote import wire
+from webkiln.build.remote.shared import SharedCache
+from webkiln.build.remote.signing import signer
+
+WRITES = {"WEBKILN_CACHE_WRITE": "1"}
+STOLEN = b"export const stolen = true;\n"
+KEY = 64 * "a"
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> list[Tree]:
+    """Checkouts of one project, each with a cache of its own, as on machines of their own."""
+    return [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(2)]
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "secret").write_bytes(b"s" * 32)
+    return {"WEBKILN_CACHE_KEY": f"hmac:{tmp_path}/secret"}
+
+
+@pytest.fixture
+def poisoned(trees: list[Tree]) -> Iterator[tuple[Faulty, Tree, Tree]]:
+    """A server with what the first tree built, but for bundles, and code in place of the generated code; the second tree has built from it."""
+    first, second = trees
+    with faulty() as server:
+        first.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        server.held[f"cas/{canonical.digest(STOLEN)}"] = STOLEN
+        for name, data in list(server.held.items()):
+            if name.startswith("ac/"):
+                header, _, text = wire.unwrapped(data).partition(b"\n")
+                body = json.loads(text)
+                outputs = body.get("result", {}).get("outputs", {})
+                if "code/js.js" in outputs:
+                    outputs["code/js.js"] = {"sha256": canonical.digest(STOLEN), "bytes": len(STOLEN)}
+                    server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
+                elif "bundle/manifest.json" in outputs:
+                    del server.held[name]
+        second.build(WEBKILN_REMOTE_CACHE=server.url)
+        assert second.bytes()["js.js"] == STOLEN, "without a key it is believed"
+        yield server, first, second
+
+
+def settle(tree: Tree) -> None:
+    """Let a tree be found up to date by stamps alone."""
+    time.sleep(SETTLED_NS / 1e9)
+    tree.doit("build", "model=toy")
+    assert [*canonical.read(tree.state / "settled.json")["rows"]] == ["bundle:toy"]
+
+
+@pytest.mark.parametrize("state", ["kept", "settled", "gone"])
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_key_ends_what_was_believed_without_one(
+    state: str, remote: bool, poisoned: tuple[Faulty, Tree, Tree], secret: dict[str, str]
+) -> None:
+    """What a tree was built of counts no more: not by its stamps, its manifests, its cache, nor by the origin of its bundle."""
+    server, first, second = poisoned
+    if state == "settled":
+        settle(second)
+    if state == "gone":
+        second.wipe()
+    second.doit("build", "model=toy", **secret, **({"WEBKILN_REMOTE_CACHE": server.url} if remote else {}))
+    assert second.bytes() == first.bytes()
+    assert not second.build(**secret), "and is then up to date"
+    assert not second.build(), "without the key, too"
+    assert second.bytes() == first.bytes()
+
+
+def test_nothing_foreign_is_signed(poisoned: tuple[Faulty, Tree, Tree], secret: dict[str, str], tmp_path: Path) -> None:
+    server, first, second = poisoned
+    told = second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url)
+    foreign = next(line for line in told.splitlines() if "from a remote cache, unsigned" in line)
+    count = int(foreign.split()[0])
+    assert count > 5
+    assert f"{count} from a remote cache, unsigned, not used with this key" in second.webkiln("cache", "stat", **secret)
+    (tmp_path / "team").mkdir()
+    team = {"WEBKILN_REMOTE_CACHE": str(tmp_path / "team"), **secret}
+    told = second.webkiln("cache", "push", **team, **WRITES)
+    assert f"left out, since this key does not sign them: {count} from a remote cache, unsigned" in told
+    # What was built here of foreign code is signed for exactly that code, which a build with the key never has.
+    first.wipe()
+    first.build(WEBKILN_CACHE=str(tmp_path / "fresh"), **team)
+    second.build(**secret)
+    assert second.bytes() == first.bytes()
+
+
+def test_verify_tells_what_the_key_does_not_vouch_for(poisoned: tuple[Faulty, Tree, Tree], secret: dict[str, str]) -> None:
+    _, _, second = poisoned
+    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=poisoned[0].url)
+    told = second.webkiln("cache", "verify", status=1, WEBKILN_REMOTE_CACHE=poisoned[0].url, **secret)
+    assert "(from a remote cache, unsigned)" in told
+    assert "every byte is as it was stored" in second.webkiln("cache", "verify", WEBKILN_REMOTE_CACHE=poisoned[0].url, **secret)
+
+
+def test_signed_results_count_for_their_key(trees: list[Tree], tmp_path: Path) -> None:
+    first, second = trees
+    private, public, other = (tmp_path / name for name in ("private.pem", "public.pem", "other"))
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
+    subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
+    other.write_bytes(b"o" * 32)
+    with faulty() as server:
+        first.build(WEBKILN_REMOTE_CACHE=server.url, WEBKILN_CACHE_KEY=f"ed25519:{private}", **WRITES)
+        reader = {"WEBKILN_CACHE_KEY": f"ed25519:{public}"}
+        assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **reader)
+        second.webkiln("cache", "pull", WEBKILN_REMOTE_CACHE=server.url, **reader)
+    assert "from a remote cache, signed by ed25519:" in second.webkiln("cache", "stat", **reader)
+    assert not second.build(**reader), "what was taken is here, and signed"
+    assert second.build(WEBKILN_CACHE_KEY=f"hmac:{other}"), "another key did not sign it"
+
+
+def test_key_ids_reveal_no_secret(tmp_path: Path) -> None:
+    data = b"s" * 32
+    (tmp_path / "secret").write_bytes(data)
+    (tmp_path / "other").write_bytes(b"t" * 32)
+    found, other = (signer(f"hmac:{tmp_path}/{name}") for name in ("secret", "other"))
+    assert found.key_id == signer(f"hmac:{tmp_path}/secret").key_id != other.key_id
+    assert found.key_id.partition(":")[2] not in canonical.digest(data)
+    private, public = tmp_path / "private.pem", tmp_path / "public.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", private], check=True)
+    subprocess.run(["openssl", "pkey", "-in", private, "-pubout", "-out", public], check=True)
+    assert signer(f"ed25519:{private}").key_id == signer(f"ed25519:{public}").key_id
+
+
+def test_entries_of_earlier_versions_do_not_count(toy: Tree) -> None:
+    toy.build()
+    for path in (toy.cache / "actions").glob("??/*"):
+        body = canonical.read(path)["body"] | {"schema": "webkiln.action/1"}
+        canonical.write(path, {"body": body, "sha256": canonical.key(body)})
+    toy.wipe()
+    assert toy.build()
+
+
+def test_a_remote_does_not_say_where_it_is_from(tmp_path: Path) -> None:
+    """A provenance in an entry is not read."""
+    result = {"outputs": {"x": {"sha256": KEY, "bytes": 1}}, "printed": "", "provenance": HERE}
+    with faulty() as server:
+        shared = SharedCache(server.url, writes=True)
+        shared.note(KEY, {"result": result, "provenance": HERE})
+        shared.settle(lambda text: None)
+        found = ActionCache(tmp_path, shared).get(KEY, single("x"))
+        shared.close()
+    assert found is not None
+    assert found.provenance == UNSIGNED
+
+
+def test_discovered_inputs_have_a_provenance(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"s" * 32)
+    own = signer(f"hmac:{tmp_path}/secret")
+    with faulty() as server:
+        keyless = ActionCache(tmp_path / "cache", SharedCache(server.url))
+        keyless.note_reads(KEY, ["0/a"], KEY, UNSIGNED)
+        assert keyless.reads(KEY) == [("0/a",)]
+        keyed = ActionCache(tmp_path / "cache", SharedCache(server.url, own, writes=True), own)
+        assert keyed.reads(KEY) == []
+        keyed.note_reads(KEY, ["0/b"], KEY, UNSIGNED)
+        assert keyed.shared is not None
+        keyed.shared.settle(lambda text: None)
+        assert not [name for name in server.asked if name.startswith("PUT")], "and are not signed"
+        keyed.note_reads(KEY, ["0/c"], KEY)
+        assert keyed.reads(KEY) == [("0/c",)]
+
+
+def test_an_untrusted_entry_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"s" * 32)
+    (tmp_path / "x").write_bytes(b"x")
+    cache = ActionCache(tmp_path / "cache", None, signer(f"hmac:{tmp_path}/secret"))
+    blob = cache.store.put(tmp_path / "x")
+    cache._write(KEY, ActionResult({"x": blob}, "foreign", UNSIGNED))
+    assert cache.get(KEY, single("x")) is None
+    cache.put(KEY, ActionResult({"x": blob}, "own"))
+    found = cache.get(KEY, single("x"))
+    assert found is not None
+    assert (found.printed, found.provenance) == ("own", HERE)
+
+
+def test_what_is_made_of_parts_is_trusted_as_the_worst() -> None:
+    assert joint([]) == joint([HERE]) == HERE
+    assert joint([HERE, FLEET]) == FLEET
+    assert joint([HERE, "key", FLEET]) == "key"
+    assert joint(["key", "other"]) == joint([HERE, UNSIGNED]) == UNSIGNED
+
+
+def test_a_step_that_fails_with_foreign_inputs_is_built_here(trees: list[Tree], tmp_path: Path) -> None:
+    """Without a key a remote may say that a result is anything; where that ends in an error, what it gave is built here."""
+    first, second = trees
+    with faulty() as server:
+        first.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        junk = Blob(canonical.digest(b"{"), 1)
+        server.held[f"cas/{junk.sha256}"] = b"{"
+        for name, data in list(server.held.items()):
+            if name.startswith("ac/"):
+                header, _, text = wire.unwrapped(data).partition(b"\n")
+                body = json.loads(text)
+                if "program.json" in body["result"]["outputs"]:
+                    body["result"]["outputs"]["program.json"] = {"sha256": junk.sha256, "bytes": 1}
+                    server.held[name] = wire.wrapped(header + b"\n" + canonical.dumps(body), [])
+                elif "graph.json" not in body["result"]["outputs"]:
+                    del server.held[name]
+        told = second.doit("build", "model=toy", WEBKILN_REMOTE_CACHE=server.url)
+    (warning,) = [line for line in told.splitlines() if line.startswith("warning:")]
+    assert "was built here instead" in warning
+    assert "Traceback" not in told
+    assert second.bytes() == first.bytes()
