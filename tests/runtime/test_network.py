@@ -79,7 +79,7 @@ REFUSED = {
     "limited": (["busy:3600"], "Unavailable", "asks to wait 3600 s"),
     "missing": (["status:404"], "MissingFile", "(404)"),
     "forbidden": (["status:403"], "Refused", "(403)"),
-    "stalled": (["stall:1000"] * 4, "Stalled", "for 0.4 s"),
+    "stalled": (["stall:1000"] * 4, "Stalled", "in 0.4 s"),
     "shorter": (["short:1000"] * 2, "Truncated", "got 1000"),
     "altered": (["wrong"] * 2, "Altered", "past the HTTP cache"),
     "deployed meanwhile": (["drop:200000", "changed", "changed"], "Altered", "not those of the manifest"),
