@@ -5,6 +5,17 @@ import pytest
 from tests.build.models import MODELS, Model
 from tests.build.tree import Tree, checkout
 
+HERE = Path(__file__).parent
+BRIEF = {"test_retraining_recompiles_nothing", "test_a_second_run_executes_nothing", "test_two_checkouts_give_identical_bytes"}
+"""What is tried with a real model in every run; the toy, whose stages take no time, goes through all tests."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        known = getattr(item, "callspec", None) if item.path.parent == HERE else None
+        if known is not None and known.params.get("model") == "digits" and getattr(item, "originalname", "") not in BRIEF:
+            item.add_marker(pytest.mark.long)
+
 
 @pytest.fixture(params=MODELS)
 def model(request: pytest.FixtureRequest) -> Model:

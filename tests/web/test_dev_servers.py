@@ -317,7 +317,11 @@ def test_messages_to_vite_build_nothing(vite: Served, others: list[str]) -> None
     assert opened is False
 
 
-@pytest.mark.parametrize("tool", SERVERS)
+LONG = ("webpack", "rspack", "next")
+"""Those that resolve no URL to a module, so that there is nothing in the plugin to break."""
+
+
+@pytest.mark.parametrize("tool", [pytest.param(tool, marks=[pytest.mark.long] if tool in LONG else []) for tool in SERVERS])
 def test_other_servers_build_nothing_for_a_url(tool: str, others: list[str], cache: Path, tmp_path: Path) -> None:
     name, script = SERVERS[tool]
     place, evil = start(name, tmp_path)
