@@ -23,6 +23,8 @@ MEMORY_BYTES = 1 << 29
 MEMORY_PER_BYTE = 32
 CALL = 4096
 """The work of calling one reference, whatever its operands: about 100 microseconds."""
+CALLS_PER_NODE = 4
+"""A node of a file whose operands are known is evaluated while the model is converted."""
 WIDE = 8
 """Bytes of an element while a reference computes."""
 NODES = 1 << 15
@@ -35,7 +37,7 @@ class Budget:
     """What is left for one model, whose files have so many bytes and describe so many nodes."""
 
     def __init__(self, stored_bytes: int = 0, spec_nodes: int | None = None) -> None:
-        self.work = WORK + WORK_PER_BYTE * stored_bytes
+        self.work = WORK + WORK_PER_BYTE * stored_bytes + CALLS_PER_NODE * CALL * (spec_nodes or 0)
         self.memory = MEMORY_BYTES + MEMORY_PER_BYTE * stored_bytes
         self.nodes = None if spec_nodes is None else NODES + NODES_PER_NODE * spec_nodes
         self._work_left, self._nodes_left = self.work, self.nodes
