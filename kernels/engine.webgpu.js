@@ -72,7 +72,7 @@ export class WebGpuEngine {
    * @returns {Promise<any>} the loss of the device, if that is what broke it, else the error itself
    */
   async causeOf(error) {
-    if (!this.gpu.lost && !this.disposed) await settled(this.gpu, error.code ? 0 : LOSS_MS);
+    if (!this.gpu.lost && !this.disposed) await settled(this.gpu, LOSS_MS);
     return this.gpu.lost ? lossOf(this.gpu) : error;
   }
 

@@ -7,7 +7,7 @@
 const FEATURES = ['subgroups', 'shader-f16', 'timestamp-query'];
 
 /** How much later than an error the loss that caused it may be told of. */
-export const LOSS_MS = 200;
+export const LOSS_MS = 500;
 
 const GPU_KEY = Symbol.for('webkiln.webgpu');
 const GIVEN_KEY = Symbol.for('webkiln.webgpu.given');

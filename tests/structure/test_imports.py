@@ -152,7 +152,7 @@ BUILD = {
     "frontends/manifest",
     "frontends/manifest_weights",
 }
-GRAPHS = {"ir", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
+GRAPHS = {"ir", "ops/budget", "ops/builder", "ops/operator", "ops/pieces", "ops/fourier", "ops/overlap", "inputs"}
 """What frontends write graphs with; it knows operators by name only."""
 PROBE = "frontends/probe"
 FORMAT_TABLE = {
@@ -177,7 +177,7 @@ WIRE = {"frontends/apart", "frontends/wire"}
 PROTOBUF = {"frontends/messages", "frontends/manifest_weights", *WIRE}
 REACH: dict[str, set[str]] = {
     "fetch": set(),
-    "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/operator", "ir"},
+    "fetch keras": {KERAS, "frontends/exported", "plugins", "ops/budget", "ops/operator", "ir"},
     "fetch chainer": {
         CHAINER,
         f"{CHAINER}/functions",

@@ -8,7 +8,6 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 from tests.frontends.onnx.models import classifier, floats, literal, model, weight
 from tests.frontends.onnx.running import converted
 from webkiln.errors import ShapeError, SourceError
-from webkiln.frontends import probe
 from webkiln.frontends.onnx.converter import HANDLERS
 from webkiln.frontends.onnx.load import describe_model
 from webkiln.frontends.onnx.operators.table import DOMAINS
@@ -135,8 +134,7 @@ def test_the_condition_of_a_loop_is_a_bool():
         converted(loop(condition=TensorProto.FLOAT))
 
 
-def test_functions_that_call_each_other_too_often_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(probe, "TIMEOUT_S", 3.0)
+def test_functions_that_call_each_other_too_often_end(tmp_path):
     opset = [helper.make_opsetid("", 21), helper.make_opsetid("own", 1)]
     functions = [helper.make_function("own", "f0", ["a"], ["b"], [node("Neg", ["a"], ["b"])], opset)]
     for n in range(1, 40):
@@ -146,7 +144,7 @@ def test_functions_that_call_each_other_too_often_end(tmp_path, monkeypatch):
     made.opset_import.append(opset[1])
     made.functions.extend(functions)
     (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
-    with pytest.raises(SourceError, match=r"cannot be checked in reasonable time|exhausts its memory"):
+    with pytest.raises(SourceError, match=r"has more than 33,408 nodes once its functions are inlined; refused"):
         read_model(tmp_path / "net.onnx")
 
 
