@@ -32,6 +32,7 @@ FIXED = {
     "PYTHONUTF8": "1",
     "KERAS_BACKEND": "tensorflow",
     "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TF_ENABLE_ONEDNN_OPTS": "1",  # off on CPUs without AVX-512, where channels-first convolutions then fail
 }
 KERAS = {"floatx": "float32", "epsilon": 1e-7, "backend": "tensorflow", "image_data_format": "channels_last"}
 DOWNLOADS = ("models", "datasets")
