@@ -115,7 +115,8 @@ def test_a_stored_copy_stands_in_after_one_failure(browser: str, bundle: Path) -
     each = [{"cacheStrategy": "networkFirst", "saveCache": True}, {"cacheStrategy": "networkFirst"}, {"cacheStrategy": "latest"}]
     site = Site(bundle, scripts={name: ["drop:200000", "right", "stall:1000", "right"]})
     assert loaded(site, browser, "inTurn", {"each": each}) == [Y, Y, Y]
-    assert site.scripts[name] == ["right"]
+    # WebKitGTK may make one request more than the page, seen in two runs of three.
+    assert site.scripts[name] in ([["right"], []] if browser == "webkit" else [["right"]])
 
 
 def test_what_was_resumed_is_stored(bundle: Path) -> None:
