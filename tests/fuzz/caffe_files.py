@@ -107,7 +107,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     canonical.write(folder / "spec.json", to_json(spec))
     phase("converting")
     graph = CaffeConverter().convert(spec, blobs)
-    compile_and_pack(graph, folder, phase)
+    compile_and_pack(graph, phase)
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)

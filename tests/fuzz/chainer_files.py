@@ -81,7 +81,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("loading")
     write(folder / "made", *recorded(name, weights=next(folder.glob("weights.*"))))
     phase("converting")
-    compile_and_pack(ChainerConverter().convert(*read(folder / "made")), folder, phase)
+    compile_and_pack(ChainerConverter().convert(*read(folder / "made")), phase)
     phase("judging")
 
 

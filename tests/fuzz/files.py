@@ -127,19 +127,20 @@ def outcomes(form: Format, seeds: range) -> Iterator[Outcome]:
         yield from pool.map(lambda seed: outcome(form, seed), seeds)
 
 
-def compile_and_pack(graph: Graph, folder: Path, phase: Callable[[str], None]) -> None:
+def compile_and_pack(graph: Graph, phase: Callable[[str], None]) -> None:
     """Optimise, print the program of js, and evaluate and encode the weights, as the stages of a build do."""
     phase("optimising")
     slots = graph.weights
     changed = optimised(graph)
     phase("printing")
-    write_code(program(changed, TARGETS["js"], "float32"), TEMPLATES, folder / "code")
+    with tempfile.TemporaryDirectory() as folder:
+        write_code(program(changed, TARGETS["js"], "float32"), TEMPLATES, Path(folder) / "code")
     phase("packing")
     weights = stored(changed)
     with limited(sum(value.nbytes for value in slots.values())):
         values = FixedValues(changed, slots.__getitem__, [weight.name for weight in weights])
-        for data in write(pieces(weights, "float32"), values):
-            (folder / "shard").write_bytes(data)
+        for _ in write(pieces(weights, "float32"), values):
+            pass
 
 
 def mutate_bytes(rng: random.Random, data: bytes) -> bytes:

@@ -111,7 +111,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     spec, blobs = parse_model(path)
     phase("converting")
     graph = KerasConverter().convert(spec, blobs)
-    compile_and_pack(graph, folder, phase)
+    compile_and_pack(graph, phase)
     phase("done")
 
 

@@ -244,7 +244,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     spec, blobs = load.read_checked(path, folder)
     phase("converting")
     graph = OnnxConverter().convert(spec, blobs)
-    compile_and_pack(graph, folder, phase)
+    compile_and_pack(graph, phase)
     phase("judging")
 
 

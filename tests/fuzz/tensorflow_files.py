@@ -130,7 +130,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     spec, blobs = read_model(folder / "net.pb", folder)
     phase("converting")
     graph = TensorFlowConverter().convert(spec, blobs)
-    compile_and_pack(graph, folder, phase)
+    compile_and_pack(graph, phase)
     phase("judging")
 
 

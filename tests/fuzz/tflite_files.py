@@ -69,7 +69,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
     phase("converting")
     with np.errstate(all="ignore"):
         graph = TfliteConverter().convert(model, blobs)
-    compile_and_pack(graph, folder, phase)
+    compile_and_pack(graph, phase)
 
 
 FORMAT = files.Format(make, attempt, lambda folder: None)

@@ -109,7 +109,7 @@ def attempt(folder: Path, phase: Callable[[str], None]) -> None:
         phase("loading")
         spec, blobs = read_program(found.program, "net", found.inputs)
     phase("converting")
-    compile_and_pack(TorchConverter().convert(spec, blobs), folder, phase)
+    compile_and_pack(TorchConverter().convert(spec, blobs), phase)
     phase("judging")
 
 
