@@ -38,10 +38,10 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def handle_error(self, request: object, client_address: object) -> None:
+    def handle_error(self, request: Any, client_address: Any) -> None:
         """A connection that breaks is the page's affair."""
         if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
+            super().handle_error(request, client_address)
 
 
 class _RefusedError(Exception):
@@ -56,7 +56,6 @@ class _Handler(BaseHTTPRequestHandler):
     owner: "Server"
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-
     timeout = IDLE_SECONDS
 
     def do_GET(self) -> None:
