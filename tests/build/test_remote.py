@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import soak_remote
 from tests.build.remotes import REAL, Faulty, faulty, free_port, reached
 from tests.build.tree import Tree, checkout
 from webkiln import canonical
@@ -272,11 +271,6 @@ def test_a_result_has_what_its_action_writes_and_nothing_else() -> None:
     assert rule.fault({"kernels/x.c": blob})
     assert rule.fault({"graph.json": blob, "other": blob})
     assert rule.fault({"graph.json": blob, "kernels/x.js": blob})
-
-
-def test_faults_at_random() -> None:
-    """`make soak` has more of them."""
-    assert len(soak_remote.main(12, 0)) > 5
 
 
 def test_gc_to_a_size(toy: Tree) -> None:
