@@ -7,20 +7,21 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any
 
 from webkiln.build.action import Blob
 from webkiln.build.remote.entries import LARGEST
-from webkiln.build.remote.pace import Pace
+from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import ANSWER_SECONDS, AbsentError, DeniedError, RemoteError, UnreachableError, parts
 from webkiln.errors import ToolError
 
 CONNECTIONS = 8
-CLIENT = {"connect_timeout": "5s", "timeout": "1d", "read_timeout": f"{ANSWER_SECONDS:.0f}s"}
+CLIENT = {"connect_timeout": "5s", "timeout": "1d", "read_timeout": "1d"}
+"""Deadlines are kept here; obstore would repeat what it gives up itself."""
 RETRIES = {"max_retries": 1, "retry_timeout": timedelta(seconds=5)}
 PART = 5 << 20
 """What is uploaded by one request; providers take no smaller parts."""
@@ -44,7 +45,7 @@ class ObjectRemote:
         retries: Any = RETRIES
         with self._told():
             self._store = from_url(url, client_options=client, retry_config=retries)
-        self._large = Lock()
+        self._large = Turns(SMALL)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="webkiln-objects", daemon=True)
         self._thread.start()
@@ -72,7 +73,7 @@ class ObjectRemote:
         return self._stream(_place("cas", blob.sha256), start, blob.bytes, blob.bytes)
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._told(), self._large if blob.bytes > SMALL else nullcontext():
+        with self._large.take(blob.bytes), self._told():
             if blob.bytes <= PART:
                 self._wait(lambda: self._do.put_async(self._store, _place("cas", blob.sha256), path.read_bytes()), _seconds(blob.bytes))
             else:

@@ -3,6 +3,9 @@
 import io
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from webkiln.build.remote.remote import ANSWER_SECONDS, SLOWEST, UnreachableError
@@ -32,6 +35,33 @@ class Pace:
         if left <= 0:
             raise UnreachableError(f"nothing for {ANSWER_SECONDS:.0f} s, or less than {SLOWEST // 1000} KB a second")
         return left
+
+
+class Turns:
+    """Transfers of more than `small` bytes run one after the other, so that each has the whole line.
+
+    Once one was too slow, those that still wait are not begun: each would take as long to find out.
+    """
+
+    def __init__(self, small: int) -> None:
+        self._small = small
+        self._lock = Lock()
+        self._late = False
+
+    @contextmanager
+    def take(self, size: int) -> Iterator[None]:
+        """Raises UnreachableError where an earlier transfer did."""
+        if size <= self._small:
+            yield
+            return
+        with self._lock:
+            if self._late:
+                raise UnreachableError("an earlier transfer was too slow")
+            try:
+                yield
+            except UnreachableError:
+                self._late = True
+                raise
 
 
 class PacedSocket:

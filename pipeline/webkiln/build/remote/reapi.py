@@ -4,9 +4,9 @@ https://github.com/bazelbuild/remote-apis/blob/main/build/bazel/remote/execution
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Timer
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -14,7 +14,7 @@ from uuid import uuid4
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import DIGEST, LARGEST
-from webkiln.build.remote.pace import Pace
+from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import (
     ANSWER_SECONDS,
     SLOWEST,
@@ -33,7 +33,7 @@ MESSAGE_BYTES = 2 * LARGEST
 PART = 64 << 10
 """Bytes in one request of an upload."""
 MOST_EMPTY = 8
-USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 100_000
+USUAL_MESSAGE, MESSAGE_RATE = 2 << 20, 200_000
 """A message is seen when all of it is there: so many bytes of one may take their time, at so many a second."""
 SMALL = 64 << 10
 """Larger blobs go one after the other in each direction, so that each message has the whole line."""
@@ -61,7 +61,7 @@ class ReapiRemote:
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
-        self._reading, self._writing = Lock(), Lock()
+        self._reading, self._writing = Turns(SMALL), Turns(SMALL)
 
     def entry(self, key: str) -> bytes | None:
         asked = self._named(field(2, _key(key)) + field(3, 1))
@@ -98,7 +98,7 @@ class ReapiRemote:
 
     def read(self, blob: Blob, start: int) -> Iterator[bytes]:
         asked = field(1, self._resource(f"blobs/{blob.sha256}/{blob.bytes}")) + field(OFFSET, start)
-        with self._told(f"Read {blob.sha256}"), self._reading if blob.bytes > SMALL else nullcontext():
+        with self._reading.take(blob.bytes), self._told(f"Read {blob.sha256}"):
             call = self._channel.unary_stream("/google.bytestream.ByteStream/Read")(
                 asked, timeout=ANSWER_SECONDS + (blob.bytes - start) / SLOWEST, metadata=self._metadata
             )
@@ -135,7 +135,7 @@ class ReapiRemote:
             # The transport has taken it all over, and sends what it has buffered.
             pace.allow(min(blob.bytes, USUAL_MESSAGE) / MESSAGE_RATE)
 
-        with self._told(f"Write {blob.sha256}"), self._writing if blob.bytes > SMALL else nullcontext():
+        with self._writing.take(blob.bytes), self._told(f"Write {blob.sha256}"):
             most, pace = ANSWER_SECONDS + blob.bytes / SLOWEST, Pace()
             call = self._channel.stream_unary("/google.bytestream.ByteStream/Write").future(
                 requests(pace), timeout=most, metadata=self._metadata

@@ -36,7 +36,7 @@ LOST = 8
 """Once so many blobs of one result are not to be had, the others are not asked for."""
 USUAL_SECONDS = 1.0
 """A round trip may take so long without counting as a delay."""
-DELAY_SECONDS, STORING_DELAY_SECONDS = 12.0, 40.0
+DELAY_SECONDS, STORING_DELAY_SECONDS = 8.0, 20.0
 """So much delay beyond what prompt answers make up for, of what a build waits for and of what is
 stored beside it, and the remote is too slow to be of use."""
 FREE_BYTES = 256 << 20
