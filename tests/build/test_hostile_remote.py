@@ -100,6 +100,15 @@ def test_a_bundle_is_what_its_manifest_lists(made: Soak, tmp_path: Path) -> None
         assert "is not what its bundle/manifest.json lists" in checked(made, made.build(tmp_path, reached), tmp_path)
 
 
+def test_a_result_that_becomes_suspect_while_another_input_is_made(made: Soak, tmp_path: Path) -> None:
+    """`bundle` has taken empty code for wasm from the remote when `link`, another of its inputs, fails with it."""
+    held = {name: data for name, data in made.good[False].items() if not name.startswith("ac/")}
+    (code,) = (name for name, data in made.good[False].items() if name.startswith("ac/") and b'"code/main.c"' in data)
+    held[code] = forged(made.good[False][code], "none", random.Random(0))
+    with serving("", {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}) as (_, reached):
+        assert "made the step fail" in checked(made, made.build(tmp_path, reached), tmp_path)
+
+
 @pytest.mark.parametrize("fault", [*ANSWERS, *(pytest.param(fault, marks=pytest.mark.long) for fault in QUICK if fault not in ANSWERS)])
 def test_broken_answers(fault: str, made: Soak, tmp_path: Path) -> None:
     with serving(fault, wrapped(made)) as (server, reached):

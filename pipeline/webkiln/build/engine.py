@@ -288,7 +288,7 @@ class Engine:
         failed: WebkilnError | None = None
         for _ in range(ATTEMPTS):
             try:
-                trees = {role: self._required(value) for role, value in action.inputs.items()}
+                trees = self._trees(action)
             except WebkilnError:
                 if failed is None:
                     raise
@@ -302,7 +302,9 @@ class Engine:
                 self._keys = self._fresh_keys()
                 self._origins.clear()
             except WebkilnError as error:
-                if failed is not None or isinstance(error, OWN_FAULTS) or not self._suspect(action):
+                if failed is not None or isinstance(error, OWN_FAULTS):
+                    raise
+                if not self._suspect(action) and self._trees(action) == trees:
                     raise
                 failed = error
             else:
@@ -310,6 +312,14 @@ class Engine:
                     self.cache.shared.blame(action.task)
                 return result
         raise failed or ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
+
+    def _trees(self, action: Action) -> dict[str, Tree]:
+        """The inputs of an action, whose producers are run first where needed; none of them is a result that became suspect while another was made."""
+        while True:
+            suspects = len(self._suspects)
+            trees = {role: self._required(value) for role, value in action.inputs.items()}
+            if len(self._suspects) == suspects:
+                return trees
 
     def _suspect(self, action: Action) -> bool:
         """Have the next attempt build here what a remote cache gave for the inputs of an action; False where no unsigned result is among them."""
