@@ -9,6 +9,7 @@ from hypothesis import Phase, given, settings
 import webkiln.program
 from tests.backends import harness
 from tests.backends.harness import Job, error, run
+from tests.parts import representative
 from tests.passes.graphs import evaluate_graph, graphs, values_for
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse, print_graph
@@ -49,7 +50,7 @@ def test_random_graphs(backend, variant, tmp_path):
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
-@pytest.mark.parametrize("limit", [SHARD_BYTES, 64], ids=["whole", "split"])
+@pytest.mark.parametrize("limit", representative([SHARD_BYTES, 64], 64))
 def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))

@@ -11,6 +11,7 @@ from tests.bench.watched import parent
 from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed
+from tests.parts import representative
 from webkiln import canonical
 
 NAPS = ("lower", "generate", "pack")
@@ -104,7 +105,7 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("lie", representative(LIES, "bytes", "other"))
 def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) -> None:
     user, *others = trees(4)
     expected = alone(user)
@@ -114,6 +115,7 @@ def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) 
     assert any(LIES[lie] in line and "asked no more" in line for line in warnings(told)), told
 
 
+@pytest.mark.long
 def test_a_fleet_of_liars(trees: Trees, address: str, shared: str) -> None:
     user, *others = trees(3)
     expected = alone(user)
@@ -144,6 +146,7 @@ def _emptied(shared: str) -> str:
     return shared
 
 
+@pytest.mark.long
 def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, tmp_path: Path) -> None:
     user, other = trees(2)
     expected = alone(user)
@@ -154,6 +157,7 @@ def test_a_machine_with_another_cache(trees: Trees, address: str, shared: str, t
     assert "is its WEBKILN_REMOTE_CACHE the same?" in told
 
 
+@pytest.mark.long
 def test_programs_of_other_machines(trees: Trees, address: str, shared: str) -> None:
     """A user without compilers has those of the fleet; and a fleet without any leaves what needs them to the user."""
     user, other = trees(2)
@@ -205,6 +209,7 @@ def test_a_worker_needs_a_cache_that_answers(toy: Tree) -> None:
     assert "is no address" in toy.webkiln("worker", "build.local", status=2)
 
 
+@pytest.mark.long
 def test_a_bundle_is_verified_in_the_browsers_of_a_grid(address: str, shared: str, tmp_path: Path) -> None:
     """A whole model, with the compilers and the frameworks of another machine, in a browser at a WebDriver server."""
     user, other = (checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=False) for n in range(2))
@@ -216,7 +221,7 @@ def test_a_bundle_is_verified_in_the_browsers_of_a_grid(address: str, shared: st
     assert user.bytes()
 
 
-@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("count", representative([1, 2], 2))
 def test_so_many_steps_at_once_as_doit_is_told(count: int, trees: Trees, tmp_path: Path) -> None:
     (user,) = trees(1)
     seen = tmp_path / "seen"

@@ -10,6 +10,7 @@ import pytest
 from tests.backends.harness import Job, error, run
 from tests.lower.mixed_graphs import graph as mixed
 from tests.lower.test_fusion import run_calls, values_of, wrong
+from tests.parts import representative
 from tests.passes.graphs import evaluate_graph
 from webkiln.backends.table import TARGETS
 from webkiln.ir import dim
@@ -153,7 +154,7 @@ def check_no_bit_changes(jobs, backend, targets, folder, monkeypatch):
             assert all(np.array_equal(plain[key], other[key]) for other in blocked), (name, key)
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", "webgpu", "webgl"])
+@pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
 def test_blocks_change_no_bit(backend, tmp_path, monkeypatch):
     jobs = {name: job(made, given(made)) for name, text in (BLOCKED | WHOLE).items() for made in [parsed(text)]}
     check_no_bit_changes(jobs, backend, [limited(limit, backend) for limit in (0, LIMIT, OPEN_LIMIT)], tmp_path, monkeypatch)

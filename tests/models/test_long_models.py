@@ -9,6 +9,7 @@ import pytest
 from tests.backends.harness import Job, error, run
 from tests.bench.long_models import KINDS, long_model
 from tests.frontends.keras.test_recurrent import optimised
+from tests.parts import representative
 from webkiln.backends.table import TARGETS
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
@@ -35,7 +36,7 @@ def test_long_models_are_right(kind, backend, tmp_path):
     assert error(outputs["y"], expected) < 1e-3
 
 
-@pytest.mark.parametrize("kind", ["adds", "functions", "diamonds", "fan", "joined"])
+@pytest.mark.parametrize("kind", representative(["adds", "functions", "diamonds", "fan", "joined"], "functions", "diamonds"))
 def test_time_grows_with_the_length(kind):
     begin = time.process_time()
     made = program(converted(long_model(kind, 5000)), TARGETS["wasm"], "float32")

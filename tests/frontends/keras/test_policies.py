@@ -11,6 +11,7 @@ from keras import ops
 
 from tests.frontends.keras import dtype_cross, operation_cross
 from tests.frontends.keras.layer_cases import TRIED
+from tests.parts import representative
 from webkiln.errors import UnsupportedError
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.load import load_model
@@ -20,11 +21,6 @@ from webkiln.passes.pipeline import PASSES
 
 FIRST = [(name, cases[0]) for rows in TRIED.values() for name, cases in rows.items()]
 HALF_INPUTS = ("int32", "float32")
-
-
-def representative(values, *chosen):
-    """Some of them; the others are tried by `make formats`."""
-    return [value if value in chosen else pytest.param(value, marks=pytest.mark.long) for value in values]
 
 
 def refute(policy, dtypes, folder):
