@@ -5,6 +5,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.build.models import Model
 from tests.build.tree import Tree, checkout, executed
 from webkiln.build.graph import ModelGraph, Selection
@@ -153,6 +155,7 @@ def test_trials_and_tuned_choices_are_apart(tmp_path: Path) -> None:
         assert action.task == "lower:m:wasm:trial1.2"
 
 
+@pytest.mark.long
 def test_doit_tunes_beside_the_recipe(tmp_path: Path) -> None:
     tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
     asked = ("tune", "model=digits", "browser=node", "encoding=float32")

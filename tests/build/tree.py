@@ -1,10 +1,12 @@
 """Throw-away checkouts to build in: the repository's own, or one with tiny stages that follow the same contract."""
 
+import functools
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
@@ -88,7 +90,25 @@ def executed(log: list[dict[str, object]]) -> Counter[str]:
 
 
 def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
-    """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of the real ones."""
+    """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of the real ones.
+
+    Its cache knows what webkiln's own files import and which compilers are here, which take most of a first build's time to find out.
+    """
+    tree = _copied(root, cache, toy=toy)
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / "derived.json").write_bytes(_derived())
+    return tree
+
+
+@functools.cache
+def _derived() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        tree = _copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+        tree.build()
+        return (tree.cache / "derived.json").read_bytes()
+
+
+def _copied(root: Path, cache: Path, *, toy: bool) -> Tree:
     shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=IGNORED)
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)

@@ -1,13 +1,15 @@
 """Memory that holds float16 between layers, on every GPU backend of every browser, against Keras."""
 
 import json
+from itertools import product
 
 import keras
 import pytest
 from keras import layers
 
-from tests.hosts import every_page, one_page
+from tests.hosts import PAGES, one_page
 from tests.models.conftest import Model
+from tests.parts import representative
 from webkiln import canonical
 from webkiln.build.engine import Engine
 from webkiln.build.graph import Selection
@@ -67,7 +69,7 @@ def made(folder, make, **said):
 
 
 @one_page
-@pytest.mark.parametrize("make", [image, text, sequence, large])
+@pytest.mark.parametrize("make", representative([image, text, sequence, large], image, text))
 def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_path):
     recipe = made(tmp_path, make)
     with Engine(tmp_path / ".webkiln") as engine:
@@ -81,8 +83,10 @@ def test_halves_between_layers_are_near_what_keras_computes(make, browser, tmp_p
         assert worst <= (5e-3 if result["backend"] in HALVED else 1e-4), (result["backend"], worst)
 
 
-@every_page
-@pytest.mark.parametrize("encoding", ["float16", "int8", "eightbit"])
+@pytest.mark.parametrize(
+    ("browser", "encoding"),
+    representative(product(PAGES, ["float16", "int8", "eightbit"]), *zip(PAGES, ["int8", "float16", "eightbit"], strict=True)),
+)
 def test_weights_of_any_encoding_are_decoded_to_halves(encoding, browser, tmp_path):
     recipe = made(tmp_path, text, backends=["webgpu", "webgl"], encodings=[encoding])
     with Engine(tmp_path / ".webkiln") as engine:
