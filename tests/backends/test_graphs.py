@@ -55,7 +55,7 @@ def test_random_graphs(backend, variant, tmp_path):
         product(["js", "wasm", "webgpu", "webgl"], ENCODINGS), *product(["js", "wasm"], ENCODINGS), ("webgpu", "int8"), ("webgl", "int8")
     ),
 )
-@pytest.mark.parametrize("limit", representative([SHARD_BYTES, 64], 64))
+@pytest.mark.parametrize("limit", representative([SHARD_BYTES, 64], 64), ids=["whole", "split"])
 def test_encodings_decode_to_what_they_encode(backend, encoding, limit, tmp_path, monkeypatch):
     for module in (harness, webkiln.program):
         monkeypatch.setattr(module, "pieces", partial(pieces, limit=limit))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.build.forgeries import FORGED, forged
 from tests.build.hostile import QUICK, RPC, RPC_SLOW, SLOW, Hostile, HostileReapi
-from tests.build.soak_remote import SPECIAL, Round, Soak, soak
+from tests.build.soak_remote import LONGEST_SECONDS, SPECIAL, Round, Soak, soak
 from tests.parts import representative
 from webkiln import canonical
 from webkiln.build.action import Blob
@@ -34,9 +34,9 @@ ANSWERS = (
 STALLS = ("no answer", "slow head", "slow body")
 
 
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers are given up after three seconds instead of ten; `make soak` has them as they are."""
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stalls end after three seconds instead of ten. `make soak` waits the ten."""
     for module in ("pace", "objects", "reapi"):
         monkeypatch.setattr(f"webkiln.build.remote.{module}.ANSWER_SECONDS", 3.0)
     monkeypatch.setattr("tests.build.hostile.DRIP_SECONDS", 1.0)
@@ -56,12 +56,17 @@ def checked(made: Soak, found: Round, place: Path) -> str:
     return warning
 
 
+def served(held: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Entries and blobs as HTTP and gRPC servers hold them."""
+    return {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}
+
+
 def wrapped(made: Soak, how: str = "") -> dict[str, bytes]:
     """What a server holds, with every entry forged in one way."""
     changed = {
         name: forged(data, how, random.Random(0)) if how and name.startswith("ac/") else data for name, data in made.good[False].items()
     }
-    return {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in changed.items()}
+    return served(changed)
 
 
 @contextmanager
@@ -105,7 +110,7 @@ def test_a_bundle_is_what_its_manifest_lists(made: Soak, tmp_path: Path) -> None
             outputs = entry["result"]["outputs"]
             del outputs[next(path for path in outputs if path.startswith("bundle/weights-"))]
             held[name] = header + b"\n" + canonical.dumps(entry)
-    with serving("", {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}) as (_, reached):
+    with serving("", served(held)) as (_, reached):
         assert "is not what its bundle/manifest.json lists" in checked(made, made.build(tmp_path, reached), tmp_path)
 
 
@@ -114,7 +119,7 @@ def test_a_result_that_becomes_suspect_while_another_input_is_made(made: Soak, t
     held = {name: data for name, data in made.good[False].items() if not name.startswith("ac/")}
     (code,) = (name for name, data in made.good[False].items() if name.startswith("ac/") and b'"code/main.c"' in data)
     held[code] = forged(made.good[False][code], "none", random.Random(0))
-    with serving("", {name: wire.wrapped(data, []) if name.startswith("ac/") else data for name, data in held.items()}) as (_, reached):
+    with serving("", served(held)) as (_, reached):
         assert "made the step fail" in checked(made, made.build(tmp_path, reached), tmp_path)
 
 
@@ -126,12 +131,14 @@ def test_broken_answers(fault: str, made: Soak, tmp_path: Path) -> None:
     made.check("the build", found, tmp_path, poison=False)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", representative(SLOW, *STALLS))
 def test_slow_answers(fault: str, made: Soak, tmp_path: Path) -> None:
     with serving(fault, wrapped(made)) as (_, reached):
         assert "does not answer" in checked(made, made.build(tmp_path, reached), tmp_path)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_blobs_that_drip(made: Soak, tmp_path: Path) -> None:
     """Entries are good, and their blobs come byte by byte."""
     server = Hostile(lambda method, name: "slow body" if name.startswith("cas/") else "")
@@ -143,12 +150,14 @@ def test_blobs_that_drip(made: Soak, tmp_path: Path) -> None:
     assert "does not answer" in checked(made, found, tmp_path)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_upload_that_stalls(made: Soak, tmp_path: Path) -> None:
     with serving("no answer", {}, method="PUT") as (_, reached):
         found = made.build(tmp_path, {**reached, "WEBKILN_CACHE_WRITE": "1"})
     assert "does not answer" in checked(made, found, tmp_path)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", ["giant length", "redirect to a host", "more than announced", "slow body", "gzip bomb"])
 def test_broken_buckets(fault: str, made: Soak, tmp_path: Path) -> None:
     with serving(fault, made.good[False], s3=True) as (server, reached):
@@ -160,6 +169,7 @@ def test_broken_buckets(fault: str, made: Soak, tmp_path: Path) -> None:
 CALLS = ("larger than allowed", "digest that is none", "stdout elsewhere", "endless", "unknown with control characters", "slow stream")
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", representative((*RPC, *RPC_SLOW), *CALLS))
 def test_broken_calls(fault: str, made: Soak, tmp_path: Path) -> None:
     server = HostileReapi(lambda method, name: fault)
@@ -263,7 +273,7 @@ def throttled(port: int, rate: int) -> Iterator[int]:
 
 @pytest.mark.parametrize("scheme", representative(["http", "grpc"], "grpc"))
 def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of 200 KB a second carries blobs both ways, several at once, longer than an answer may take."""
+    """A line of 100 KB a second carries blobs both ways, several at once, longer than an answer may take."""
     told: list[str] = []
     monkeypatch.setattr("webkiln.build.remote.shared.warn", told.append)
     contents = [random.Random(number).randbytes(300_000) for number in range(4)]
@@ -273,7 +283,7 @@ def test_a_remote_that_is_slow_and_good(scheme: str, tmp_path: Path, monkeypatch
     server = Hostile(lambda method, name: "") if scheme == "http" else HostileReapi(lambda method, name: "")
     kept = []
     try:
-        with throttled(server.port, 200_000) as port:
+        with throttled(server.port, 100_000) as port:
             shared = SharedCache(f"{scheme}://127.0.0.1:{port}", writes=True)
             assert shared.deliver(paths, paths.__getitem__)
             shared.bring(paths, lambda blob: tmp_path / blob.sha256, lambda blob, path: kept.append(blob))
@@ -291,7 +301,7 @@ def test_a_stall_is_noticed_however_fast_it_was_before(monkeypatch: pytest.Monke
     for _ in range(100):
         now[0] += 1
         pace.moved(1 << 20)
-    now[0] += 2.9
+    now[0] += 9.9
     assert pace.left() > 0
     pace.moved(1)
     now[0] += 0.2
@@ -342,6 +352,7 @@ def test_an_address_that_is_none() -> None:
 
 def test_attacks_at_random() -> None:
     """`make soak` has more of them."""
-    counts, _longest = soak(6, 0)
-    assert counts["builds with a warning"] > 2
-    assert counts["builds without one"]
+    counts, longest = soak(12, 1)
+    assert counts["builds with a warning"] > 5
+    assert counts["builds without one"] > 2
+    assert longest < LONGEST_SECONDS

@@ -17,6 +17,7 @@ from webkiln.build.descriptor import generate_descriptor
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.onnx.converter import OnnxConverter
 from webkiln.frontends.onnx.load import describe_model
+from webkiln.ir.graph import INLINE_ELEMENTS
 from webkiln.ir.serial import from_json, to_json
 from webkiln.ir.text import parse, print_graph
 from webkiln.ir.verify import verify
@@ -45,8 +46,13 @@ def folded():
 
 
 def checked(graph):
-    verify(graph, infer)
     assert any(constant.digest for constant in graph.constants.values())
+    return written_and_read(graph)
+
+
+def written_and_read(graph):
+    """A valid graph, after its JSON and its text were read again."""
+    verify(graph, infer)
     data = canonical.loads(canonical.dumps(to_json(graph)))
     again = from_json(data)
     assert again == graph
@@ -59,12 +65,12 @@ def checked(graph):
 def test_folded_values(backend, tmp_path):
     made = folded()
     spec, blobs = describe_model(made, "net")
-    graph = OnnxConverter().convert(spec, blobs)
-    verify(graph, infer)
-    graph = optimised(graph)
+    graph = optimised(written_and_read(OnnxConverter().convert(spec, blobs)))
+    fixed = fixed_values(graph, graph.weights)
+    assert any(value.size > INLINE_ELEMENTS for value in fixed.values()), "values that are evaluated and stored"
     x = np.random.default_rng(1).normal(size=(3, 600)).astype(np.float32)
     expected = onnxruntime.InferenceSession(made.SerializeToString()).run(None, {"x": x})
-    (outputs,) = run([Job(graph, {"x": x}, fixed_values(graph, graph.weights))], backend, tmp_path)
+    (outputs,) = run([Job(graph, {"x": x}, fixed)], backend, tmp_path)
     for name, value in zip(("product", "y"), expected, strict=True):
         assert error(outputs[name], value) < 1e-5
 
