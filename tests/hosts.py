@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.parts import representative
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.host import HOSTS, why_not
 from webkiln.backends.table import VARIANTS
@@ -11,11 +12,11 @@ PAGES = tuple(BROWSERS)
 BEST = dict.fromkeys(PAGES, "relaxed") | {"node": "simd"}
 """The variant of the wasm backend that a load chooses; Node 20 runs the other behind a flag."""
 
-SPARE_VARIANT = ["relaxed", pytest.param("simd", marks=pytest.mark.long)]
+SPARE_VARIANT = representative(["relaxed", "simd"], "relaxed")
 """Variants of the wasm backend, for large crosses: one of them in each run of the tests, the other by `make formats` alone."""
 
 every_host = pytest.mark.parametrize("host", HOSTS)
-one_page = pytest.mark.parametrize("browser", [PAGES[0], *(pytest.param(name, marks=pytest.mark.long) for name in PAGES[1:])])
+one_page = pytest.mark.parametrize("browser", representative(PAGES, PAGES[0]))
 """The first browser in each run of the tests, the others by `make formats` alone."""
 every_page = pytest.mark.parametrize("browser", PAGES)
 PAGE_LEGS = [(browser, backend) for browser in PAGES for backend in BACKENDS if why_not(browser, backend) is None]

@@ -92,7 +92,8 @@ def executed(log: list[dict[str, object]]) -> Counter[str]:
 def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
     """Copy the working tree; for a toy, with its stages, passes, kernels and one model instead of the real ones.
 
-    Its cache knows what webkiln's own files import and which compilers are here, which take most of a first build's time to find out.
+    Its cache starts with the imports of webkiln's own files and the versions of the compilers, which
+    take most of a first build's time to compute.
     """
     tree = _copied(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from tests.conformance.bulk import Failed, run_graphs
+from tests.parts import representative
 from webkiln.ir.graph import Graph
 from webkiln.ops.evaluate import run_graph
 
-EVERY_BACKEND = ["wasm", *(pytest.param(backend, marks=pytest.mark.long) for backend in ("js", "webgpu", "webgl"))]
+EVERY_BACKEND = representative(["wasm", "js", "webgpu", "webgl"], "wasm")
 """Corpora that are tried on other backends than wasm by `make formats` alone."""
-A_PART_AND_ALL = [("wasm", 3), *(pytest.param(backend, 1, marks=pytest.mark.long) for backend in ("wasm", "js", "webgpu", "webgl"))]
+A_PART_AND_ALL = representative([("wasm", 3), ("wasm", 1), ("js", 1), ("webgpu", 1), ("webgl", 1)], ("wasm", 3))
 """Backends, and of how many samples each tries one: of large corpora a third in each run of the tests."""
 TOLERANCE = 1e-4
 LEAST_SCALE = 1e-6

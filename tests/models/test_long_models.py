@@ -26,7 +26,7 @@ def converted(made):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("backend", ["js", *(pytest.param(name, marks=pytest.mark.long) for name in ("webgpu", "webgl"))])
+@pytest.mark.parametrize("backend", representative(["js", "webgpu", "webgl"], "js"))
 def test_long_models_are_right(kind, backend, tmp_path):
     made = long_model(kind, 700 if backend == "js" else 300)
     graph = converted(made)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, error, run
+from tests.parts import representative
 from webkiln.backends.launches import launches
 from webkiln.backends.table import TARGETS
 from webkiln.errors import RecipeError
@@ -88,7 +89,7 @@ def kernels_of(made: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("backend", "variant"),
-    [("wasm", "relaxed"), ("js", ""), *(pytest.param(*leg, marks=pytest.mark.long) for leg in (("wasm", "simd"), ("webgpu", "")))],
+    representative([("wasm", "relaxed"), ("js", ""), ("wasm", "simd"), ("webgpu", "")], ("wasm", "relaxed"), ("js", "")),
 )
 def test_every_candidate_computes_the_same(backend, variant, tmp_path):
     rng = np.random.default_rng(0)

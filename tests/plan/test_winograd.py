@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.backends.harness import Job, error, expected, node_job, run
+from tests.parts import representative
 from webkiln.backends.table import TARGETS
 from webkiln.ir.text import parse
 from webkiln.ir.types import Type
@@ -75,7 +76,7 @@ def convolutions():
 
 @pytest.mark.parametrize(
     ("backend", "variant"),
-    [("wasm", "relaxed"), ("js", None), *(pytest.param(*leg, marks=pytest.mark.long) for leg in (("wasm", "simd"), ("webgpu", None)))],
+    representative([("wasm", "relaxed"), ("js", None), ("wasm", "simd"), ("webgpu", None)], ("wasm", "relaxed"), ("js", None)),
 )
 def test_convolutions(backend, variant, tmp_path):
     cases = list(convolutions())

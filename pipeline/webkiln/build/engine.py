@@ -314,7 +314,10 @@ class Engine:
         raise failed or ToolError(f"{action.task}: its inputs change while it runs, or its cache {self.cache.root} loses what is written")
 
     def _trees(self, action: Action) -> dict[str, Tree]:
-        """The inputs of an action, whose producers are run first where needed; none of them is a result that became suspect while another was made."""
+        """The inputs of an action. Producers run first where needed.
+
+        Making one input can show that another, already taken, is suspect; all are then taken again.
+        """
         while True:
             suspects = len(self._suspects)
             trees = {role: self._required(value) for role, value in action.inputs.items()}

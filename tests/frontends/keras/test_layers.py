@@ -11,6 +11,7 @@ from keras import layers as L
 from tests.frontends.keras.layer_cases import INNER, NOT_CONVERTED, PARTS, TRIED, public_layers
 from tests.frontends.keras.layer_trees import BATCH, Tree, run_trees, tree
 from tests.frontends.keras.text_cases import TEXTS
+from tests.parts import representative
 from webkiln.canonical import digest
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.layers.retired import RETIRED
@@ -49,11 +50,7 @@ def test_files_are_converted_by_numpy_and_h5py_alone(trees, tmp_path):
 
 @pytest.mark.parametrize(
     ("backend", "variant"),
-    [
-        ("js", ""),
-        ("wasm", "relaxed"),
-        *(pytest.param(*leg, marks=pytest.mark.long) for leg in (("wasm", "simd"), ("webgpu", ""), ("webgl", ""))),
-    ],
+    representative([("js", ""), ("wasm", "relaxed"), ("wasm", "simd"), ("webgpu", ""), ("webgl", "")], ("js", ""), ("wasm", "relaxed")),
 )
 def test_backends_compute_what_keras_computes(trees, backend, variant, tmp_path):
     assert run_trees(trees, backend, tmp_path, variant) == [{}] * len(trees)

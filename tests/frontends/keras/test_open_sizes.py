@@ -8,6 +8,7 @@ from keras import layers
 from tests.backends.harness import Job, error, run
 from tests.frontends.keras.test_recurrent import optimised
 from tests.frontends.keras.tried import randomise
+from tests.parts import representative
 from webkiln.backends.table import TARGETS
 from webkiln.errors import ShapeError
 from webkiln.frontends.keras.converter import KerasConverter
@@ -82,7 +83,7 @@ def test_graphs_agree_with_keras(stacks, name):
         assert error(got, np.asarray(model(values(size)))) < 1e-5, size
 
 
-@pytest.mark.parametrize("backend", ["js", "wasm", *(pytest.param(name, marks=pytest.mark.long) for name in ("webgpu", "webgl"))])
+@pytest.mark.parametrize("backend", representative(["js", "wasm", "webgpu", "webgl"], "js", "wasm"))
 def test_backends_agree_with_keras(stacks, backend, tmp_path):
     tasks = [(name, size) for name in STACKS for size in SIZES]
     jobs = [Job(graph, {graph.inputs[0]: values(size)}, fixed_values(graph, graph.weights)) for _, graph, size in _all(stacks, tasks)]

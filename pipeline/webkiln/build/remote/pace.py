@@ -38,9 +38,9 @@ class Pace:
 
 
 class Turns:
-    """Transfers of more than `small` bytes run one after the other, so that each has the whole line.
+    """Serialises transfers of more than `small` bytes, so that each has the full bandwidth.
 
-    Once one was too slow, those that still wait are not begun: each would take as long to find out.
+    After one times out, transfers that wait for their turn fail at once.
     """
 
     def __init__(self, small: int) -> None:
@@ -50,7 +50,7 @@ class Turns:
 
     @contextmanager
     def take(self, size: int) -> Iterator[None]:
-        """Raises UnreachableError where an earlier transfer did."""
+        """Wait for a turn. Raises UnreachableError if an earlier transfer did."""
         if size <= self._small:
             yield
             return
