@@ -4,13 +4,28 @@ import os
 import time
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from webkiln import canonical
 from webkiln.build.files import write_atomic
-from webkiln.build.reads import Stamp, stamp
+from webkiln.build.reads import TICK_SECONDS, Stamp, is_fresh, stamp
+from webkiln.errors import RecipeError
 
 SETTLED_NS = 2_000_000_000
+ATTEMPTS = 100
+
+
+class Seen(NamedTuple):
+    """A file as it was read: the SHA-256 of its bytes, a stamp that every later change of the file replaces, and when, in seconds since the epoch."""
+
+    sha256: str
+    stamp: Stamp
+    time: float
+
+    @property
+    def changed(self) -> float:
+        """When the file was last changed."""
+        return self.stamp[3] / 1e9
 
 
 class FileDigests:
@@ -44,10 +59,21 @@ class FileDigests:
                 self._dirty = True
         return value
 
-    def known(self, path: Path) -> Stamp | None:
-        """The stamp of a file whose digest is remembered by it; None for any other."""
+    def look(self, path: Path) -> Seen:
+        """Read a file that may be changing. Raises OSError where there is no such file, RecipeError where it keeps changing."""
+        name = os.fspath(path)
+        for _ in range(ATTEMPTS):
+            now, before = time.time(), stamp(name)
+            value = self.digest(path)
+            if before is not None and stamp(name) == before and not is_fresh(before, now):
+                return Seen(value, before, now)
+            time.sleep(TICK_SECONDS)
+        raise RecipeError(f"{path}: changes while it is read; build again when it is written")
+
+    def known(self, path: Path, digest: str) -> Stamp | None:
+        """The stamp of a file whose remembered digest is this one; None for any other."""
         row, found = self._rows.get(os.fspath(path)), stamp(os.fspath(path))
-        return found if row is not None and found is not None and row[:4] == [*found] else None
+        return found if row is not None and found is not None and row == [*found, digest] else None
 
     def save(self) -> None:
         if self._dirty:

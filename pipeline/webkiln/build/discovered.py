@@ -4,16 +4,22 @@
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from webkiln import canonical
 from webkiln.build.action import Action
-from webkiln.build.digests import FileDigests
+from webkiln.build.digests import FileDigests, Seen
 from webkiln.build.executor import Outcome
+from webkiln.build.reads import ABSENT, listing
 
-ABSENT = "absent"
-UNLISTED = {"__pycache__", ".webkiln", ".git"}
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """Digests by name, of files, of the names in folders, or ABSENT; and the files among them as they were seen."""
+
+    digests: Mapping[str, str]
+    files: Mapping[Path, Seen]
 
 
 def names_of(action: Action, outcome: Outcome) -> tuple[str, ...]:
@@ -30,17 +36,34 @@ def path_of(action: Action, name: str) -> Path | None:
     return Path(os.path.abspath(action.roots[int(index)])) / inside if int(index) < len(action.roots) else None
 
 
-def digest_of(action: Action, name: str, digests: FileDigests) -> str:
-    """The digest of a file's bytes or of the names in a folder, ABSENT where there is none."""
-    path = path_of(action, name)
-    if path is None:
-        return ABSENT
-    try:
-        if name.endswith("/"):
-            return canonical.key(sorted(set(os.listdir(path)) - UNLISTED))
-        return digests.digest(path)
-    except OSError:
-        return ABSENT
+def discovered(action: Action, names: Iterable[str], digests: FileDigests) -> Discovered:
+    """What has these names now. Raises RecipeError where a file keeps changing."""
+    found: dict[str, str] = {}
+    files: dict[Path, Seen] = {}
+    for name in names:
+        path = path_of(action, name)
+        if path is None:
+            found[name] = ABSENT
+        elif name.endswith("/"):
+            found[name] = listing(path)
+        else:
+            try:
+                files[path] = digests.look(path)
+                found[name] = files[path].sha256
+            except OSError:
+                found[name] = ABSENT
+    return Discovered(found, files)
+
+
+def is_same(action: Action, outcome: Outcome, now: Discovered) -> bool:
+    """Whether everything that a run read is now as it was then."""
+    for path, then in outcome.files.items():
+        if (name := _name(action, path)) is not None:
+            seen = now.files.get(path_of(action, name) or Path())
+            if (None if seen is None else seen.stamp) != then:
+                return False
+    folders = ((name, then) for path, then in outcome.folders.items() if (name := _name(action, path)) is not None)
+    return all(now.digests[f"{name}/"] == then for name, then in folders)
 
 
 def scripts_of(action: Action, names: Iterable[str]) -> tuple[Path, ...]:

@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -16,8 +16,8 @@ from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Inpu
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
-from webkiln.build.digests import FileDigests
-from webkiln.build.discovered import digest_of, names_of, path_of, scripts_of
+from webkiln.build.digests import FileDigests, Seen
+from webkiln.build.discovered import Discovered, discovered, is_same, names_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.keys import Keys, tree_digest
@@ -37,8 +37,29 @@ from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError
 ATTEMPTS = 4
 OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
 """Errors that no damaged input causes."""
-ORIGIN = {"of": "webkiln.origin/1"}
+ORIGIN = {"of": "webkiln.origin/2"}
 """What tells keys by origins from those by inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The key of an action by all that leads to it, and the files of the user's among that, as they were seen."""
+
+    key: str
+    files: Mapping[Path, Seen]
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """What a result that this session knows was made from: files of the user's, and the key document; `declared` lacks what the run discovered.
+
+    A result that was found by its `origin` has no documents.
+    """
+
+    files: Mapping[Path, Seen]
+    document: Mapping[str, Any] = field(default_factory=dict)
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    origin: str = ""
 
 
 class Engine:
@@ -70,7 +91,8 @@ class Engine:
         self._keys = self._fresh_keys()
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
-        self._origins: dict[tuple[str, bool], str | None] = {}
+        self._origins: dict[str, Origin | None] = {}
+        self._consumed: dict[str, Consumed] = {}
         self._seen: dict[str, Sequence[str]] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
@@ -113,12 +135,7 @@ class Engine:
 
     def renew(self, action: Action) -> ActionResult:
         """Execute an action whatever the cache has, which then has the new result."""
-        trees = {role: self._required(value) for role, value in action.inputs.items()}
-        result, outcome = self._execute(action, trees)
-        document = _by(outcome, self._keys.document(action, _digests(trees), actual=True))
-        self.cache.put(canonical.key(document), result, anew=True)
-        self.state.save(action.task, document, result)
-        self._known[action.task] = result
+        result = self._known[action.task] = self._by_steps(action, anew=True)
         return result
 
     def data(self, result: ActionResult, path: str) -> bytes:
@@ -134,22 +151,25 @@ class Engine:
             return None
         if not all(map(self.cache.store.has, manifest.result.outputs.values())):
             return None
-        if manifest.origin is not None and manifest.origin == self._origin(action):
+        origin = self._origin(action) if manifest.origin is not None else None
+        if origin is not None and manifest.origin == origin.key:
+            self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
             self._known[action.task] = manifest.result
             return manifest.result
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
         if any(tree is None for tree in inputs.values()):
             return None
-        digests = _digests({role: tree for role, tree in inputs.items() if tree is not None})
-        if canonical.key(self._document(action, digests, manifest.reads)) != manifest.key:
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        for actual in (False, True):
             try:
-                document = self._document(action, digests, manifest.reads, actual=True)
+                consumed = self._consumption(action, trees, manifest.reads, actual=actual)
             except ToolError:
                 return None
-            if canonical.key(document) != manifest.key:
-                return None
-        self._known[action.task] = manifest.result
-        return manifest.result
+            if canonical.key(consumed.document) == manifest.key:
+                self._consumed[action.task] = consumed
+                self._known[action.task] = manifest.result
+                return manifest.result
+        return None
 
     def document(self, action: Action) -> dict[str, Any] | None:
         """The key document that the action has now, or None while an input of it is not built."""
@@ -157,13 +177,18 @@ class Engine:
         if any(tree is None for tree in inputs.values()):
             return None
         manifest = self.state.manifest(action.task)
-        digests = _digests({role: tree for role, tree in inputs.items() if tree is not None})
-        return self._document(action, digests, manifest.reads if manifest is not None else ())
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        return dict(self._consumption(action, trees, manifest.reads if manifest is not None else ()).document)
 
-    def _document(self, action: Action, inputs: Mapping[str, str], reads: Sequence[str], *, actual: bool = False) -> dict[str, Any]:
-        """The key document of an action whose run reads these files besides its declared inputs."""
-        document = self._keys.document(action, inputs, actual=actual, scripts=scripts_of(action, reads))
-        return document | {"reads": {name: digest_of(action, name, self._digests) for name in reads}} if action.roots else document
+    def _consumption(self, action: Action, trees: Mapping[str, Tree], reads: Sequence[str], *, actual: bool = False) -> Consumed:
+        """What a run consumes that has these inputs and reads these files besides."""
+        digests, files = _digests(trees), _files(trees)
+        declared = self._keys.document(action, digests, actual=actual)
+        if not action.roots:
+            return Consumed(files, declared, declared)
+        found = discovered(action, reads, self._digests)
+        document = self._keys.document(action, digests, actual=actual, scripts=scripts_of(action, reads)) | {"reads": found.digests}
+        return Consumed({**files, **found.files}, document, declared)
 
     def published(self, action: Action, role: str, folder: Path) -> bool:
         """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
@@ -180,7 +205,8 @@ class Engine:
         """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
         result = self.current(action)
         if result is not None and not any(each.roots for each in _behind(action)):
-            self.settled.note(action.task, facts, {*self.files(action), *self._publisher.places(result, role, folder)})
+            made_of = {path: seen.sha256 for path, seen in self._files_behind(action)}
+            self.settled.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
 
     def files(self, action: Action) -> frozenset[Path]:
         """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
@@ -239,52 +265,70 @@ class Engine:
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
         origin = self._origin(action) if action.final else None
-        if origin is not None and (found := self._cached(action, origin)) is not None:
+        if origin is not None and (found := self._cached(action, origin.key)) is not None:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": origin}, found)
+            self.state.save(action.task, {"origin": origin.key}, found)
+            self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
             return found
         result = self._by_steps(action)
-        if action.final and (origin := self._origin(action, actual=True)) is not None:
+        if action.final:
             known = [found for each in _behind(action) if (found := self._known.get(each.task)) is not None]
             provenance = joint(each.provenance for each in (result, *known))
-            self.cache.put(origin, replace(result, provenance=provenance))
+            self.cache.put(self._made_from(action, {}), replace(result, provenance=provenance))
         return result
+
+    def _made_from(self, action: Action, found: dict[str, str]) -> str:
+        """The key by its origin of a result that this session knows: of what its steps consumed, whatever the files are now."""
+        consumed = self._consumed[action.task]
+        if consumed.origin:
+            return consumed.origin
+        if action.task not in found:
+            inputs = dict(consumed.document["inputs"])
+            for role, value in action.inputs.items():
+                if isinstance(value, Product):
+                    inputs[role] = _by_origin(value, self._made_from(value.action, found))
+            if action.roots:
+                declared = canonical.key({**consumed.declared, "inputs": inputs, **ORIGIN})
+                result = self._known[action.task]
+                self.cache.note_reads(declared, sorted(consumed.document["reads"]), canonical.key(consumed.document), result.provenance)
+            found[action.task] = canonical.key({**consumed.document, "inputs": inputs, **ORIGIN})
+        return found[action.task]
 
     def _cached(self, action: Action, key: str) -> ActionResult | None:
         return self.cache.get(key, expected(action), built=action.task in self._suspects)
 
-    def _origin(self, action: Action, *, actual: bool = False) -> str | None:
+    def _origin(self, action: Action) -> Origin | None:
         """The key of an action by the files, parameters, code and tools of all that leads to it; None where it is not known what a step on the way reads."""
-        if (action.task, actual) not in self._origins:
-            self._origins[action.task, actual] = self._find_origin(action, actual=actual)
-        return self._origins[action.task, actual]
+        if action.task not in self._origins:
+            self._origins[action.task] = self._find_origin(action)
+        return self._origins[action.task]
 
-    def _find_origin(self, action: Action, *, actual: bool) -> str | None:
+    def _find_origin(self, action: Action) -> Origin | None:
         digests: dict[str, str] = {}
+        files: dict[Path, Seen] = {}
         for role, value in action.inputs.items():
             if isinstance(value, Product):
-                origin = self._origin(value.action, actual=actual)
+                origin = self._origin(value.action)
                 if origin is None:
                     return None
-                digests[role] = canonical.key({"origin": origin, "path": value.path, "pattern": value.pattern})
+                digests[role] = _by_origin(value, origin.key)
+                files |= origin.files
             else:
-                digests |= _digests({role: self._required(value)})
-        reads: Sequence[str] = ()
+                trees = {role: self._required(value)}
+                digests |= _digests(trees)
+                files |= _files(trees)
+        document = self._keys.document(action, digests)
         if action.roots:
-            declared = canonical.key(self._keys.document(action, digests, actual=actual) | ORIGIN)
-            known = self.cache.reads(declared)
-            manifest = self.state.manifest(action.task) if actual else None
-            if manifest is not None and action.task in self._known:
-                reads = manifest.reads
-                self.cache.note_reads(declared, reads, manifest.key, manifest.result.provenance)
-            elif known:
-                reads = known[0]
-            else:
+            known = self.cache.reads(canonical.key(document | ORIGIN))
+            if not known:
                 return None
-            self._seen[action.task] = reads
-        return canonical.key(self._document(action, digests, reads, actual=actual) | ORIGIN)
+            reads = self._seen[action.task] = known[0]
+            found = discovered(action, reads, self._digests)
+            document = self._keys.document(action, digests, scripts=scripts_of(action, reads)) | {"reads": found.digests}
+            files |= found.files
+        return Origin(canonical.key(document | ORIGIN), files)
 
-    def _by_steps(self, action: Action) -> ActionResult:
+    def _by_steps(self, action: Action, *, anew: bool = False) -> ActionResult:
         failed: WebkilnError | None = None
         for _ in range(ATTEMPTS):
             try:
@@ -294,7 +338,8 @@ class Engine:
                     raise
                 raise failed from None
             try:
-                result = self._obtain_once(action, trees)
+                self._check_one_state(action, trees)
+                result = self._obtain_once(action, trees, anew=anew)
             except MissingInput as missing:
                 for producer in missing.producers:
                     self._again(producer)
@@ -337,36 +382,39 @@ class Engine:
             self.state.forget(task)
         return True
 
-    def _obtain_once(self, action: Action, trees: Mapping[str, Tree]) -> ActionResult:
+    def _obtain_once(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> ActionResult:
         if action.each is not None:
-            document, result = self._obtain_each(action, action.each, trees)
+            consumed, result = self._obtain_each(action, action.each, trees)
         else:
-            document, result = self._obtain_whole(action, trees)
-        self.state.save(action.task, document, result)
+            consumed, result = self._obtain_whole(action, trees, anew=anew)
+        self._consumed[action.task] = consumed
+        self.state.save(action.task, consumed.document, result)
         return result
 
-    def _obtain_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[dict[str, Any], ActionResult]:
+    def _obtain_whole(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> tuple[Consumed, ActionResult]:
         digests = _digests(trees)
         for actual in (False, True):
             declared = self._keys.document(action, digests, actual=actual)
-            for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
-                document = self._document(action, digests, reads, actual=actual)
-                result = self._cached(action, canonical.key(document))
-                if result is not None:
-                    self._hit(action, result)
-                    return document, result
+            for reads in () if anew else self.cache.reads(canonical.key(declared)) if action.roots else [()]:
+                consumed = self._consumption(action, trees, reads, actual=actual)
+                found = self._cached(action, canonical.key(consumed.document))
+                if found is not None:
+                    self._hit(action, found)
+                    return consumed, found
         result, outcome = self._execute(action, trees)
-        if any(stamp(path) != before for path, before in outcome.files.items()):
-            raise _Moved
         reads = names_of(action, outcome)
-        document = _by(outcome, self._document(action, digests, reads, actual=True))
+        consumed = self._consumption(action, trees, reads, actual=True)
+        consumed = replace(consumed, document=_by(outcome, consumed.document), declared=_by(outcome, consumed.declared))
         self._check_unmoved(action, trees, declared)
-        self.cache.put(canonical.key(document), result)
+        if action.roots and not is_same(action, outcome, Discovered(consumed.document["reads"], consumed.files)):
+            raise _Moved
+        key = canonical.key(consumed.document)
+        self.cache.put(key, result, anew=anew)
         if action.roots:
-            self.cache.note_reads(canonical.key(declared), reads, canonical.key(document))
-        return document, result
+            self.cache.note_reads(canonical.key(declared), reads, key)
+        return consumed, result
 
-    def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[dict[str, Any], ActionResult]:
+    def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
         """Take each file's result from the cache, execute the missing ones together, and cache each on its own."""
         rest = {role: tree for role, tree in trees.items() if role != each.source}
         names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
@@ -393,7 +441,9 @@ class Engine:
             each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): parts[name].outputs[each.result]
             for inside, name in names.items()
         }
-        return document, ActionResult(outputs, provenance=joint(part.provenance for part in parts.values()))
+        return Consumed(_files(trees), document, document), ActionResult(
+            outputs, provenance=joint(part.provenance for part in parts.values())
+        )
 
     def _hit(self, action: Action, result: ActionResult) -> None:
         self.state.log(action.task, "hit", stage=action.stage)
@@ -470,10 +520,28 @@ class Engine:
         """A result made while its code or its local inputs changed belongs to no key."""
         for tree in trees.values():
             for item in tree.values():
-                if item.local is not None and self._digests.digest(item.local) != item.sha256:
+                if item.local is not None and item.seen is not None and stamp(str(item.local)) != item.seen.stamp:
                     raise _Moved
         if self._fresh_keys().code(action) != document["code"]:
             raise _Moved
+
+    def _files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
+        """The files of the user's that this session consumed for what leads to an action, once for each step that did."""
+        for each in _behind(action):
+            if each.task in self._consumed:
+                yield from self._consumed[each.task].files.items()
+
+    def _check_one_state(self, action: Action, trees: Mapping[str, Tree]) -> None:
+        """RecipeError where steps consumed files of the user's that may never have been there at one time, since some changed in between."""
+        if not action.final:
+            return
+        seen = [*self._files_behind(action), *_files(trees).items()]
+        begun = min((file.time for _, file in seen), default=0.0)
+        if all(file.changed < begun for _, file in seen):
+            return
+        for path, file in seen:
+            if stamp(str(path)) != file.stamp:
+                raise RecipeError(f"{path}: changed while this build ran; build again")
 
     def _again(self, producer: Action) -> None:
         """Make a result again whose blobs are gone: without them its manifest and its cache entry are misses."""
@@ -506,7 +574,8 @@ class Engine:
 
     def _local(self, path: Path) -> InputFile:
         try:
-            return InputFile(self._digests.digest(path), local=path)
+            seen = self._digests.look(path)
+            return InputFile(seen.sha256, local=path, seen=seen)
         except OSError as error:
             raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
 
@@ -534,9 +603,20 @@ def _behind(action: Action) -> list[Action]:
     return [*found.values()]
 
 
-def _by(outcome: Outcome, document: dict[str, Any]) -> dict[str, Any]:
+def _by(outcome: Outcome, document: Mapping[str, Any]) -> dict[str, Any]:
     """The key document of a result, with the tools of the machine that made it."""
-    return document if outcome.tools is None else document | {"tools": dict(outcome.tools)}
+    return {**document} if outcome.tools is None else {**document, "tools": dict(outcome.tools)}
+
+
+def _by_origin(value: Product, origin: str) -> str:
+    """What stands for a product in a key by origins, where its action has this one."""
+    return canonical.key({"origin": origin, "path": value.path, "pattern": value.pattern})
+
+
+def _files(trees: Mapping[str, Tree]) -> dict[Path, Seen]:
+    """The files of the user's in trees."""
+    items = (item for tree in trees.values() for item in tree.values())
+    return {item.local: item.seen for item in items if item.local is not None and item.seen is not None}
 
 
 def _keys_of_each(document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree) -> dict[str, str]:

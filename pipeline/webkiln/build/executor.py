@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
@@ -55,12 +55,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job printed, and what its user's code read: the files with the state they were in, and the folders it listed. `tools`: the versions that
-    made it, where it did not run here."""
+    """What a job printed, and what its user's code read: the files with their stamps, and the folders it listed with digests of the names. `tools`: the
+    versions that made it, where it did not run here."""
 
     printed: str
     files: Mapping[str, Stamp | None] = field(default_factory=dict)
-    folders: Sequence[str] = ()
+    folders: Mapping[str, str] = field(default_factory=dict)
     tools: Mapping[str, str] | None = None
 
 
@@ -219,7 +219,7 @@ def _request(job: Job) -> dict[str, Any]:
 def _conclude(job: Job, answer: dict[str, Any]) -> Outcome:
     if answer["status"] == "done":
         files = {path: stamp and tuple(stamp) for path, stamp in answer["reads"].get("files", {}).items()}
-        return Outcome(str(answer["printed"]), files, answer["reads"].get("folders", ()))
+        return Outcome(str(answer["printed"]), files, answer["reads"].get("folders", {}))
     raise failure(f"{job.task}: the stage {job.stage.stem} failed; please report this", answer)
 
 

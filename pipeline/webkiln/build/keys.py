@@ -10,7 +10,7 @@ from webkiln.build.closure import Closures
 from webkiln.build.share import Share
 from webkiln.build.tools import Toolchain
 
-SCHEMA = "webkiln.key/1"
+SCHEMA = "webkiln.key/2"
 
 
 class Keys:

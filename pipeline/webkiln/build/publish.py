@@ -42,10 +42,10 @@ class Publisher:
             return False
         return same and not self._records.read(place).temporary
 
-    def places(self, result: ActionResult, role: str, folder: Path) -> list[Path]:
-        """The files that an output is in `folder`."""
+    def places(self, result: ActionResult, role: str, folder: Path) -> dict[Path, str]:
+        """The files that an output is in `folder`, with their digests."""
         place = Path(os.path.realpath(folder))
-        return [place / name for name in _files(result, role)]
+        return {place / name: blob.sha256 for name, blob in _files(result, role).items()}
 
     def check(self, folder: Path, names: Iterable[str], *, force: bool = False) -> None:
         """OutputError where `folder` cannot be written, or a file of one of these names is there that no build wrote."""

@@ -7,6 +7,7 @@ import os
 import site
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import source_from_cache
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from webkiln import canonical
 from webkiln.errors import RecipeError
 
 MACHINE = (
@@ -36,8 +38,12 @@ MACHINE = (
 """What belongs to the system, as the Python installation and its packages do."""
 WRITING = os.O_WRONLY | os.O_TRUNC
 LISTINGS = ("os.listdir", "os.scandir")
+ABSENT = "absent"
+UNLISTED = {"__pycache__", ".webkiln", ".git"}
 
 Stamp = tuple[int, int, int, int]
+TICK_SECONDS = 0.02
+"""Changes of a file within one tick of the kernel's clock, at most 10 ms, leave equal stamps."""
 
 
 class Recorder:
@@ -57,13 +63,17 @@ class Recorder:
         self._written: set[str] = set()
         self._heard = threading.local()
         self.files: dict[str, Stamp | None] = {}
-        self.folders: set[str] = set()
+        self.folders: dict[str, str] = {}
         self.refused: dict[str, None] = {}
 
     def reads(self, path: Any) -> None:
         place = self._place(path)
         if place is not None and place not in self.files and not os.path.isdir(place):
-            self.files[place] = stamp(place)
+            found = stamp(place)
+            while found is not None and is_fresh(found, time.time()):
+                time.sleep(TICK_SECONDS)
+                found = stamp(place)
+            self.files[place] = found
 
     def opens(self, path: Any, mode: Any, flags: Any) -> None:
         creates = mode[0] in "wx" if isinstance(mode, str) and mode else isinstance(flags, int) and bool(flags & WRITING)
@@ -75,7 +85,7 @@ class Recorder:
     def lists(self, path: Any) -> None:
         place = self._place("." if path is None else path)
         if place is not None:
-            self.folders.add(place)
+            self.folders.setdefault(place, listing(place))
 
     def _place(self, path: Any) -> str | None:
         """Where below the roots a path leads; None where it is not asked. Raises RecipeError for what is elsewhere."""
@@ -213,6 +223,19 @@ def stamp(path: str) -> Stamp | None:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def is_fresh(found: Stamp, now: float) -> bool:
+    """Whether a file changed so shortly before `now`, in seconds since the epoch, that another change may leave the same stamp."""
+    return 0 <= now - found[3] / 1e9 < TICK_SECONDS
+
+
+def listing(folder: str | Path) -> str:
+    """A digest of the names in a folder, ABSENT where there is none; names of caches and histories do not count."""
+    try:
+        return canonical.key(sorted(set(os.listdir(folder)) - UNLISTED))
+    except OSError:
+        return ABSENT
 
 
 def _normal(path: Any) -> str:

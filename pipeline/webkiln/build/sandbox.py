@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from webkiln.build.action import Action, Blob
+from webkiln.build.digests import Seen
 from webkiln.build.files import writing
 from webkiln.build.scratch import Scratch
 from webkiln.build.store import Store
@@ -14,12 +15,13 @@ from webkiln.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file of an input: its digest, and where its bytes are: a blob made by `producer`, or a `local` file."""
+    """A file of an input: its digest, and where its bytes are: a blob made by `producer`, or a `local` file as it was `seen`."""
 
     sha256: str
     blob: Blob | None = None
     producer: Action | None = None
     local: Path | None = None
+    seen: Seen | None = None
 
 
 Tree = Mapping[str, InputFile]

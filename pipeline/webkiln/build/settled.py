@@ -6,7 +6,7 @@ differs, the build looks at every step again. Damage to this file costs no more 
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from webkiln.build.files import write_atomic
 from webkiln.build.reads import stamp
 from webkiln.build.share import Share
 
-SCHEMA = "webkiln.settled/2"
+SCHEMA = "webkiln.settled/3"
 SETTLED = "settled.json"
 """The name of the file in a tree's state folder."""
 CODE = ("stages", "kernels", "runtime")
@@ -49,9 +49,9 @@ class Settled:
         row = self._rows.get(task)
         return row is not None and row["facts"] == facts and all(_stamp(name) == then for name, then in row["files"].items())
 
-    def note(self, task: str, facts: str, files: Iterable[Path]) -> None:
-        """Remember a bundle that is up to date and made of, or published as, these files; unless one of them has changed since it was read."""
-        stamps = {os.fspath(path): self._digests.known(path) for path in files}
+    def note(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
+        """Remember a bundle that is up to date and made of, or published as, files with these digests, unless one of them has other bytes now."""
+        stamps = {os.fspath(path): self._digests.known(path, digest) for path, digest in files.items()}
         if None in stamps.values():
             self._is_new |= self._rows.pop(task, None) is not None
         else:

@@ -80,7 +80,7 @@ def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
         [Path(root) for root in roots], [*map(Path, own), home, Path(tempfile.gettempdir()), *(path.resolve() for path in downloads)]
     ) as recorder:
         stage.run(module, job)
-    return {"files": recorder.files, "folders": sorted(recorder.folders)}
+    return {"files": recorder.files, "folders": recorder.folders}
 
 
 class Jobs:
