@@ -101,9 +101,10 @@ bench-others: setup
 	$(BIN)/python -m tests.bench.bench_long_models
 	$(BIN)/python -m tests.bench.bench_bert
 
-# Random edits, each followed by a build that is compared with one from nothing.
+# Random edits, before builds and during them, compared with builds from nothing; and remote caches that attack.
 soak: setup
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
+	$(BIN)/python -m tests.build.soak_during $(or $(n),500)
 	$(BIN)/python -m tests.build.soak_remote $(or $(n),1000)
 
 # The corpora of model formats on other backends than wasm, which make test has them on, and the rest of large crosses.

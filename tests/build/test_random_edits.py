@@ -1,9 +1,10 @@
-"""After any sequence of edits, what an incremental build gives equals what a clean build gives."""
+"""After any sequence of edits, before builds and during them, what an incremental build gives equals what a clean build gives."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.build import soak_during
 from tests.build.soak import soak
 
 
@@ -11,3 +12,10 @@ from tests.build.soak import soak
 def test_random_edits(model: str, edits: int, seed: int, tmp_path: Path) -> None:
     counts = soak(tmp_path, edits, seed, model)
     assert sum(times for name, times in counts.items() if name.startswith("built ")) == edits
+
+
+def test_edits_while_builds_run(tmp_path: Path) -> None:
+    """`make soak` has more of them."""
+    counts = soak_during.soak(tmp_path, 6, 3)
+    assert counts["built while sources changed"]
+    assert counts["final states that build"]

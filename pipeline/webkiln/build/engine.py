@@ -349,7 +349,7 @@ class Engine:
             except WebkilnError as error:
                 if failed is not None or isinstance(error, OWN_FAULTS):
                     raise
-                if not self._suspect(action) and self._trees(action) == trees:
+                if not self._suspect(action) and _digests(self._trees(action)) == _digests(trees):
                     raise
                 failed = error
             else:
