@@ -76,7 +76,14 @@ class Editor(threading.Thread):
     def run(self) -> None:
         for _ in range(self.random.randint(1, 4)):
             time.sleep(self.random.uniform(0, LONGEST_PAUSE))
-            edits: list[Callable[[Path, bytes], None]] = [self.replaced, self.rewritten, self.truncated, self.deleted, self.touched, self.there_and_back]
+            edits: list[Callable[[Path, bytes], None]] = [
+                self.replaced,
+                self.rewritten,
+                self.truncated,
+                self.deleted,
+                self.touched,
+                self.there_and_back,
+            ]
             edit = self.random.choice(edits if not self.scripted else [*edits, self.beside])
             name = self.random.choice(["model.json", *(PYTHON if self.scripted else [])])
             edit(self.folder / name, content(name, self.random.randrange(4)))

@@ -49,7 +49,8 @@ class Project:
     def make(self, *reads: Path) -> str:
         share = Share(self.root, PACKAGE)
         script = self.project / "make.py"
-        action = Action("make:m", "make", ("out",), {"script.py": Local(script)}, code=(script,), roots=(self.project, *reads))
+        roots = (self.project, *reads)
+        action = Action("make:m", "make", ("out",), {"script.py": Local(script)}, code=(script,), roots=roots, whole=reads)
         with Engine(self.root / "state", cache=self.cache, shared=share) as engine:
             before = len(self.log())
             blob = engine.run(action).outputs["out"]
@@ -91,6 +92,55 @@ READS = {
         "import h5py\nwith h5py.File(HERE / 'x.h5') as file:\n    return int(file['x'][()])",
         lambda p, n: _write_h5(p / "x.h5", n),
     ),
+    "whether a file is there": ("return (HERE / 'big.flag').exists()", lambda p, n: (p / "big.flag").touch() if n else None),
+    "a glob of a plain name": ("return len(list(HERE.glob('big.flag')))", lambda p, n: (p / "big.flag").touch() if n else None),
+    "the size of a file": ("return os.stat(HERE / 'data.txt').st_size", lambda p, n: (p / "data.txt").write_text(9 * n * "x")),
+    "whether a folder is there": ("return os.path.isdir(HERE / 'data')", lambda p, n: (p / "data").mkdir() if n else None),
+    "whether a file may be read": ("return os.access(HERE / 'data.txt', os.R_OK)", lambda p, n: (p / "data.txt").touch() if n else None),
+    "a module that comes later": (
+        "sys.path.insert(0, str(HERE))\ntry:\n    from local_settings import W\nexcept ImportError:\n    W = 1\nreturn W",
+        lambda p, n: (p / "local_settings.py").write_text("W = 5\n") if n else None,
+    ),
+    "a module that comes before another": (
+        "sys.path[:0] = [str(HERE / 'first'), str(HERE)]\nimport helper\nreturn helper.N",
+        lambda p, n: [
+            (p / ("first" if n else ".")).mkdir(exist_ok=True),
+            (p / ("first" if n else ".") / "helper.py").write_text(f"N = {n}\n"),
+        ],
+    ),
+    "a package that shadows a module": (
+        "sys.path.insert(0, str(HERE))\nimport importlib\nreturn importlib.import_module('helper').N",
+        lambda p, n: [
+            (p / ("helper" if n else ".")).mkdir(exist_ok=True),
+            (p / ("helper/__init__.py" if n else "helper.py")).write_text(f"N = {n}\n"),
+        ],
+    ),
+    "what another program reads": (
+        "import subprocess\nreturn subprocess.check_output(['cat', HERE / 'data.txt'], text=True)",
+        lambda p, n: (p / "data.txt").write_text(f"data {n}"),
+    ),
+    "what a shell reads without the environment": (
+        "import subprocess\nreturn subprocess.check_output('cat data.txt', shell=True, env={'PATH': os.environ['PATH']}, text=True)",
+        lambda p, n: (p / "data.txt").write_text(f"data {n}"),
+    ),
+    "a program of the project": (
+        "import subprocess\nreturn subprocess.check_output([HERE / 'tool.sh'], text=True)",
+        lambda p, n: [(p / "tool.sh").write_text(f"#!/bin/sh\necho {n}\n"), (p / "tool.sh").chmod(0o755)],
+    ),
+    "what native code reads": (
+        (
+            "import ctypes\nc = ctypes.CDLL(None)\nc.fopen.restype = ctypes.c_void_p\nfile = c.fopen(os.fsencode(HERE / 'data.txt'), b'r')\n"
+            "found = ctypes.create_string_buffer(99)\nc.fread(found, 1, 98, ctypes.c_void_p(file))\nreturn found.value"
+        ),
+        lambda p, n: (p / "data.txt").write_text(f"data {n}"),
+    ),
+    "what native code lists": (
+        (
+            "import ctypes\nc = ctypes.CDLL(None)\nc.opendir.restype = c.readdir.restype = ctypes.c_void_p\nfolder = c.opendir(os.fsencode(HERE / 'data'))\n"
+            "count = 0\nwhile c.readdir(ctypes.c_void_p(folder)):\n    count += 1\nreturn count"
+        ),
+        lambda p, n: [(p / "data").mkdir(exist_ok=True), (p / "data" / f"{n}").touch()],
+    ),
     "what may be there": (
         "try:\n    return open(HERE / 'data.txt').read()\nexcept FileNotFoundError:\n    return 'nothing'",
         lambda p, n: (p / "data.txt").write_text("something") if n else None,
@@ -113,6 +163,28 @@ def test_what_is_read_reruns_when_it_changes(project: Project, what: str) -> Non
     second = project.make()
     assert project.runs == 1
     assert second != first
+
+
+def test_a_folder_that_is_listed_is_an_input_as_a_whole(project: Project, tmp_path: Path) -> None:
+    """Also what was not seen to be read."""
+    listed = tmp_path / "listed"
+    (listed / "below").mkdir(parents=True)
+    (listed / "below" / "data.txt").write_text("1")
+    project.script("return 'made'")
+    project.make(listed)
+    for change in ((listed / "below" / "data.txt").write_text, (listed / "other.txt").write_text):
+        project.make(listed)
+        assert project.runs == 0
+        change("2")
+        project.make(listed)
+        assert project.runs == 1
+
+
+def test_a_program_that_cannot_be_observed_is_warned_of(project: Project, capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a compiler for the observer; `ldconfig` is linked statically where it is installed."""
+    project.script("import subprocess\nsubprocess.run(['/sbin/ldconfig', '--version'], stdout=subprocess.DEVNULL)\nreturn 1")
+    project.make()
+    assert "make:m: /sbin/ldconfig is run, and what it reads is not seen; list that as reads = [...]" in capfd.readouterr().err
 
 
 def test_a_helper_of_a_helper_and_what_it_reads(project: Project) -> None:
@@ -193,7 +265,8 @@ def test_temporary_files_and_packages_are_nobodys_inputs(project: Project) -> No
     )
     assert project.make() == "1"
     names = json.loads(next((project.root / "state").glob("*/make.json")).read_text())["reads"]
-    assert names == ["0/make.py"]
+    assert [name for name in names if not name.startswith("package:")] == ["0/make.py"]
+    assert "package:numpy" in names
 
 
 def test_a_file_that_changes_while_it_is_read_makes_no_result(project: Project) -> None:

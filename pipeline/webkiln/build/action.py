@@ -97,7 +97,8 @@ class Each:
 class Action:
     """`code` names files that the stage runs beyond its own imports. `tools` are names in toolchain.lock. `timeout` is in seconds.
 
-    `roots`: code of the user's runs in it, which may read below these; what it reads becomes an input when it has run.
+    `roots`: code of the user's runs in it, which may look below these; what it looks at becomes an input when it has run. Those of `whole` are inputs
+    with all their files.
     `final`: what users want of a build; its result is also found by what the whole of it is made of, without looking at the steps between.
     `source` is what the user calls the file of the role `source`; it is for messages and takes no part in the key.
     """
@@ -113,6 +114,7 @@ class Action:
     each: Each | None = None
     source: str = ""
     roots: tuple[Path, ...] = ()
+    whole: tuple[Path, ...] = ()
     final: bool = False
 
     @property

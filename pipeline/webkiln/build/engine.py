@@ -17,14 +17,15 @@ from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests, Seen
-from webkiln.build.discovered import Discovered, discovered, is_same, names_of, path_of, scripts_of
+from webkiln.build.discovered import Discovered, discovered, is_same, names_of, packages_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.keys import Keys, tree_digest
+from webkiln.build.observer import library
 from webkiln.build.outputs import expected, single
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
-from webkiln.build.reads import stamp
+from webkiln.build.reads import ChangedError, stamp
 from webkiln.build.remote.shared import of_environment
 from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
@@ -187,7 +188,8 @@ class Engine:
         if not action.roots:
             return Consumed(files, declared, declared)
         found = discovered(action, reads, self._digests)
-        document = self._keys.document(action, digests, actual=actual, scripts=scripts_of(action, reads)) | {"reads": found.digests}
+        document = self._keys.document(action, digests, actual=actual, scripts=scripts_of(action, reads), packages=packages_of(reads))
+        document["reads"] = found.digests
         return Consumed({**files, **found.files}, document, declared)
 
     def published(self, action: Action, role: str, folder: Path) -> bool:
@@ -324,7 +326,8 @@ class Engine:
                 return None
             reads = self._seen[action.task] = known[0]
             found = discovered(action, reads, self._digests)
-            document = self._keys.document(action, digests, scripts=scripts_of(action, reads)) | {"reads": found.digests}
+            document = self._keys.document(action, digests, scripts=scripts_of(action, reads), packages=packages_of(reads))
+            document["reads"] = found.digests
             files |= found.files
         return Origin(canonical.key(document | ORIGIN), files)
 
@@ -343,7 +346,7 @@ class Engine:
             except MissingInput as missing:
                 for producer in missing.producers:
                     self._again(producer)
-            except _Moved:
+            except ChangedError:
                 self._keys = self._fresh_keys()
                 self._origins.clear()
             except WebkilnError as error:
@@ -407,7 +410,7 @@ class Engine:
         consumed = replace(consumed, document=_by(outcome, consumed.document), declared=_by(outcome, consumed.declared))
         self._check_unmoved(action, trees, declared)
         if action.roots and not is_same(action, outcome, Discovered(consumed.document["reads"], consumed.files)):
-            raise _Moved
+            raise ChangedError
         key = canonical.key(consumed.document)
         self.cache.put(key, result, anew=anew)
         if action.roots:
@@ -464,6 +467,8 @@ class Engine:
                 tell = partial(self.progress.tell, action.task)
                 outcome = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout, watch, tell))
                 result = ActionResult(collect(self.cache.store, folder / "out", action.outputs, action.task), outcome.printed)
+        for program in outcome.unseen:
+            warn(f"{action.task}: {program} is run, and what it reads is not seen; list that as reads = [...] in the recipe (--reads)")
         if self.fleet is not None:
             self.fleet.settle(action, result)
         self.progress.done(action.task, result.printed)
@@ -502,7 +507,11 @@ class Engine:
             return None
         own = (self.share.package.parent, *(self.share.root / name for name in ("stages", "kernels", "runtime")), folder)
         (folder / "tmp").mkdir()
-        return Watch(action.roots, own, folder / "tmp")
+        return Watch(action.roots, own, folder / "tmp", self._observer)
+
+    @cached_property
+    def _observer(self) -> Path | None:
+        return library(self.cache.root)
 
     def expect(self, tasks: Iterable[str]) -> None:
         """Say which actions are to come, for the progress display."""
@@ -521,9 +530,9 @@ class Engine:
         for tree in trees.values():
             for item in tree.values():
                 if item.local is not None and item.seen is not None and stamp(str(item.local)) != item.seen.stamp:
-                    raise _Moved
+                    raise ChangedError
         if self._fresh_keys().code(action) != document["code"]:
-            raise _Moved
+            raise ChangedError
 
     def _files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
         """The files of the user's that this session consumed for what leads to an action, once for each step that did."""
@@ -585,10 +594,6 @@ class Engine:
 
 class _NotCached(Exception):
     """Raised where only cached results are wanted and there is none."""
-
-
-class _Moved(Exception):
-    """Raised where an input or the code of an execution changed while it ran."""
 
 
 def _behind(action: Action) -> list[Action]:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
@@ -16,7 +16,8 @@ from typing import IO, Any, Protocol
 
 from webkiln import errors
 from webkiln.build.environment import environment, furnish
-from webkiln.build.reads import Stamp
+from webkiln.build.observer import variables
+from webkiln.build.reads import ChangedError, Stamp, installed, machine
 from webkiln.build.scratch import Scratch
 from webkiln.errors import InternalError, ToolError, UserError, WebkilnError
 
@@ -31,11 +32,25 @@ def _ignored(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded, `own` is webkiln's and is not, `temporary` is for scratch files."""
+    """Permissions of a job that runs code of the user's: `roots` may be read and are recorded, `own` is webkiln's and is not, `temporary` is for scratch files,
+    `observer` the library that sees what native code looks at."""
 
     roots: tuple[Path, ...]
     own: tuple[Path, ...]
     temporary: Path
+    observer: Path | None = None
+
+    @property
+    def log(self) -> Path | None:
+        """What the observer writes."""
+        return self.temporary.with_name("looks") if self.observer is not None else None
+
+
+def observation(watch: Watch | None, home: Path) -> dict[str, str]:
+    """The variables of a process whose native code and children are observed."""
+    if watch is None or watch.observer is None or watch.log is None:
+        return {}
+    return variables(watch.observer, watch.log, [*map(str, (*watch.own, watch.temporary, home)), *installed(), *machine(watch.roots)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +70,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job printed, and what its user's code read: the files with their stamps, and the folders it listed with digests of the names. `tools`: the
-    versions that made it, where it did not run here."""
+    """What a job printed, and what its user's code looked at: files that it read, with their stamps; folders that it listed, with digests of the names;
+    files that it asked about, with their states; by folder the modules that it imported, or tried to, with the names by which they were found there; the
+    distributions of all that it imported; and programs whose reads were not seen. `tools`: the versions that made it, where it did not run here."""
 
     printed: str
     files: Mapping[str, Stamp | None] = field(default_factory=dict)
     folders: Mapping[str, str] = field(default_factory=dict)
+    states: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    packages: Sequence[str] = ()
+    unseen: Sequence[str] = ()
     tools: Mapping[str, str] | None = None
 
 
@@ -74,7 +94,7 @@ class Executor(Protocol):
 class Worker:
     """A child process in a group of its own, so that what it started dies with it, with a home of its own."""
 
-    def __init__(self, pythonpath: Path, homes: Path | None = None, *, downloads: bool = False) -> None:
+    def __init__(self, pythonpath: Path, homes: Path | None = None, *, downloads: bool = False, watch: Watch | None = None) -> None:
         self._scratch = Scratch(homes or Path(gettempdir()), "home-")
         home = self._scratch.folder
         furnish(home, os.environ, downloads=downloads)
@@ -85,7 +105,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(home, pythonpath, os.environ),
+            env=environment(home, pythonpath, os.environ) | observation(watch, home),
             start_new_session=True,
         )
 
@@ -161,7 +181,7 @@ class LocalPool:
 
     def execute(self, job: Job) -> Outcome:
         with self._slots:
-            worker = self._take(job.code) if job.watch is None else Worker(self._pythonpath, self._homes, downloads=True)
+            worker = self._take(job.code) if job.watch is None else Worker(self._pythonpath, self._homes, downloads=True, watch=job.watch)
             try:
                 answer = worker.ask(_request(job), job.timeout, job.tell)
             except TimeoutError:
@@ -207,7 +227,16 @@ class LocalPool:
 
 def _request(job: Job) -> dict[str, Any]:
     watch = job.watch
-    watched = {} if watch is None else {"roots": [*map(str, watch.roots)], "own": [*map(str, watch.own)], "temporary": str(watch.temporary)}
+    watched = (
+        {}
+        if watch is None
+        else {
+            "roots": [*map(str, watch.roots)],
+            "own": [*map(str, watch.own)],
+            "temporary": str(watch.temporary),
+            "log": str(watch.log or ""),
+        }
+    )
     return ({"watch": watched} if watched else {}) | {
         "stage": str(job.stage),
         "inputs": {role: str(path) for role, path in job.inputs.items()},
@@ -218,8 +247,11 @@ def _request(job: Job) -> dict[str, Any]:
 
 def _conclude(job: Job, answer: dict[str, Any]) -> Outcome:
     if answer["status"] == "done":
-        files = {path: stamp and tuple(stamp) for path, stamp in answer["reads"].get("files", {}).items()}
-        return Outcome(str(answer["printed"]), files, answer["reads"].get("folders", {}))
+        reads = dict(answer["reads"])
+        files = {path: stamp and tuple(stamp) for path, stamp in reads.pop("files", {}).items()}
+        return Outcome(str(answer["printed"]), files, **reads)
+    if answer["status"] == "changed":
+        raise ChangedError
     raise failure(f"{job.task}: the stage {job.stage.stem} failed; please report this", answer)
 
 

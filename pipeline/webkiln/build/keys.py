@@ -28,11 +28,13 @@ class Keys:
         """The files of an input of the user's modules by their places in it."""
         return self._closures.modules(wanted)
 
-    def document(self, action: Action, inputs: Mapping[str, str], *, actual: bool = False, scripts: Sequence[Path] = ()) -> dict[str, Any]:
-        """The document of an action with these input digests; with `actual`, for the tools that this machine has. `scripts` are Python files that it is
-        known to import."""
+    def document(
+        self, action: Action, inputs: Mapping[str, str], *, actual: bool = False, scripts: Sequence[Path] = (), packages: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """The document of an action with these input digests; with `actual`, for the tools that this machine has. `scripts` are Python files, and
+        `packages` distributions, that it is known to import."""
         files, modules = self._closure(action, scripts)
-        names = (*action.tools, *self._toolchain.distributions(modules))
+        names = (*action.tools, *self._toolchain.distributions(modules), *self._toolchain.discovered(packages))
         return {
             "schema": SCHEMA,
             "stage": action.stage,

@@ -1,21 +1,26 @@
-"""What code of the user's opens, lists and imports while it runs: an audit hook in the process of a stage.
+"""What code of the user's opens, lists, imports and asks about while it runs.
 
-Seen is what goes through Python, and files that h5py opens; what other native code or another process reads is not.
+An audit hook and a finder of modules in the process of a stage see what goes through Python. The library of `observer.py` sees what native code and
+child processes look at, and questions whether a file is there.
 """
 
 import os
 import site
+import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.machinery import all_suffixes
 from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from webkiln import canonical
+from webkiln.build.observer import Look, looks
 from webkiln.errors import RecipeError
 
 MACHINE = (
@@ -24,6 +29,9 @@ MACHINE = (
     "/dev",
     "/etc",
     "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
     "/usr/lib",
     "/usr/lib64",
     "/usr/share",
@@ -31,6 +39,7 @@ MACHINE = (
     "/var/cache",
     "/var/lib",
     "/bin",
+    "/sbin",
     "/lib",
     "/lib64",
     "/run",
@@ -50,20 +59,18 @@ class Recorder:
     """Below `roots` everything read is noted; below `own` nothing is; anything else that exists is refused."""
 
     def __init__(self, roots: Sequence[Path], own: Sequence[Path]) -> None:
-        installed = {
-            sys.prefix,
-            sys.base_prefix,
-            sys.exec_prefix,
-            *site.getsitepackages(),
-            *([site.getusersitepackages()] if site.ENABLE_USER_SITE else []),
-        }
-        self._own = tuple(sorted({*map(_normal, own), *map(_normal, installed)}))
         self._roots = tuple(map(_normal, roots))
-        self._machine = tuple(folder for folder in MACHINE if not any(_below(root, (folder,)) for root in self._roots))
+        self._own = tuple(sorted({*map(_normal, own), *map(_normal, installed())}))
+        self._machine = machine(roots)
         self._written: set[str] = set()
+        self._spared: set[str] = set()
         self._heard = threading.local()
+        self._listings: Counter[str] = Counter()
+        self._names: dict[str, frozenset[str]] = {}
         self.files: dict[str, Stamp | None] = {}
-        self.folders: dict[str, str] = {}
+        self.states: dict[str, str] = {}
+        self.modules: dict[str, dict[str, tuple[str, ...]]] = {}
+        self.unseen: set[str] = set()
         self.refused: dict[str, None] = {}
 
     def reads(self, path: Any) -> None:
@@ -85,7 +92,63 @@ class Recorder:
     def lists(self, path: Any) -> None:
         place = self._place("." if path is None else path)
         if place is not None:
-            self.folders.setdefault(place, listing(place))
+            self._names.setdefault(place, names_in(place))
+
+    def imports(self, name: str, folders: Iterable[Any]) -> None:
+        """Note for which files of a module these folders are searched, whether it is in one of them or not."""
+        busy, self._heard.busy = getattr(self._heard, "busy", False), True
+        try:
+            for folder in folders:
+                if isinstance(folder, str) and _below(place := _normal(folder or "."), self._roots) and not _below(place, self._own):
+                    self.modules.setdefault(place, {}).setdefault(name, candidates(place, name))
+        finally:
+            self._heard.busy = busy
+
+    def runs(self, program: Any) -> None:
+        """Note a program that code of the user's runs, and that no observer sees."""
+        if isinstance(program, str | bytes | os.PathLike) and not self._importing():
+            self.unseen.add(os.fsdecode(program))
+
+    def merge(self, looks: Iterable[Look]) -> None:
+        """Add what the observer of native code saw, in its order."""
+        listings: Counter[str] = Counter()
+        begun: dict[int, str] = {}
+        written: set[str] = set()
+        for look in looks:
+            if look.kind in "ex":
+                begun[look.process] = look.path if look.kind == "e" else ""
+                continue
+            if look.kind == "w":
+                written.add(_normal(look.path))
+                continue
+            place = self._natively(look)
+            if place is None or place in written:
+                continue
+            if look.kind == "l":
+                listings[place] += 1
+            elif look.kind in "rp" and not stat.S_ISDIR(look.mode):
+                self.files.setdefault(place, None if look.error else look.state)
+            else:
+                self.states.setdefault(place, _state(look))
+        for place, count in listings.items():
+            if count > self._listings[place]:
+                self._names.setdefault(place, names_in(place))
+        self._written |= written
+        self.unseen = {path for path in begun.values() if path}
+        for place in self._written:
+            self.states.pop(place, None)
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folders that were listed, with digests of their names. Raises ChangedError where others than this run changed these."""
+        found = {}
+        for place, names in self._names.items():
+            now = names_in(place)
+            own = {os.path.basename(path) for path in self._written if os.path.dirname(path) == place}
+            if names - own != now - own:
+                raise ChangedError
+            found[place] = digest_of_names(now)
+        return found
 
     def _place(self, path: Any) -> str | None:
         """Where below the roots a path leads; None where it is not asked. Raises RecipeError for what is elsewhere."""
@@ -107,9 +170,31 @@ class Recorder:
         if _below(real, self._roots) and not _below(real, self._own):
             return real
         if _below(real, (*self._own, *self._machine)) or not os.path.exists(real) or _below(self._roots[0], (real,)) or self._importing():
+            self._spared.add(place)
             return None
         self.refused[place] = None
         raise self.refusal()
+
+    def _natively(self, look: Look) -> str | None:
+        """Where below the roots a native look leads, as `_place`; files elsewhere that were read are refused in the end."""
+        place = _normal(look.path)
+        if place.endswith(".pyc"):
+            try:
+                place = source_from_cache(place)
+            except ValueError:
+                pass
+        if _below(place, (*self._own, *self._machine)) or place in self._written:
+            return None
+        if _below(place, self._roots):
+            return place
+        real = os.path.realpath(place)
+        if _below(real, (*self._own, *self._machine)):
+            return None
+        if _below(real, self._roots):
+            return real
+        if look.kind == "r" and not look.error and stat.S_ISREG(look.mode) and place not in self._spared:
+            self.refused[place] = None
+        return None
 
     def _importing(self) -> bool:
         """Whether a package that is installed is being imported: what it looks at then is its own business, such as the fonts of the system."""
@@ -131,6 +216,8 @@ class Recorder:
         )
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in LISTINGS and isinstance(arguments[0], str | bytes | os.PathLike | None):
+            self._listings[_normal("." if arguments[0] is None else arguments[0])] += 1
         if getattr(self._heard, "busy", False) or (handler := HANDLERS.get(event)) is None:
             return
         self._heard.busy = True
@@ -171,6 +258,10 @@ HANDLERS: dict[str, Callable[[Recorder, tuple[Any, ...]], None]] = {
     "os.rename": lambda recorder, arguments: recorder.reads(arguments[0]),
     "ctypes.dlopen": lambda recorder, arguments: recorder.reads(arguments[0]) if os.sep in str(arguments[0]) else None,
     "sqlite3.connect": lambda recorder, arguments: recorder.reads(arguments[0]),
+    "os.exec": lambda recorder, arguments: recorder.runs(arguments[0]),
+    "os.posix_spawn": lambda recorder, arguments: recorder.runs(arguments[0]),
+    "os.system": lambda recorder, arguments: recorder.runs(arguments[0]),
+    "subprocess.Popen": lambda recorder, arguments: recorder.runs(arguments[0]),
     "webkiln.hdf5": lambda recorder, arguments: recorder.reads(arguments[0]),
 }
 
@@ -183,19 +274,42 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         _recorder.hear(event, arguments)
 
 
+class Finder:
+    """Sees which modules are looked for, and finds none."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def find_spec(self, name: str, path: Iterable[Any] | None = None, target: Any = None) -> None:
+        self._recorder.imports(name.rpartition(".")[2], [*(sys.path if path is None else path)])
+
+
+class ChangedError(Exception):
+    """What a run read changed while it ran."""
+
+
 @contextmanager
-def recording(roots: Sequence[Path], own: Sequence[Path]) -> Iterator[Recorder]:
-    """Note what is read inside; RecipeError at the end for what was refused, even where the code that read it went on."""
+def recording(roots: Sequence[Path], own: Sequence[Path], log: Path | None = None) -> Iterator[Recorder]:
+    """Note what is read inside; RecipeError at the end for what was refused, even where the code that read it went on.
+
+    `log` is what an observer of native code and child processes writes, if there is one.
+    """
     global _recorder, _hooked  # noqa: PLW0603  # a hook cannot be removed
     if not _hooked:
         sys.addaudithook(_hook)
         _hooked = True
     _watch_hdf5()
     _recorder = recorder = Recorder(roots, own)
+    finder = Finder(recorder)
+    begun = log.stat().st_size if log is not None and log.exists() else 0
+    sys.meta_path.insert(0, finder)
     try:
         yield recorder
     finally:
         _recorder = None
+        sys.meta_path.remove(finder)
+    if log is not None:
+        recorder.merge(looks(log, begun))
     if recorder.refused:
         raise recorder.refusal()
 
@@ -230,12 +344,51 @@ def is_fresh(found: Stamp, now: float) -> bool:
     return 0 <= now - found[3] / 1e9 < TICK_SECONDS
 
 
-def listing(folder: str | Path) -> str:
-    """A digest of the names in a folder, ABSENT where there is none; names of caches and histories do not count."""
+def installed() -> tuple[str, ...]:
+    """Where Python and its packages are."""
+    users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    return tuple({sys.prefix, sys.base_prefix, sys.exec_prefix, *site.getsitepackages(), *users})
+
+
+def machine(roots: Sequence[Path]) -> tuple[str, ...]:
+    """The folders of MACHINE, but those that a root is in."""
+    return tuple(folder for folder in MACHINE if not any(_below(_normal(root), (folder,)) for root in roots))
+
+
+def names_in(folder: str | Path) -> frozenset[str]:
+    """The names in a folder, those of folders with a slash; those of caches and histories do not count. Where there is no folder, ABSENT alone."""
     try:
-        return canonical.key(sorted(set(os.listdir(folder)) - UNLISTED))
+        with os.scandir(folder) as entries:
+            return frozenset(entry.name + "/" * entry.is_dir() for entry in entries if entry.name not in UNLISTED)
+    except OSError:
+        return frozenset({ABSENT})
+
+
+def digest_of_names(names: Iterable[str]) -> str:
+    return canonical.key(sorted(names))
+
+
+def candidates(folder: str | Path, module: str) -> tuple[str, ...]:
+    """The names in a folder by which a module of this name, a package first, would be found there."""
+    suffixes = {f"{module}{suffix}" for suffix in all_suffixes()}
+    return tuple(sorted(name for name in names_in(folder) if name == f"{module}/" or name in suffixes))
+
+
+def state_of(path: str | Path) -> str:
+    """What questions about a file that do not read it are answered by: its kind, and its size."""
+    try:
+        found = os.stat(path)
     except OSError:
         return ABSENT
+    return _described(found.st_mode, found.st_size)
+
+
+def _state(look: Look) -> str:
+    return ABSENT if look.error else _described(look.mode, look.state[1])
+
+
+def _described(mode: int, size: int) -> str:
+    return f"file of {size} bytes" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
 
 
 def _normal(path: Any) -> str:

@@ -102,6 +102,12 @@ class Toolchain:
         """The names under which the lock file knows these top-level modules."""
         return tuple(sorted({DISTRIBUTIONS.get(module, module).replace("_", "-").lower() for module in modules}))
 
+    def discovered(self, packages: Iterable[str]) -> tuple[str, ...]:
+        """The names of distributions in the lock file; of those that it has not, nothing is said where they are other than it says."""
+        names = {name.replace("_", "-").lower() for name in packages}
+        self._warned |= names - self._locks.keys()
+        return tuple(sorted(names))
+
     def locked(self, names: Iterable[str]) -> dict[str, str]:
         return {name: self._locks.get(name, UNLOCKED) for name in names}
 

@@ -16,13 +16,14 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from webkiln.build import stage
 from webkiln.build.environment import DOWNLOADS, UMASK
-from webkiln.build.reads import recording
+from webkiln.build.reads import ChangedError, recording
 from webkiln.errors import UserError, missing_package
 
 TELLING_SECONDS = 0.5
@@ -56,6 +57,8 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
                 reads = watched(modules[path], job)
             else:
                 stage.run(modules[path], job)
+    except ChangedError:
+        return {"status": "changed"}
     except UserError as error:
         return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": printed.getvalue()}
     except MemoryError:
@@ -76,11 +79,29 @@ def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:
     sys.dont_write_bytecode = True
     home = Path.home()
     downloads = [home / ".keras" / name for name in DOWNLOADS]
+    log = job["watch"]["log"]
     with recording(
-        [Path(root) for root in roots], [*map(Path, own), home, Path(tempfile.gettempdir()), *(path.resolve() for path in downloads)]
+        [Path(root) for root in roots],
+        [*map(Path, own), home, Path(tempfile.gettempdir()), *(path.resolve() for path in downloads)],
+        Path(log) if log else None,
     ) as recorder:
         stage.run(module, job)
-    return {"files": recorder.files, "folders": recorder.folders}
+    return {
+        "files": recorder.files,
+        "folders": recorder.folders,
+        "states": {path: state for path, state in recorder.states.items() if path not in recorder.files},
+        "modules": recorder.modules,
+        "packages": packages(),
+        "unseen": sorted(recorder.unseen),
+    }
+
+
+def packages() -> list[str]:
+    """The distributions that the imported modules belong to."""
+    owners = packages_distributions()
+    return sorted(
+        {owner for top in {name.partition(".")[0] for name in sys.modules} for owner in owners.get(top, ()) if owner != "webkiln"}
+    )
 
 
 class Jobs:
