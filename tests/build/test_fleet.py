@@ -15,23 +15,20 @@ from tests.parts import representative
 from webkiln import canonical
 
 NAPS = ("lower", "generate", "pack")
-SEEN = "WEBKILN_TEST_SEEN"
-"""Where stages that were made to nap say that they run."""
 Trees = Callable[[int], list[Tree]]
 
 
 @pytest.fixture
 def trees(tmp_path: Path) -> Trees:
-    """Checkouts of one project, each with a cache of its own, as on machines of their own; some stages take a while."""
+    """Checkouts of one project, each with a cache of its own, as on machines of their own; some stages take a while, and say in `tmp_path/seen`, where
+    that is, that they run."""
 
     def made(count: int) -> list[Tree]:
         found = [checkout(tmp_path / f"tree{n}", tmp_path / f"cache{n}", toy=True) for n in range(count)]
         for tree in found:
             for stage in NAPS:
-                nap = (
-                    f"    import os, pathlib, time\n    seen = pathlib.Path(os.environ.get('{SEEN}', '/tmp'), f'{stage}-{{os.getpid()}}')\n"
-                )
-                nap += f"    if '{SEEN}' in os.environ: seen.write_text('')\n    time.sleep(0.3)\n    seen.unlink(missing_ok=True)\n"
+                nap = f"    import os, pathlib, time\n    seen = pathlib.Path({str(tmp_path / 'seen')!r}, f'{stage}-{{os.getpid()}}')\n"
+                nap += "    if seen.parent.exists(): seen.write_text('')\n    time.sleep(0.3)\n    seen.unlink(missing_ok=True)\n"
                 tree.edit(f"stages/{stage}.py", "def run(inputs, outputs, params):\n", f"def run(inputs, outputs, params):\n{nap}")
         return found
 
@@ -83,7 +80,7 @@ def test_a_machine_that_is_killed_in_the_middle(trees: Trees, address: str, shar
     expected = alone(user)
     seen = tmp_path / "seen"
     seen.mkdir()
-    with workers(address, others, shared, **{SEEN: str(seen)}) as fleet:
+    with workers(address, others, shared) as fleet:
         process = subprocess.Popen(user.command("build", "model=toy"), cwd=user.root, env=user.environment(**client(address, shared)))
         victim = None
         while victim is None and process.poll() is None:
@@ -229,7 +226,7 @@ def test_so_many_steps_at_once_as_doit_is_told(count: int, trees: Trees, tmp_pat
     process = subprocess.Popen(
         user.command("-n", str(count), "build", "model=toy"),
         cwd=user.root,
-        env=user.environment(**{SEEN: str(seen)}),
+        env=user.environment(),
     )
     most = 0
     while process.poll() is None:

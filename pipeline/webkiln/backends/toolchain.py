@@ -73,13 +73,17 @@ def find() -> Compilers:
         raise ToolError(f"emcc is not on PATH and EMSDK does not name an emsdk. {HELP}")
     if not found.keys() >= set(LLVM):
         raise ToolError(f"emcc is {found['emcc']}, but no clang and wasm-ld of LLVM 19 or newer were found beside it or on PATH. {HELP}")
-    environment = {}
-    _, _, version = found["wasm-ld"].name.rpartition("-")
-    if version in VERSIONS:
-        environment = {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version}
-        if Path("/usr/share/nodejs").is_dir():
-            environment["NODE_PATH"] = "/usr/share/nodejs"
-    return Compilers(str(found["emcc"]), str(found["wasm-ld"]), tuple(environment.items()))
+    return Compilers(str(found["emcc"]), str(found["wasm-ld"]), tuple(adjustments().items()))
+
+
+def adjustments() -> dict[str, str]:
+    """The variables by which emcc runs the LLVM that was found, where that is not beside it."""
+    found = programs()
+    version = found["wasm-ld"].name.rpartition("-")[2] if "wasm-ld" in found else ""
+    if version not in VERSIONS:
+        return {}
+    places = {"NODE_PATH": "/usr/share/nodejs"} if Path("/usr/share/nodejs").is_dir() else {}
+    return {"EM_LLVM_ADD_VERSION": version, "EM_CLANG_ADD_VERSION": version, **places}
 
 
 def compile_objects(sources: Sequence[Path], objects: Sequence[Path], variant: str) -> None:

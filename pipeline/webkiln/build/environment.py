@@ -1,29 +1,21 @@
-"""The environment of stages: the same for every user and shell, but for where programs, certificates and proxies are."""
+"""The environment of stages. Each variable is fixed, says only where something is that keys identify otherwise, or is part of the key."""
 
 import os
 import site
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from webkiln import canonical
 
-KEPT = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "SYSTEMROOT",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "VIRTUAL_ENV",
-    "PYTHONHASHSEED",
-    "EMSDK",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-    "SELENIUM_REMOTE_URL",
-)
-KEPT_PREFIXES = ("WEBKILN_", "EM_", "EMSDK_", "SE_", "SSL_CERT_")
-KEPT_SUFFIX = "_proxy"
+PLACES = ("SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
+TOOLS = ("PATH", "EMSDK", "EMSDK_PYTHON", "SELENIUM_REMOTE_URL")
+"""Where stages of webkiln find programs, whose versions are in keys. Code of the user's finds the system's own, by FOREIGN_PATH."""
+LIBRARIES = "LD_LIBRARY_PATH"
+NETWORK = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+PROXY_SUFFIX = "_proxy"
+FOREIGN_PATH = os.pathsep.join((str(Path(sys.executable).parent), *os.defpath.split(os.pathsep), "/usr/local/bin"))
 FIXED = {
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
@@ -40,11 +32,26 @@ DOWNLOADS = ("models", "datasets")
 UMASK = 0o022
 
 
-def environment(home: Path, pythonpath: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a process whose home is `home`, made from those of the user's shell."""
-    kept = {
-        name: value for name, value in given.items() if name in KEPT or name.startswith(KEPT_PREFIXES) or name.lower().endswith(KEPT_SUFFIX)
-    }
+def network(given: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which programs reach the network."""
+    return {name: value for name, value in given.items() if name in NETWORK or name.lower().endswith(PROXY_SUFFIX)}
+
+
+def keyed(given: Mapping[str, str], *, reaches_network: bool) -> dict[str, str]:
+    """The variables that are part of the key of an action, which has nothing of them where they are not set."""
+    found = {LIBRARIES: given[LIBRARIES]} if LIBRARIES in given else {}
+    return found | (network(given) if reaches_network else {})
+
+
+def of_tools(given: Mapping[str, str]) -> dict[str, str]:
+    """The variables that stages give compilers and browsers, with the user's home."""
+    return FIXED | {name: given[name] for name in (*PLACES, *TOOLS, LIBRARIES, "HOME", "DISPLAY") if name in given}
+
+
+def environment(home: Path, pythonpath: Path, given: Mapping[str, str], *, foreign: bool = False) -> dict[str, str]:
+    """The variables of a process whose home is `home`, made from those of the user's shell; `foreign`: it runs code of the user's."""
+    names = (*PLACES, LIBRARIES, *(() if foreign else TOOLS))
+    kept = {name: given[name] for name in names if name in given} | network(given) | ({"PATH": FOREIGN_PATH} if foreign else {})
     own = {
         "HOME": str(home),
         "KERAS_HOME": str(home / ".keras"),

@@ -105,7 +105,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
-            env=environment(home, pythonpath, os.environ) | observation(watch, home),
+            env=environment(home, pythonpath, os.environ, foreign=watch is not None) | observation(watch, home),
             start_new_session=True,
         )
 

@@ -1,5 +1,6 @@
 """Action keys: the SHA-256 of a canonical document that names everything an execution depends on, and nothing else."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,13 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build.action import Action, Modules
 from webkiln.build.closure import Closures
+from webkiln.build.environment import keyed
 from webkiln.build.share import Share
 from webkiln.build.tools import Toolchain
 
 SCHEMA = "webkiln.key/2"
+NETWORKED = ("fetch",)
+"""Stages that download."""
 
 
 class Keys:
@@ -43,6 +47,7 @@ class Keys:
             "inputs": dict(inputs),
             "code": files,
             "tools": self._toolchain.actual(names) if actual else self._toolchain.locked(names),
+            "environment": keyed(os.environ, reaches_network=bool(action.roots) or action.stage in NETWORKED),
         }
 
     def _closure(self, action: Action, scripts: Sequence[Path] = ()) -> tuple[dict[str, str], frozenset[str]]:

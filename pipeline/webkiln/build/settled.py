@@ -12,6 +12,7 @@ from typing import Any
 
 from webkiln import canonical
 from webkiln.build.digests import FileDigests
+from webkiln.build.environment import keyed
 from webkiln.build.files import write_atomic
 from webkiln.build.reads import stamp
 from webkiln.build.share import Share
@@ -73,6 +74,7 @@ def _surroundings(shared: Share) -> Mapping[str, Any]:
         "files": {path: _stamp(path) for path in files},
         "places": {path: _stamp(path) for path in places},
         "python": sys.version,
+        "environment": keyed(os.environ, reaches_network=True),
     }
 
 

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from webkiln import canonical
 from webkiln.backends import browsers, remote, toolchain
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.display import hidden_display
 from webkiln.build.derived import Derived
+from webkiln.build.environment import of_tools
 from webkiln.build.progress import warn
+from webkiln.build.reads import stamp
 from webkiln.errors import ToolError
 
 ABSENT = "absent"
@@ -36,21 +39,23 @@ REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """How to find a program and read its version; `hint` says how to get it. One that is `shown` prints its version on a display only."""
+    """How to find a program, and how its identity is read from what it prints: of compilers all that they say of their version, of others what results
+    depend on. `hint` says how to get it. One that is `shown` prints its version on a display only."""
 
     commands: tuple[str, ...]
     version: str
     hint: str
     shown: bool = False
+    flag: str = "--version"
 
 
 EMSCRIPTEN = "on Debian and Ubuntu: apt-get install emscripten; or install the emsdk and set EMSDK"
 LLVM = "on Debian and Ubuntu: apt-get install clang-19 lld-19 llvm-19"
 NODE = "install Node 20 or newer from your system or nodejs.org"
 TOOLS = {
-    "emcc": Tool(("emcc",), r"(\d+\.\d+\.\d+)", EMSCRIPTEN),
-    "clang": Tool(tuple(f"clang-{version}" for version in toolchain.VERSIONS), r"version (\d+\.\d+\.\d+)", LLVM),
-    "wasm-ld": Tool(tuple(f"wasm-ld-{version}" for version in toolchain.VERSIONS), r"LLD (\d+\.\d+\.\d+)", LLVM),
+    "emcc": Tool(("emcc",), r"(?m)^(?:emcc .*\) )?(\d+\.\d+\.\d+ .*|.*clang version .*)$", EMSCRIPTEN, flag="-v"),
+    "clang": Tool(tuple(f"clang-{version}" for version in toolchain.VERSIONS), r"(?m)^(.*clang version .*)$", LLVM),
+    "wasm-ld": Tool(tuple(f"wasm-ld-{version}" for version in toolchain.VERSIONS), r"(?m)^(.*LLD .*)$", LLVM),
     **{name: Tool(browser.programs[0].commands, browser.version, browser.install, browser.shown) for name, browser in BROWSERS.items()},
     "node": Tool(("node",), r"v(\d+)\.", NODE),
 }
@@ -73,13 +78,15 @@ def find(name: str) -> Path:
 def read_version(name: str, path: Path) -> str:
     """The version that a program prints."""
     tool = TOOLS[name]
-    environment = {**os.environ, "DISPLAY": hidden_display()} if tool.shown else None
+    environment = {**of_tools(os.environ), **({"DISPLAY": hidden_display()} if tool.shown else {})}
+    if name in toolchain.PROGRAMS:
+        environment |= dict(toolchain.adjustments())
     try:
-        text = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60, check=True, env=environment).stdout
+        done = subprocess.run([path, tool.flag], capture_output=True, text=True, timeout=60, check=True, env=environment)
     except (OSError, subprocess.SubprocessError) as error:
         raise ToolError(f"{name} ({path}) does not run: {error}; {tool.hint}") from error
-    match = re.search(tool.version, text)
-    return match[1] if match else text.strip().splitlines()[0]
+    text = done.stdout + done.stderr
+    return "; ".join(re.findall(tool.version, text)) or text.strip().splitlines()[0]
 
 
 def tool_of(browser: str) -> str:
@@ -116,7 +123,7 @@ class Toolchain:
         found = {name: self._version(name) for name in names}
         for name, version in found.items():
             locked = self._locks.get(name, UNLOCKED)
-            if version.partition("+")[0] in locked.split("|"):  # builds of one version, as of PyTorch with and without CUDA
+            if {version, version.partition("+")[0]} & {*locked.split("|")}:  # builds of one version, as of PyTorch with and without CUDA
                 found[name] = locked
             elif name not in self._warned and version != ABSENT:
                 self._warned.add(name)
@@ -154,8 +161,9 @@ class Toolchain:
 
     def _program_version(self, name: str) -> str:
         path = find(name)
-        stat = path.stat()
-        key = f"tool:{path}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+        # emcc tells of the clang that it runs, too.
+        files = toolchain.programs().values() if name in toolchain.PROGRAMS else [path]
+        key = canonical.key(["tool", name, str(path), [[str(file), *(stamp(str(file)) or ())] for file in files]])
         known = self._derived.get(key)
         if known is None:
             known = read_version(name, path)
