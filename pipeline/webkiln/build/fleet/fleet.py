@@ -7,9 +7,11 @@ machine can do is done here.
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from pathlib import Path
 from random import random
-from threading import Lock
+from threading import Event, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -67,6 +69,10 @@ def of_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | No
             + "; what machines of a fleet make and read goes through a remote cache that all of them reach and may write"
         )
     return Fleet(given, store, shared)
+
+
+class _NobodyError(Exception):
+    """No worker is left that could do what is asked."""
 
 
 class Fleet:
@@ -218,39 +224,55 @@ class Fleet:
             what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
             self._without(f"no machine offers it what {errand.stage} needs ({what})")
             return None
-        future = self._submit(client, errand, needed, capable if avoided else None)
-        waits = 0.0
         try:
-            while not self._is_answered(client, future):
-                tell(f"in {self.place}")
-                waits = 0.0 if self._capable(client, needed, avoided) else waits + ANSWER_SECONDS
-                if waits > IDLE_SECONDS:
-                    future.cancel()
-                    self._without("all machines that could do it are gone")
-                    return None
-            (worker, *_) = client.who_has([future])[future.key]
-            return worker, future.result()
+            for _ in range(LOSSES):
+                answered = self._awaited(client, errand, needed, avoided, capable if avoided else None, tell)
+                if answered is not None:
+                    return answered
         except KilledWorker as error:
             raise ToolError(
                 f"{errand.task}: {LOSSES} machines of the fleet were lost with it, the last one {error.last_worker.address}; did they run out of memory?"
             ) from error
+        except _NobodyError:
+            self._without("all machines that could do it are gone")
         except Exception as error:  # noqa: BLE001  # whatever a connection or a worker raises that is none of the stage's errors
             if client.status == "running":
                 self._without(f"asking for it failed: {type(error).__name__}: {error}")
             else:
                 self._lost = True
                 self._warn(f"{self.place} does not answer any more; the build goes on here")
-            return None
+        else:
+            self._without(f"{LOSSES} answers were lost with the machines that had them")
+        return None
 
-    def _is_answered(self, client: "Client", future: "Future") -> bool:
-        """Wait a while for an answer. Raises what was raised where it was made, and OSError where the scheduler is gone."""
-        try:
-            future.result(timeout=ANSWER_SECONDS)
-        except TimeoutError:
+    def _awaited(
+        self,
+        client: "Client",
+        errand: Errand,
+        needed: Mapping[str, float],
+        avoided: set[str],
+        workers: Sequence[str] | None,
+        tell: Callable[[str], None],
+    ) -> tuple[str, Any] | None:
+        """An answer and whose it is; None where it was lost with its worker. Raises what was raised where it was made, _NobodyError where no worker is
+        left, OSError where the scheduler is gone."""
+        future = self._submit(client, errand, needed, workers)
+        ended, waits = Event(), 0.0
+        future.add_done_callback(lambda _: ended.set())
+        # Not future.result, whose time-out cancels the one transfer that the answers of all threads are part of.
+        while not ended.wait(ANSWER_SECONDS):
             if client.status != "running":
-                raise OSError(client.status) from None
-            return False
-        return True
+                raise OSError(client.status)
+            tell(f"in {self.place}")
+            waits = 0.0 if self._capable(client, needed, avoided) else waits + ANSWER_SECONDS
+            if waits > IDLE_SECONDS:
+                future.cancel()
+                raise _NobodyError
+        with suppress(CancelledError):
+            answer = future.result()
+            holders = client.who_has([future])[future.key]
+            return (holders[0], answer) if holders else None
+        return None
 
     def _submit(self, client: "Client", errand: Errand, needed: Mapping[str, float], workers: Sequence[str] | None) -> "Future":
         from webkiln.build.fleet.labour import perform
