@@ -21,7 +21,7 @@ from webkiln.recipe import Form, Recipe
 @dataclass(frozen=True, slots=True, repr=False)
 class DoitTask:
     """An action as a doit task; `folder` is where its outputs are published, if they are. `layered` is what verifies the same bundle with its
-    layers kept, to tell where one that fails goes wrong. `facts` is what a bundle is settled by."""
+    layers kept, to tell where one that fails goes wrong. `facts` is what a bundle is settled by. One that is `restored` is known without its steps."""
 
     engine: Engine
     action: Action
@@ -29,6 +29,7 @@ class DoitTask:
     layered: Action | None
     force: bool = False
     facts: str = ""
+    restored: bool = False
 
     def __repr__(self) -> str:
         return f"<the key of {self.action.task}; `doit why {self.action.task}` tells what changed>"
@@ -97,7 +98,7 @@ class DoitTask:
             "actions": [self.execute],
             "uptodate": [self.current],
             "targets": [str(self.engine.state.manifest_path(self.action.task))],
-            "task_dep": [producer.task for producer in self.action.producers],
+            "task_dep": [] if self.restored else [producer.task for producer in self.action.producers],
             "clean": [self.clean],
             "io": {"capture": False},
             "meta": {"step": self},

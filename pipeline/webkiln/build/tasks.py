@@ -12,6 +12,7 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ STAGES = {
 }
 
 
+LOOKUPS = 16
+"""Models whose results are looked for at once."""
 BUILDS = re.compile(r"(run )?(-n ?\d+ |--process[ =]\d+ )?(build )?")
 VARIABLE = re.compile(r"\w+=")
 
@@ -131,12 +134,12 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
     for stage, doc in STAGES.items():
         yield {"basename": stage, "name": None, "doc": doc}
     bundles: list[str] = []
-    quick = _only_builds(sys.argv[1:])
+    short = _shortened(engine, variables) if _only_builds(sys.argv[1:]) else {}
     for model, recipe in variables.models.items():
-        if quick and (settled := _settled(engine, variables, recipe)):
-            for each in settled:
-                bundles.append(f"bundle:{each.name}")
-                yield each.task()
+        if model in short:
+            for task in short[model]:
+                bundles.append(f"{task['basename']}:{task['name']}")
+                yield task
             continue
         graph, kept = ModelGraph(recipe, engine.share), ModelGraph(recipe, engine.share)
         places: dict[str, Path] = {}
@@ -172,6 +175,33 @@ def _tasks(engine: Engine, variables: Variables, folder: Path) -> Iterator[dict[
 def _only_builds(words: Sequence[str]) -> bool:
     """Whether doit was called for bundles alone, by `doit`, `doit build` or `doit run build`, and maybe how many steps may run at once."""
     return BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word))) is not None
+
+
+def _shortened(engine: Engine, variables: Variables) -> dict[str, list[dict[str, Any]]]:
+    """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole result is known."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for model, recipe in variables.models.items():
+        if settled := _settled(engine, variables, recipe):
+            found[model] = [each.task() for each in settled]
+    left: dict[str, list[DoitTask]] = {
+        model: _bundles(engine, variables, recipe) for model, recipe in variables.models.items() if model not in found
+    }
+    with ThreadPoolExecutor(LOOKUPS) as pool:
+        known = pool.map(lambda steps: all(engine.restore(step.action) for step in steps), left.values())
+        for (model, steps), is_known in zip(left.items(), known, strict=True):
+            if is_known:
+                found[model] = [step.task() for step in steps]
+    return found
+
+
+def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitTask]:
+    """The bundles of a recipe as tasks without their steps."""
+    graph, found = ModelGraph(recipe, engine.share), []
+    for encoding in variables.encodings or recipe.encodings:
+        choice = _choice(engine, graph, encoding, variables)
+        place, facts = destination(recipe.name, choice), _facts(recipe, choice)
+        found.append(DoitTask(engine, graph.bundle(choice), place, None, variables.force, facts, restored=True))
+    return found
 
 
 def _settled(engine: Engine, variables: Variables, recipe: Recipe) -> list[SettledTask]:

@@ -25,7 +25,10 @@ LARGEST_BLOB = 64 << 30
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 HEADER = re.compile(rb"webkiln\.entry/2 (?:unsigned|([a-z0-9-]{1,32}) ([0-9a-f]{2,256}))\n")
 TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
-READ = re.compile(r"\d{1,3}/(?P<path>.+)", re.ASCII | re.DOTALL)
+READ = re.compile(r"(?:stat:|tree:)?\d{1,3}/(?P<path>.*)", re.ASCII | re.DOTALL)
+IMPORT = re.compile(r"import:\d{1,3}/(?P<path>.+):[^\W\d]\w*(?:,[^\W\d]\w*)*", re.DOTALL)
+PACKAGE = re.compile(r"package:[A-Za-z0-9._-]{1,200}", re.ASCII)
+LONGEST_IMPORT = 1 << 17
 
 
 class EntryError(Exception):
@@ -109,8 +112,12 @@ def is_path(path: object) -> bool:
 
 
 def _is_read(name: object) -> bool:
-    found = READ.fullmatch(name) if isinstance(name, str) else None
-    return found is not None and (found["path"] in (".", "./") or is_path(found["path"]))
+    if not isinstance(name, str) or len(name) > LONGEST_IMPORT:
+        return False
+    found = IMPORT.fullmatch(name) or READ.fullmatch(name)
+    if found is None:
+        return PACKAGE.fullmatch(name) is not None
+    return found["path"] in (".", "./", *([""] if name.startswith("tree:") else [])) or is_path(found["path"])
 
 
 def _is_blob(blob: Blob) -> bool:

@@ -35,11 +35,14 @@ class FolderRemote:
             except FileNotFoundError:
                 return None
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
+    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
         del blobs
         with _told(f"ac/{key}"), self._folder("ac", key, make=True) as folder, _temporary(folder, key) as (temporary, file):
             file.write(entry)
             file.close()
+            if anew:
+                os.replace(temporary, key, src_dir_fd=folder, dst_dir_fd=folder)
+                return
             with suppress(FileExistsError):
                 os.link(temporary, key, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 

@@ -20,7 +20,7 @@ from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import LARGEST
 from webkiln.build.remote.pace import PacedSocket
-from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, RemoteError, UnreachableError, parts
+from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, LargeError, RemoteError, UnreachableError, parts
 
 CONNECT_SECONDS = 5.0
 CONNECTIONS = 8
@@ -30,7 +30,7 @@ LARGEST_WRAPPED = 2 * LARGEST
 SHORT = 64 << 10
 """So much of an answer that nobody wants is read, to keep the connection."""
 DENIED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-FULL = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.INSUFFICIENT_STORAGE)
+KINDS: Mapping[int, type[RemoteError]] = {HTTPStatus.REQUEST_ENTITY_TOO_LARGE: LargeError, HTTPStatus.INSUFFICIENT_STORAGE: FullError}
 STALE = (http.client.BadStatusLine, ConnectionError)
 """How a connection ends that the server closed while nobody used it."""
 FAILURES = (OSError, http.client.HTTPException, ValueError)
@@ -63,12 +63,14 @@ class HttpRemote:
             raise RemoteError(f"the entry {key} is larger than {LARGEST_WRAPPED} bytes")
         return wire.unwrapped(data)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
-        with self._asked("HEAD", f"ac/{key}") as found:
-            there = found.status != HTTPStatus.NOT_FOUND
+    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+        there = False
+        if not anew:
+            with self._asked("HEAD", f"ac/{key}") as found:
+                there = found.status != HTTPStatus.NOT_FOUND
         if not there:
             body = wire.wrapped(entry, blobs)
-            headers = {"If-None-Match": "*", "Content-Length": str(len(body))}
+            headers = {"Content-Length": str(len(body)), **({} if anew else {"If-None-Match": "*"})}
             with self._asked("PUT", f"ac/{key}", headers, lambda: [body]):
                 pass
 
@@ -103,7 +105,7 @@ class HttpRemote:
 
     def _holds(self, blob: Blob) -> bool:
         with self._asked("HEAD", f"cas/{blob.sha256}") as answer:
-            return bool(answer.status != HTTPStatus.NOT_FOUND)
+            return answer.status != HTTPStatus.NOT_FOUND and answer.getheader("Content-Length", str(blob.bytes)) == str(blob.bytes)
 
     @contextmanager
     def _asked(
@@ -185,7 +187,7 @@ def _check(answer: http.client.HTTPResponse, what: str, *, none: bool) -> None:
         return
     if none and status == HTTPStatus.NOT_FOUND:
         return
-    kind = DeniedError if status in DENIED else FullError if status in FULL else RemoteError
+    kind = DeniedError if status in DENIED else KINDS.get(status, RemoteError)
     moved = ", and redirects are not followed" if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST else ""
     raise kind(f"{what}: {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}".rstrip() + moved)
 

@@ -59,10 +59,11 @@ class ObjectRemote:
             return None
         return bytes(data)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
+    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
         del blobs
+        mode: Any = "overwrite" if anew else "create"
         with self._told(), suppress(self._errors.AlreadyExistsError):
-            self._wait(lambda: self._do.put_async(self._store, _place("ac", key), entry, mode="create"), _seconds(len(entry)))
+            self._wait(lambda: self._do.put_async(self._store, _place("ac", key), entry, mode=mode), _seconds(len(entry)))
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         with ThreadPoolExecutor(CONNECTIONS) as pool:

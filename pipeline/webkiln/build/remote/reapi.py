@@ -79,8 +79,8 @@ class ReapiRemote:
             raise RemoteError(f"the entry {key} is larger than {LARGEST} bytes")
         return _joined(self.read(elsewhere, 0), elsewhere.bytes)
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
-        if self.entry(key) is None:
+    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+        if anew or self.entry(key) is None:
             with self._told(f"UpdateActionResult {key}"):
                 self._call(f"{V2}ActionCache/UpdateActionResult", self._named(field(2, _key(key)) + field(3, wire.wrapped(entry, blobs))))
 

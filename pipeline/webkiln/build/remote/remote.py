@@ -33,14 +33,18 @@ class FullError(RemoteError):
     """It takes no more."""
 
 
+class LargeError(RemoteError):
+    """It does not take a file of this size."""
+
+
 class Remote(Protocol):
     """Methods are called from several threads and raise RemoteError."""
 
     def entry(self, key: str) -> bytes | None:
         """The entry of a key, if there is one."""
 
-    def create(self, key: str, entry: bytes, blobs: Sequence[Blob]) -> None:
-        """Make an entry that names `blobs`, which are there; one that is already there stays."""
+    def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
+        """Make an entry that names `blobs`, which are there; one that is already there stays, unless it is made `anew`."""
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         """Those of the blobs that are not there."""

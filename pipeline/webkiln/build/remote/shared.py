@@ -20,7 +20,17 @@ from webkiln.build.progress import warn
 from webkiln.build.remote import entries
 from webkiln.build.remote.entries import EntryError
 from webkiln.build.remote.folder import FolderRemote
-from webkiln.build.remote.remote import CHUNK, SLOWEST, AbsentError, DeniedError, FullError, Remote, RemoteError, UnreachableError
+from webkiln.build.remote.remote import (
+    CHUNK,
+    SLOWEST,
+    AbsentError,
+    DeniedError,
+    FullError,
+    LargeError,
+    Remote,
+    RemoteError,
+    UnreachableError,
+)
 from webkiln.build.remote.signing import VARIABLE as KEY_VARIABLE
 from webkiln.build.remote.signing import Signer
 from webkiln.build.remote.signing import of_environment as key_of_environment
@@ -43,6 +53,7 @@ FREE_BYTES = 256 << 20
 """What a transfer leaves free on the disk."""
 LONGEST_MESSAGE = 400
 Read = TypeVar("Read")
+SWITCH = {"": False, "0": False, "false": False, "1": True, "true": True}
 SCHEMES = ("", "file", "http", "https", "grpc", "grpcs", "s3", "gs", "az")
 
 
@@ -72,7 +83,10 @@ def of_environment() -> "SharedCache | None":
     if not _is_address(url):
         raise RecipeError(f"{VARIABLE} is {url!r}, expected a folder or an address that begins with {', '.join(SCHEMES[2:])}://")
     given = key_of_environment()
-    writes = os.environ.get(WRITE_VARIABLE, "") == "1"
+    said = os.environ.get(WRITE_VARIABLE, "").lower()
+    if said not in SWITCH:
+        raise RecipeError(f"{WRITE_VARIABLE} is {os.environ[WRITE_VARIABLE]!r}, expected one of 1, 0, true, false")
+    writes = SWITCH[said]
     if writes and given is not None and given.sign is None:
         raise RecipeError(
             f"{WRITE_VARIABLE} is 1 and {KEY_VARIABLE} names a public key, which signs nothing; name the private one, or leave writing out"
@@ -92,10 +106,11 @@ class SharedCache:
         self._remote: Remote | None = None
         self._process = os.getpid()
         self._off = False
-        self._failures = 0
+        self._failures = {False: 0, True: 0}
         self._delays = {False: 0.0, True: 0.0}
         self._warned = False
         self._refused: set[str] = set()
+        self._damaged: set[str] = set()
         self._arriving = 0
         self._pool = ThreadPoolExecutor(TRANSFERS, "webkiln-remote")
         self._offers: list[Future[None]] = []
@@ -109,7 +124,7 @@ class SharedCache:
         """Whether the remote answers, and in how many seconds."""
         begun = time.monotonic()
         self._asked(lambda remote: remote.entry(canonical.key("probe")), None)
-        return not self._off and not self._failures, time.monotonic() - begun
+        return not self._off and not any(self._failures.values()), time.monotonic() - begun
 
     def find(self, key: str) -> ActionResult | None:
         """The result of an action that somebody stored, if it may be believed; its blobs are not here yet."""
@@ -134,6 +149,7 @@ class SharedCache:
         """Warn of an entry that is not used."""
         self._warn(f"{self.place}: the entry {key} {what}; such entries are not used")
         if malformed:
+            self._damaged.add(key)
             self._fail()
 
     def blame(self, task: str) -> None:
@@ -259,15 +275,19 @@ class SharedCache:
             return
 
         def write(remote: Remote) -> None:
-            absent = self._timed(lambda: remote.missing(fresh), len(fresh) / TRANSFERS, writing=True) if fresh else ()
+            absent = self._timed(lambda: remote.missing(fresh), len(fresh) / TRANSFERS, writing=True) if fresh else set()
+            absent |= {blob for blob in fresh if blob.sha256 in self._refused}
             for blob in absent:
                 if not self.writes or not path(blob).is_file():
                     return
                 self._timed(partial(remote.write, blob, path(blob)), blob.bytes / SLOWEST, writing=True)
             if self.writes:
-                self._timed(lambda: remote.create(entries.place(key), entry, blobs), USUAL_SECONDS, writing=True)
+                # What was damaged there, whose bytes were refused or whose entry was, is stored once more.
+                anew = key in self._damaged
+                self._timed(lambda: remote.create(entries.place(key), entry, blobs, anew=anew), USUAL_SECONDS, writing=True)
             with self._lock:
                 self._stored.update(blob.sha256 for blob in fresh)
+            self.accept(blob.sha256 for blob in fresh)
 
         self._asked(write, None, writing=True)
 
@@ -322,19 +342,22 @@ class SharedCache:
             self._stop(error, "stores nothing more", writing=True)
         except DeniedError as error:
             self._stop(error, "does not let this build in; see whose credentials these are", writing=writing)
+        except LargeError as error:
+            self._warn(f"{self.place} does not take a file of this size ({error}), which is not stored there; see the limits of its server")
         except UnreachableError as error:
-            self._stop(error, "does not answer", writing=False)
+            self._stop(error, "does not answer", writing=writing)
         except RemoteError as error:
-            self._warn(f"{self.place} failed ({error}); what is not had from it is made here")
-            self._fail()
+            self._warn(f"{self.place} failed ({error}); what is not {'stored there is kept' if writing else 'had from it is made'} here")
+            self._fail(writing=writing)
         return nothing
 
-    def _fail(self) -> None:
+    def _fail(self, *, writing: bool = False) -> None:
+        """Count a failure; after a few nothing more is written, or where they are failures to read, asked."""
         with self._lock:
-            self._failures += 1
-            if self._failures >= FAILURES:
-                self._off = True
+            self._failures[writing] += 1
+            if self._failures[writing] >= FAILURES:
                 self.writes = False
+                self._off |= not writing
 
     def _opened(self) -> Remote:
         with self._lock:
