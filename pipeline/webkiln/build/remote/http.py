@@ -5,8 +5,6 @@ not followed, and encodings of the content are neither asked for nor taken.
 """
 
 import http.client
-import ssl
-from base64 import b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,11 +12,12 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from queue import Empty, LifoQueue
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import LARGEST
+from webkiln.build.remote.network import login_of, proxy, tls
 from webkiln.build.remote.pace import PacedSocket
 from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, LargeError, RemoteError, UnreachableError, parts
 
@@ -48,10 +47,13 @@ class HttpRemote:
         self._secure, self._host, self._port = split.scheme == "https", split.hostname or "", split.port
         self._path = quote(split.path.rstrip("/"), safe="/%")
         self._headers = {"Accept-Encoding": "identity"}
-        if "@" in split.netloc:
-            login = f"{unquote(split.username or '')}:{unquote(split.password or '')}"
-            self._headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
-        self._tls = ssl.create_default_context() if self._secure else None
+        if login := login_of(split.username, split.password):
+            self._headers["Authorization"] = login
+        self._tls = tls() if self._secure else None
+        self._proxy = proxy(split.scheme, self._host, self._port)
+        if self._proxy is not None and not self._secure:
+            self._headers |= self._proxy.headers
+            self._path = f"http://{split.netloc.rpartition('@')[2]}{self._path}"
         self._idle: LifoQueue[_Connection] = LifoQueue()
 
     def entry(self, key: str) -> bytes | None:
@@ -163,17 +165,20 @@ class HttpRemote:
             raise
 
     def _connected(self) -> _Connection:
+        host, port = (self._host, self._port) if self._proxy is None else (self._proxy.host, self._proxy.port)
+        made: http.client.HTTPConnection
         if self._tls is not None:
-            made: http.client.HTTPConnection = http.client.HTTPSConnection(
-                self._host, self._port, timeout=CONNECT_SECONDS, context=self._tls
-            )
+            made = http.client.HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=self._tls)
+            if self._proxy is not None:
+                made.set_tunnel(self._host, self._port, self._proxy.headers)
         else:
-            made = http.client.HTTPConnection(self._host, self._port, timeout=CONNECT_SECONDS)
+            made = http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
         try:
             made.connect()
         except (OSError, UnicodeError) as error:
             made.close()
-            raise UnreachableError(f"{self._host}: {getattr(error, 'strerror', None) or error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise UnreachableError(f"{self._host}{f' by way of the proxy {host}' if self._proxy is not None else ''}: {reason}") from error
         paced = PacedSocket(made.sock)
         made.sock, made.auto_open = paced, 0
         return _Connection(made, paced)

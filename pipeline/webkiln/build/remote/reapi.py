@@ -14,6 +14,7 @@ from uuid import uuid4
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import DIGEST, LARGEST
+from webkiln.build.remote.network import authorities, login_of
 from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import (
     ANSWER_SECONDS,
@@ -57,7 +58,7 @@ class ReapiRemote:
         secure = split.scheme == "grpcs"
         self._grpc = grpc
         self._channel = (
-            grpc.secure_channel(place, grpc.ssl_channel_credentials(), options) if secure else grpc.insecure_channel(place, options)
+            grpc.secure_channel(place, grpc.ssl_channel_credentials(_roots()), options) if secure else grpc.insecure_channel(place, options)
         )
         self._instance = split.path.strip("/")
         self._metadata = _authorisation(split.username, split.password)
@@ -219,7 +220,16 @@ def _key(key: str) -> bytes:
     return wire.digest(Blob(key, KEY_BYTES))
 
 
-def _authorisation(user: str | None, password: str | None) -> list[tuple[str, str]]:
-    from base64 import b64encode
+def _roots() -> bytes | None:
+    """The certificates that the environment names, if it does; a folder of them is not for gRPC. Raises RemoteError where they cannot be read."""
+    place = authorities()
+    if place is None or place.is_dir():
+        return None
+    try:
+        return place.read_bytes()
+    except OSError as error:
+        raise RemoteError(f"the certificates in {place} cannot be read: {error.strerror}") from error
 
-    return [("authorization", f"Basic {b64encode(f'{user}:{password or str()}'.encode()).decode()}")] if user else []
+
+def _authorisation(user: str | None, password: str | None) -> list[tuple[str, str]]:
+    return [("authorization", login_of(user, password))] if user else []
