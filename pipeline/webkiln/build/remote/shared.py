@@ -150,7 +150,8 @@ class SharedCache:
         self._warn(f"{self.place}: the entry {key} {what}; such entries are not used")
         if malformed:
             self._damaged.add(key)
-            self._fail()
+            if not self.writes:  # else what is made instead replaces it
+                self._fail()
 
     def blame(self, task: str) -> None:
         """Warn that a step failed with what came from here, and succeeded with what was built here instead."""
