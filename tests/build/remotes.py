@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 SERVERS = Path(__file__).resolve().parents[2] / ".venv" / "servers" / "bin"
 """Programs of packages that have an environment of their own."""
@@ -187,7 +188,7 @@ class Faulty:
         self.server.server_close()
 
     def answer(self, request: BaseHTTPRequestHandler, *, with_body: bool) -> None:
-        name = request.path.lstrip("/")
+        name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
             self.asked.append(f"{request.command} {name}")
         data = self.held.get(name)
@@ -217,7 +218,7 @@ class Faulty:
         request.close_connection = cut
 
     def take(self, request: BaseHTTPRequestHandler) -> None:
-        name = request.path.lstrip("/")
+        name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
             self.asked.append(f"PUT {name}")
         if self.fault == "never":
@@ -225,10 +226,13 @@ class Faulty:
             request.close_connection = True
             return
         data = request.rfile.read(int(request.headers["Content-Length"])) if "Content-Length" in request.headers else _chunks(request)
-        if self.fault in WRITE_REFUSALS:
-            self.say(request, WRITE_REFUSALS[self.fault], b"")
+        if self.fault in WRITE_REFUSALS or (self.fault == "small" and len(data) > LARGEST_TAKEN):
+            self.say(request, WRITE_REFUSALS.get(self.fault, 413), b"")
             return
-        self.held.setdefault(name, data)
+        if "If-None-Match" in request.headers:
+            self.held.setdefault(name, data)
+        else:
+            self.held[name] = data
         self.say(request, 201, b"")
 
     @staticmethod
@@ -240,7 +244,9 @@ class Faulty:
 
 
 REFUSALS = {"500": 500, "401": 401, "403": 403}
-WRITE_REFUSALS = {**REFUSALS, "full": 507, "read-only": 403}
+WRITE_REFUSALS = {**REFUSALS, "full": 507, "read-only": 403, "no puts": 405}
+LARGEST_TAKEN = 700
+"""Bytes of a body that the fault "small" lets pass."""
 
 
 def _chunks(request: BaseHTTPRequestHandler) -> bytes:

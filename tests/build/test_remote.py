@@ -1,22 +1,25 @@
 """The remote cache: real servers, servers that fail, writers at once, signatures, and what a restored build asks for."""
 
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.build.remotes import REAL, Faulty, faulty, free_port, reached
-from tests.build.tree import Tree, checkout
+from tests.build.tree import Tree, checkout, executed
 from tests.parts import representative
 from webkiln import canonical
 from webkiln.build.action import Blob
 from webkiln.build.outputs import Expected
 from webkiln.build.remote import entries, wire
-from webkiln.build.remote.shared import SharedCache
+from webkiln.build.remote.remote import UnreachableError
+from webkiln.build.remote.shared import SharedCache, of_environment, opened
 
 WRITES = {"WEBKILN_CACHE_WRITE": "1"}
 
@@ -95,6 +98,88 @@ def test_a_bundle_is_one_lookup_and_its_files(filled: tuple[Faulty, Tree, Tree])
     assert len(entries) == 1
     assert sorted(blobs) == sorted({f"GET cas/{canonical.digest(data)}" for data in first.bytes().values()})
     assert len(server.asked) == len(entries) + len(blobs)
+
+
+def test_doit_asks_one_question_for_a_bundle(filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, first, second = filled
+    assert not second.build(WEBKILN_REMOTE_CACHE=server.url)
+    assert len([line for line in server.asked if line.startswith("GET ac/")]) == 1
+    assert second.bytes() == first.bytes()
+    assert not second.build(), "what was restored is up to date without the remote cache"
+
+
+def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree, Tree], tmp_path: Path) -> None:
+    server, first, second = filled
+    server.held = {name: data[: len(data) // 2] for name, data in server.held.items()}
+    assert len(warnings(second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES))) == 1
+    third = checkout(tmp_path / "third", tmp_path / "cache-of-third", toy=True)
+    assert not warnings(third.doit("build", f"model={third.model}", WEBKILN_REMOTE_CACHE=server.url))
+    assert not executed(third.log())
+    assert third.bytes() == first.bytes()
+
+
+def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree]) -> None:
+    first, second = trees
+    with faulty("small") as server:
+        told = first.doit("build", f"model={first.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+        assert "does not take a file of this size" in warnings(told)[0]
+        assert 0 < len(second.build(WEBKILN_REMOTE_CACHE=server.url)) < len(executed(first.log()))
+
+
+def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree, Tree]) -> None:
+    server, _, second = filled
+    server.fault = "no puts"
+    second.edit("models/toy/model.json", "1 2 3", "4 5 6")
+    told = second.doit("build", f"model={second.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+    assert "405 Method Not Allowed); what is not stored there is kept here" in warnings(told)[0]
+    second.edit("models/toy/model.json", "4 5 6", "1 2 3")
+    assert not second.build(WEBKILN_REMOTE_CACHE=server.url, **WRITES)
+
+
+@pytest.mark.parametrize(("said", "writes"), [("0", False), ("false", False), ("", False), ("true", True), ("TRUE", True), ("1", True)])
+def test_whether_results_are_stored(said: str, writes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBKILN_REMOTE_CACHE", "/somewhere")
+    monkeypatch.setenv("WEBKILN_CACHE_WRITE", said)
+    found = of_environment()
+    assert found is not None
+    assert found.writes is writes
+
+
+def test_what_says_neither_is_refused(toy: Tree) -> None:
+    told = toy.doit("build", status=2, WEBKILN_REMOTE_CACHE="/somewhere", WEBKILN_CACHE_WRITE="yes")
+    assert "WEBKILN_CACHE_WRITE is 'yes', expected one of 1, 0, true, false" in told
+
+
+def test_proxies_of_the_environment(trees: list[Tree]) -> None:
+    """A host that only the proxy reaches, and a proxy that is there for other hosts."""
+    first, second = trees
+    with faulty() as proxy:
+        by_proxy = {"WEBKILN_REMOTE_CACHE": "http://cache.invalid", "HTTP_PROXY": proxy.url.replace("//", "//me:token@")}
+        first.build(**by_proxy, **WRITES)
+        assert not second.build(**by_proxy)
+    with faulty() as server:
+        dead = {"http_proxy": f"http://127.0.0.1:{free_port()}", "no_proxy": "127.0.0.1"}
+        assert not warnings(first.doit("build", WEBKILN_REMOTE_CACHE=server.url, **dead))
+        del dead["no_proxy"]
+        assert "does not answer" in warnings(second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url, **dead))[0]
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+def test_certificates_of_the_environment(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    subprocess.run(["openssl", *made, "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with faulty() as server:
+        server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
+        url = server.url.replace("http://127.0.0.1", "https://localhost")
+        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+            monkeypatch.delenv(name, raising=False)
+        with closing(opened(url)) as remote, pytest.raises(UnreachableError, match="certificate"):
+            remote.entry(64 * "a")
+        monkeypatch.setenv(variable, str(tmp_path / "cert.pem"))
+        with closing(opened(url)) as remote:
+            assert remote.entry(64 * "a") is None
 
 
 FAULTS = {

@@ -1,0 +1,45 @@
+"""What stages are given of the environment, and what of it is in keys."""
+
+import os
+import sys
+from pathlib import Path
+
+from webkiln.build.environment import environment, keyed
+from webkiln.build.tools import find, read_version
+
+SHELL = {
+    "PATH": "/opt/strange/bin", "HOME": "/home/me", "WEBKILN_WIDTH": "7", "PYTHONHASHSEED": "7", "EM_LLVM_ROOT": "/opt/llvm", "EMSDK_NODE": "/opt/node",
+    "SE_OFFLINE": "true", "EMSDK": "/opt/emsdk", "LANG": "de_DE.UTF-8", "HTTPS_PROXY": "http://proxy:3128", "SSL_CERT_FILE": "/etc/mine.pem", "EDITOR": "vi",
+    "VIRTUAL_ENV": "/venv", "TMPDIR": "/scratch",
+}  # fmt: skip
+
+
+def test_stages_of_webkiln_find_tools_and_nothing_else() -> None:
+    given = environment(Path("/home/stage"), Path("/pipeline"), SHELL)
+    assert given["PATH"] == "/opt/strange/bin"
+    assert given["EMSDK"] == "/opt/emsdk"
+    assert given["HOME"] == "/home/stage"
+    assert given["PYTHONHASHSEED"] == "0"
+    assert given["LANG"] == "C.UTF-8"
+    assert not {"WEBKILN_WIDTH", "EM_LLVM_ROOT", "EMSDK_NODE", "SE_OFFLINE", "EDITOR", "VIRTUAL_ENV"} & given.keys()
+
+
+def test_code_of_the_users_has_the_systems_own_programs() -> None:
+    given = environment(Path("/home/stage"), Path("/pipeline"), SHELL, foreign=True)
+    assert str(Path(sys.executable).parent) in given["PATH"].split(os.pathsep)
+    assert "/opt/strange/bin" not in given["PATH"]
+    assert "EMSDK" not in given
+    assert given["HTTPS_PROXY"] == "http://proxy:3128"
+
+
+def test_what_keys_have_of_it() -> None:
+    assert keyed(SHELL, reaches_network=False) == {}
+    assert keyed(SHELL, reaches_network=True) == {"HTTPS_PROXY": "http://proxy:3128", "SSL_CERT_FILE": "/etc/mine.pem"}
+    assert keyed({"LD_LIBRARY_PATH": "/opt/lib"}, reaches_network=False) == {"LD_LIBRARY_PATH": "/opt/lib"}
+
+
+def test_a_compiler_is_all_that_it_says_of_itself() -> None:
+    assert "clang version " in read_version("clang", find("clang"))
+    version, clang = read_version("emcc", find("emcc")).split("; ")
+    assert version[:1].isdigit()
+    assert clang == read_version("clang", find("clang")), "the one that emcc runs"
