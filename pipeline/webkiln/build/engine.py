@@ -93,6 +93,7 @@ class Engine:
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
         self._origins: dict[str, Origin | None] = {}
+        self._missed: set[str] = set()
         self._consumed: dict[str, Consumed] = {}
         self._seen: dict[str, Sequence[str]] = {}
         self._suspects: set[str] = set()
@@ -258,8 +259,11 @@ class Engine:
             origin = self._origin(action)
         except UserError:
             return False  # told where the step runs
-        found = None if origin is None else self._cached(action, origin.key)
-        if origin is None or found is None:
+        if origin is None:
+            return False
+        found = self._cached(action, origin.key)
+        if found is None:
+            self._missed.add(origin.key)
             return False
         manifest = self.state.manifest(action.task)
         if manifest is None or manifest.result.outputs != found.outputs:
@@ -284,7 +288,7 @@ class Engine:
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
         origin = self._origin(action) if action.final else None
-        if origin is not None and (found := self._cached(action, origin.key)) is not None:
+        if origin is not None and origin.key not in self._missed and (found := self._cached(action, origin.key)) is not None:
             self._hit(action, found)
             self.state.save(action.task, {"origin": origin.key}, found)
             self._consumed[action.task] = Consumed(origin.files, origin=origin.key)

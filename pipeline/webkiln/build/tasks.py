@@ -9,12 +9,15 @@ A dodo.py needs two lines:
 import atexit
 import os
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from doit import doit_cmd
@@ -92,6 +95,7 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
         variables = read_variables(given, read_recipes(Path(folder)))
         engine = Engine(Path(".webkiln"), progress=progress.console())
         warnings.showwarning = _show_warning
+        sys.excepthook = partial(_ended, engine)
         atexit.register(engine.close)
         yield from _tasks(engine, variables, Path(folder))
     except UserError as error:
@@ -339,6 +343,17 @@ def _known(tasks: Mapping[str, Any], name: str) -> Any:
 def _fail(message: str) -> int:
     sys.stderr.write(f"error: {message}\n")
     return 2
+
+
+def _ended(engine: Engine, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """End in one line where the user ends the build. What was stored is whole, and the processes of steps end with this one."""
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    engine.progress.close()
+    sys.stderr.write("interrupted; the steps that were done are kept\n")
+    sys.stderr.flush()
+    os._exit(128 + signal.SIGINT)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
