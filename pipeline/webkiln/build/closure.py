@@ -1,5 +1,6 @@
 """The static import closure of a stage: which first-party files it runs and which third-party modules it names."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from webkiln import canonical
 from webkiln.build.action import Modules
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
@@ -17,10 +19,16 @@ from webkiln.recipe import module_file
 if TYPE_CHECKING:
     import ast
 
-READING = "imports/1"
+READING, STRIPPING = "imports/1", "code/1"
 """What is remembered of a source, and how it is found: trees of other versions of webkiln remember it in the same place."""
 PARSING = Lock()
 """Python 3.11 counts the depth of what it parses for all threads together."""
+COMMENT = re.compile(
+    r"""(?P<string>[A-Za-z]{0,2}(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))"""
+    r"""|[ \t]*#[^\n]*|[ \t]+(?=\n)|\n(?=[ \t]*(?:\#[^\n]*)?\n)""",
+    re.DOTALL,
+)
+"""Strings, which stay, and what is between them that does not run."""
 INSTALLED = ("site-packages", "dist-packages")
 Closure = tuple[dict[str, str], frozenset[str]]
 
@@ -103,8 +111,10 @@ class Closures:
         return files, frozenset(modules)
 
     def _source(self, path: Path) -> SourceFile:
-        digest = self._digest(path)
+        digest, name = self._digest(path), self._name(path)
         imports, globs = self._imports(path, digest)
+        if not name.startswith("user/"):  # which may read its own source
+            digest = self._without_comments(path, digest)
         files: list[Path] = []
         modules: set[str] = set()
         for module in imports:
@@ -114,7 +124,7 @@ class Closures:
             elif top not in sys.stdlib_module_names:
                 modules.add(top)
         data = tuple(item for pattern in globs for item in self._data(pattern))
-        return SourceFile(self._name(path), digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
+        return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
 
     def _data(self, pattern: str) -> Iterator[tuple[str, str]]:
         root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
@@ -145,6 +155,15 @@ class Closures:
             self._found[module] = [*found, *files]
         return self._found[module]
 
+    def _without_comments(self, path: Path, digest: str) -> str:
+        """The digest of a source as far as it runs."""
+        key = f"{STRIPPING}:{digest}"
+        known = self._derived.get(key)
+        if known is None:
+            known = canonical.digest(stripped(path.read_text("utf-8")).encode())
+            self._derived.remember(key, known)
+        return str(known)
+
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
         key = f"{READING}:{digest}"
         known = self._derived.get(key)
@@ -160,6 +179,11 @@ class Closures:
             if not relative:
                 self._derived.remember(key, known)
         return known[0], known[1]
+
+
+def stripped(source: str) -> str:
+    """A Python source without comments, blank lines and spaces at the ends of lines."""
+    return COMMENT.sub(lambda found: found["string"] or "", source).strip("\n")
 
 
 def _numbered(name: str, taken: Mapping[str, str]) -> str:
