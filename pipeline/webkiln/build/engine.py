@@ -4,7 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
@@ -14,18 +14,17 @@ from typing import Any, Self
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.closure import Closures
+from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, files_of, keys_of_each
 from webkiln.build.derived import Derived
-from webkiln.build.digests import FileDigests, Seen
-from webkiln.build.discovered import Discovered, discovered, is_same, names_of, packages_of, path_of, scripts_of
+from webkiln.build.digests import FileDigests
+from webkiln.build.discovered import names_of, path_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
-from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.observer import library
 from webkiln.build.outputs import expected, single
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
-from webkiln.build.reads import ChangedError, stamp
+from webkiln.build.reads import ChangedError
 from webkiln.build.remote.shared import of_environment
 from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
@@ -38,29 +37,6 @@ from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError
 ATTEMPTS = 4
 OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
 """Errors that no damaged input causes."""
-ORIGIN = {"of": "webkiln.origin/2"}
-"""What tells keys by origins from those by inputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The key of an action by all that leads to it, and the files of the user's among that, as they were seen."""
-
-    key: str
-    files: Mapping[Path, Seen]
-
-
-@dataclass(frozen=True, slots=True)
-class Consumed:
-    """What a result that this session knows was made from: files of the user's, and the key document; `declared` lacks what the run discovered.
-
-    A result that was found by its `origin` has no documents.
-    """
-
-    files: Mapping[Path, Seen]
-    document: Mapping[str, Any] = field(default_factory=dict)
-    declared: Mapping[str, Any] = field(default_factory=dict)
-    origin: str = ""
 
 
 class Engine:
@@ -89,13 +65,10 @@ class Engine:
         self._derived = Derived(self.cache.root / "derived.json")
         self.fleet = fleet_of_environment(self.cache.store, self.cache.shared)
         self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed, fleet=self.fleet is not None)
-        self._keys = self._fresh_keys()
+        self._consumption = Consumption(self.share, self._digests, self._derived, self._toolchain, self.cache)
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
-        self._origins: dict[str, Origin | None] = {}
         self._missed: set[str] = set()
-        self._consumed: dict[str, Consumed] = {}
-        self._seen: dict[str, Sequence[str]] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
@@ -153,22 +126,20 @@ class Engine:
             return None
         if not all(map(self.cache.store.has, manifest.result.outputs.values())):
             return None
-        origin = self._origin(action) if manifest.origin is not None else None
-        if origin is not None and manifest.origin == origin.key:
-            self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
-            self._known[action.task] = manifest.result
-            return manifest.result
+        source = self._consumption.source_key(action) if manifest.origin is not None else None
+        if source is not None and manifest.origin == source.key:
+            return self._found_by(source, action, manifest.result)
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
         if any(tree is None for tree in inputs.values()):
             return None
         trees = {role: tree for role, tree in inputs.items() if tree is not None}
         for actual in (False, True):
             try:
-                consumed = self._consumption(action, trees, manifest.reads, actual=actual)
+                consumed = self._consumption.of(action, trees, manifest.reads, actual=actual)
             except ToolError:
                 return None
             if canonical.key(consumed.document) == manifest.key:
-                self._consumed[action.task] = consumed
+                self._consumption.note(action, consumed)
                 self._known[action.task] = manifest.result
                 return manifest.result
         return None
@@ -180,18 +151,7 @@ class Engine:
             return None
         manifest = self.state.manifest(action.task)
         trees = {role: tree for role, tree in inputs.items() if tree is not None}
-        return dict(self._consumption(action, trees, manifest.reads if manifest is not None else ()).document)
-
-    def _consumption(self, action: Action, trees: Mapping[str, Tree], reads: Sequence[str], *, actual: bool = False) -> Consumed:
-        """What a run consumes that has these inputs and reads these files besides."""
-        digests, files = _digests(trees), _files(trees)
-        declared = self._keys.document(action, digests, actual=actual)
-        if not action.roots:
-            return Consumed(files, declared, declared)
-        found = discovered(action, reads, self._digests)
-        document = self._keys.document(action, digests, actual=actual, scripts=scripts_of(action, reads), packages=packages_of(reads))
-        document["reads"] = found.digests
-        return Consumed({**files, **found.files}, document, declared)
+        return dict(self._consumption.of(action, trees, manifest.reads if manifest is not None else ()).document)
 
     def published(self, action: Action, role: str, folder: Path) -> bool:
         """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
@@ -207,16 +167,18 @@ class Engine:
     def settle(self, action: Action, role: str, folder: Path, facts: str) -> None:
         """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
         result = self.current(action)
-        if result is not None and not any(each.roots for each in _behind(action)):
-            made_of = {path: seen.sha256 for path, seen in self._files_behind(action)}
+        if result is not None and not any(each.roots for each in behind(action)):
+            made_of = {path: seen.sha256 for path, seen in self._consumption.files_behind(action)}
             self.settled.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
 
     def files(self, action: Action) -> frozenset[Path]:
         """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
         found: set[Path] = set()
-        for each in _behind(action):
-            manifest = self.state.manifest(each.task)
-            names = self._seen.get(each.task, manifest.reads if manifest is not None else ())
+        for each in behind(action):
+            names = self._consumption.reads(each)
+            if names is None:
+                manifest = self.state.manifest(each.task)
+                names = manifest.reads if manifest is not None else ()
             reads = (path_of(each, name) for name in names)
             found |= {path for path in reads if path is not None and path.is_file()}
             for value in each.inputs.values():
@@ -226,7 +188,7 @@ class Engine:
                     case Folder(files):
                         found |= {path for _, path in files}
                     case Modules():
-                        found |= set(self._keys.modules(value).values())
+                        found |= set(self._consumption.keys.modules(value).values())
         return frozenset(found)
 
     def reserve(self, folder: Path) -> AbstractContextManager[None]:
@@ -256,21 +218,20 @@ class Engine:
     def restore(self, action: Action) -> bool:
         """Whether a final result is known by what all steps to it consume, here or in the remote cache. None of them is looked at."""
         try:
-            origin = self._origin(action)
+            source = self._consumption.source_key(action)
         except UserError:
             return False  # told where the step runs
-        if origin is None:
+        if source is None:
             return False
-        found = self._cached(action, origin.key)
+        found = self._cached(action, source.key)
         if found is None:
-            self._missed.add(origin.key)
+            self._missed.add(source.key)
             return False
         manifest = self.state.manifest(action.task)
         if manifest is None or manifest.result.outputs != found.outputs:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": origin.key}, found)
-        self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
-        self._known[action.task] = found
+            self.state.save(action.task, {"origin": source.key}, found)
+        self._found_by(source, action, found)
         return True
 
     def available(self, action: Action) -> bool:
@@ -279,7 +240,7 @@ class Engine:
         try:
             self.run(action)
         except (_NotCached, UserError):
-            self._origins.clear()
+            self._consumption.look_again()
             return False
         finally:
             self.progress, self._cached_only = told, False
@@ -287,70 +248,26 @@ class Engine:
 
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
-        origin = self._origin(action) if action.final else None
-        if origin is not None and origin.key not in self._missed and (found := self._cached(action, origin.key)) is not None:
+        source = self._consumption.source_key(action) if action.final else None
+        if source is not None and source.key not in self._missed and (found := self._cached(action, source.key)) is not None:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": origin.key}, found)
-            self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
-            return found
+            self.state.save(action.task, {"origin": source.key}, found)
+            return self._found_by(source, action, found)
         result = self._by_steps(action)
         if action.final:
-            known = [found for each in _behind(action) if (found := self._known.get(each.task)) is not None]
+            known = [found for each in behind(action) if (found := self._known.get(each.task)) is not None]
             provenance = joint(each.provenance for each in (result, *known))
-            self.cache.put(self._made_from(action, {}), replace(result, provenance=provenance))
+            results = {**self._known, action.task: result}
+            self.cache.put(self._consumption.source_key_of(action, results), replace(result, provenance=provenance))
         return result
 
-    def _made_from(self, action: Action, found: dict[str, str]) -> str:
-        """The key by its origin of a result that this session knows: of what its steps consumed, whatever the files are now."""
-        consumed = self._consumed[action.task]
-        if consumed.origin:
-            return consumed.origin
-        if action.task not in found:
-            inputs = dict(consumed.document["inputs"])
-            for role, value in action.inputs.items():
-                if isinstance(value, Product):
-                    inputs[role] = _by_origin(value, self._made_from(value.action, found))
-            if action.roots:
-                declared = canonical.key({**consumed.declared, "inputs": inputs, **ORIGIN})
-                result = self._known[action.task]
-                self.cache.note_reads(declared, sorted(consumed.document["reads"]), canonical.key(consumed.document), result.provenance)
-            found[action.task] = canonical.key({**consumed.document, "inputs": inputs, **ORIGIN})
-        return found[action.task]
+    def _found_by(self, source: SourceKey, action: Action, result: ActionResult) -> ActionResult:
+        self._consumption.note(action, Consumed(source.files, source_key=source.key))
+        self._known[action.task] = result
+        return result
 
     def _cached(self, action: Action, key: str) -> ActionResult | None:
         return self.cache.get(key, expected(action), built=action.task in self._suspects)
-
-    def _origin(self, action: Action) -> Origin | None:
-        """The key of an action by the files, parameters, code and tools of all that leads to it; None where it is not known what a step on the way reads."""
-        if action.task not in self._origins:
-            self._origins[action.task] = self._find_origin(action)
-        return self._origins[action.task]
-
-    def _find_origin(self, action: Action) -> Origin | None:
-        digests: dict[str, str] = {}
-        files: dict[Path, Seen] = {}
-        for role, value in action.inputs.items():
-            if isinstance(value, Product):
-                origin = self._origin(value.action)
-                if origin is None:
-                    return None
-                digests[role] = _by_origin(value, origin.key)
-                files |= origin.files
-            else:
-                trees = {role: self._required(value)}
-                digests |= _digests(trees)
-                files |= _files(trees)
-        document = self._keys.document(action, digests)
-        if action.roots:
-            known = self.cache.reads(canonical.key(document | ORIGIN))
-            if not known:
-                return None
-            reads = self._seen[action.task] = known[0]
-            found = discovered(action, reads, self._digests)
-            document = self._keys.document(action, digests, scripts=scripts_of(action, reads), packages=packages_of(reads))
-            document["reads"] = found.digests
-            files |= found.files
-        return Origin(canonical.key(document | ORIGIN), files)
 
     def _by_steps(self, action: Action, *, anew: bool = False) -> ActionResult:
         failed: WebkilnError | None = None
@@ -362,18 +279,18 @@ class Engine:
                     raise
                 raise failed from None
             try:
-                self._check_one_state(action, trees)
+                if action.final:
+                    self._consumption.check_one_state(action, trees)
                 result = self._obtain_once(action, trees, anew=anew)
             except MissingInput as missing:
                 for producer in missing.producers:
                     self._again(producer)
             except ChangedError:
-                self._keys = self._fresh_keys()
-                self._origins.clear()
+                self._consumption.look_again()
             except WebkilnError as error:
                 if failed is not None or isinstance(error, OWN_FAULTS):
                     raise
-                if not self._suspect(action) and _digests(self._trees(action)) == _digests(trees):
+                if not self._suspect(action) and digests_of(self._trees(action)) == digests_of(trees):
                     raise
                 failed = error
             else:
@@ -395,8 +312,8 @@ class Engine:
 
     def _suspect(self, action: Action) -> bool:
         """Have the next attempt build here what a remote cache gave for the inputs of an action; False where no unsigned result is among them."""
-        behind = [each.task for each in _behind(action) if each is not action]
-        known = {task: result for task in behind if (result := self._known.get(task)) is not None}
+        leading = [each.task for each in behind(action) if each is not action]
+        known = {task: result for task in leading if (result := self._known.get(task)) is not None}
         foreign = {task for task, result in known.items() if result.provenance not in BUILT} - self._suspects
         if not foreign or self.cache.signer is not None:
             return False
@@ -411,27 +328,25 @@ class Engine:
             consumed, result = self._obtain_each(action, action.each, trees)
         else:
             consumed, result = self._obtain_whole(action, trees, anew=anew)
-        self._consumed[action.task] = consumed
+        self._consumption.note(action, consumed)
         self.state.save(action.task, consumed.document, result)
         return result
 
     def _obtain_whole(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> tuple[Consumed, ActionResult]:
-        digests = _digests(trees)
+        digests, keys = digests_of(trees), self._consumption.keys
         for actual in (False, True):
-            declared = self._keys.document(action, digests, actual=actual)
+            declared = keys.document(action, digests, actual=actual)
             for reads in () if anew else self.cache.reads(canonical.key(declared)) if action.roots else [()]:
-                consumed = self._consumption(action, trees, reads, actual=actual)
+                consumed = self._consumption.of(action, trees, reads, actual=actual)
                 found = self._cached(action, canonical.key(consumed.document))
                 if found is not None:
                     self._hit(action, found)
                     return consumed, found
         result, outcome = self._execute(action, trees)
         reads = names_of(action, outcome)
-        consumed = self._consumption(action, trees, reads, actual=True)
-        consumed = replace(consumed, document=_by(outcome, consumed.document), declared=_by(outcome, consumed.declared))
-        self._check_unmoved(action, trees, declared)
-        if action.roots and not is_same(action, outcome, Discovered(consumed.document["reads"], consumed.files)):
-            raise ChangedError
+        consumed = self._consumption.of(action, trees, reads, actual=True).made_by(outcome)
+        self._consumption.check_unmoved(action, trees, declared)
+        self._consumption.check_reads(action, consumed, outcome)
         key = canonical.key(consumed.document)
         self.cache.put(key, result, anew=anew)
         if action.roots:
@@ -444,8 +359,8 @@ class Engine:
         names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
         items = {names[inside]: item for inside, item in trees[each.source].items()}
         for actual in (False, True):
-            document = self._keys.document(action, _digests(trees), actual=actual)
-            keys = _keys_of_each(document, each, rest, items)
+            document = self._consumption.keys.document(action, digests_of(trees), actual=actual)
+            keys = keys_of_each(document, each, rest, items)
             one, built = single(each.result), action.task in self._suspects
             parts = {name: found for name in names.values() if (found := self.cache.get(keys[name], one, built=built))}
             if len(parts) == len(items):
@@ -454,9 +369,9 @@ class Engine:
         else:
             missing = {name: item for name, item in items.items() if name not in parts}
             made, outcome = self._execute(action, {**rest, each.source: missing}, sorted(missing))
-            self._check_unmoved(action, trees, document)
-            document = _by(outcome, document)
-            keys = _keys_of_each(document, each, rest, items)
+            self._consumption.check_unmoved(action, trees, document)
+            document = dict(Consumed({}, document).made_by(outcome).document)
+            keys = keys_of_each(document, each, rest, items)
             for name in missing:
                 object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
                 parts[name] = replace(made, outputs={each.result: object_}, printed="")
@@ -465,7 +380,7 @@ class Engine:
             each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): parts[name].outputs[each.result]
             for inside, name in names.items()
         }
-        return Consumed(_files(trees), document, document), ActionResult(
+        return Consumed(files_of(trees), document, document), ActionResult(
             outputs, provenance=joint(part.provenance for part in parts.values())
         )
 
@@ -482,7 +397,7 @@ class Engine:
         with sandbox(self.cache.sandboxes) as folder:
             inputs = lay_out(self.cache.store, folder / "in", trees)
             outputs = outputs_in(folder / "out", action.outputs)
-            stage, code = self.share.stage(action.stage), self._keys.code(action)
+            stage, code = self.share.stage(action.stage), self._consumption.keys.code(action)
             with self._telling(action, objects):
                 watch = self._watch(action, folder)
                 tell = partial(self.progress.tell, action.task)
@@ -499,7 +414,7 @@ class Engine:
         """What another machine makes of it; None where it has to run here."""
         if self.fleet is None or not self.fleet.takes(action):
             return None
-        documents = [self._keys.document(action, _digests(trees), actual=actual) for actual in (False, True)]
+        documents = [self._consumption.keys.document(action, digests_of(trees), actual=actual) for actual in (False, True)]
         with self._telling(action, objects):
             made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task))
         if made is None:
@@ -546,33 +461,6 @@ class Engine:
                 self._executor = LocalPool(self.share.package.parent, homes=self.cache.sandboxes)
             return self._executor
 
-    def _check_unmoved(self, action: Action, trees: Mapping[str, Tree], document: Mapping[str, Any]) -> None:
-        """A result made while its code or its local inputs changed belongs to no key."""
-        for tree in trees.values():
-            for item in tree.values():
-                if item.local is not None and item.seen is not None and stamp(str(item.local)) != item.seen.stamp:
-                    raise ChangedError
-        if self._fresh_keys().code(action) != document["code"]:
-            raise ChangedError
-
-    def _files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
-        """The files of the user's that this session consumed for what leads to an action, once for each step that did."""
-        for each in _behind(action):
-            if each.task in self._consumed:
-                yield from self._consumed[each.task].files.items()
-
-    def _check_one_state(self, action: Action, trees: Mapping[str, Tree]) -> None:
-        """RecipeError where steps consumed files of the user's that may never have been there at one time, since some changed in between."""
-        if not action.final:
-            return
-        seen = [*self._files_behind(action), *_files(trees).items()]
-        begun = min((file.time for _, file in seen), default=0.0)
-        if all(file.changed < begun for _, file in seen):
-            return
-        for path, file in seen:
-            if stamp(str(path)) != file.stamp:
-                raise RecipeError(f"{path}: changed while this build ran; build again")
-
     def _again(self, producer: Action) -> None:
         """Make a result again whose blobs are gone: without them its manifest and its cache entry are misses."""
         self._known.pop(producer.task, None)
@@ -584,12 +472,8 @@ class Engine:
         return tree
 
     def _tree(self, value: Input, obtain: Callable[[Action], ActionResult | None]) -> Tree | None:
-        if isinstance(value, Local):
-            return {"": self._local(value.path)}
-        if isinstance(value, Folder):
-            return {name: self._local(path) for name, path in value.files}
-        if isinstance(value, Modules):
-            return {name: self._local(path) for name, path in self._keys.modules(value).items()}
+        if not isinstance(value, Product):
+            return self._consumption.local(value)
         result = obtain(value.action)
         if result is None:
             return None
@@ -602,56 +486,6 @@ class Engine:
             if path.startswith(value.path) and fnmatchcase(path.removeprefix(value.path), value.pattern)
         }
 
-    def _local(self, path: Path) -> InputFile:
-        try:
-            seen = self._digests.look(path)
-            return InputFile(seen.sha256, local=path, seen=seen)
-        except OSError as error:
-            raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-
-    def _fresh_keys(self) -> Keys:
-        return Keys(self.share, Closures(self.share, self._digests, self._derived), self._toolchain)
-
 
 class _NotCached(Exception):
     """Raised where only cached results are wanted and there is none."""
-
-
-def _behind(action: Action) -> list[Action]:
-    """An action and all that leads to it."""
-    found = {action.task: action}
-    todo = [action]
-    while todo:
-        for producer in todo.pop().producers:
-            if producer.task not in found:
-                found[producer.task] = producer
-                todo.append(producer)
-    return [*found.values()]
-
-
-def _by(outcome: Outcome, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The key document of a result, with the tools of the machine that made it."""
-    return {**document} if outcome.tools is None else {**document, "tools": dict(outcome.tools)}
-
-
-def _by_origin(value: Product, origin: str) -> str:
-    """What stands for a product in a key by origins, where its action has this one."""
-    return canonical.key({"origin": origin, "path": value.path, "pattern": value.pattern})
-
-
-def _files(trees: Mapping[str, Tree]) -> dict[Path, Seen]:
-    """The files of the user's in trees."""
-    items = (item for tree in trees.values() for item in tree.values())
-    return {item.local: item.seen for item in items if item.local is not None and item.seen is not None}
-
-
-def _keys_of_each(document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree) -> dict[str, str]:
-    """The key of each file of a folder, by its name."""
-    return {name: canonical.key({**document, "inputs": _digests(rest) | {each.source: item.sha256}}) for name, item in items.items()}
-
-
-def _digests(trees: Mapping[str, Tree]) -> dict[str, str]:
-    found = {}
-    for role, tree in trees.items():
-        found[role] = tree_digest({inside: item.sha256 for inside, item in tree.items()}) if role.endswith("/") else tree[""].sha256
-    return found
