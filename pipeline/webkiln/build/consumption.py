@@ -3,6 +3,7 @@
 A result is stored under what its run consumed, never under what is there when it is stored.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.reads import ChangedError, stamp
 from webkiln.build.sandbox import InputFile, Tree
 from webkiln.build.share import Share
+from webkiln.build.state import Run
 from webkiln.build.tools import Toolchain
 from webkiln.errors import RecipeError
 
@@ -46,6 +48,11 @@ class Consumed:
     document: Mapping[str, Any] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)
     source_key: str = ""
+
+    @property
+    def run(self) -> Run:
+        """What the tree remembers of it."""
+        return Run(self.document, {os.fspath(path): seen.sha256 for path, seen in self.files.items()})
 
     def made_by(self, outcome: Outcome) -> "Consumed":
         """The same with the tools of the machine that made the result."""

@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from threading import Lock, RLock
-from typing import Any, Self
+from typing import Self
 
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, files_of, keys_of_each
+from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.discovered import names_of, path_of
@@ -22,6 +22,7 @@ from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.observer import library
 from webkiln.build.outputs import expected, single
+from webkiln.build.parts import Parts
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
 from webkiln.build.reads import ChangedError
@@ -31,7 +32,9 @@ from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_ou
 from webkiln.build.settled import SETTLED, Settled
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
+from webkiln.build.timeline import Timeline
 from webkiln.build.tools import Toolchain
+from webkiln.build.why import FIRST, GONE, reasons, shortened
 from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError, UserError, VerificationError, WebkilnError
 
 ATTEMPTS = 4
@@ -69,11 +72,14 @@ class Engine:
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
         self._missed: set[str] = set()
+        self._foreseen: dict[str, ActionResult | None] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
         self._lock = Lock()
         self._cached_only = False
         self._seconds: dict[str, float] = {}
+        self.timeline = Timeline()
+        self.explains = False
 
     def __enter__(self) -> Self:
         return self
@@ -144,14 +150,35 @@ class Engine:
                 return manifest.result
         return None
 
-    def document(self, action: Action) -> dict[str, Any] | None:
-        """The key document that the action has now, or None while an input of it is not built."""
+    def foresee(self, action: Action) -> ActionResult | None:
+        """The result that a build would have without executing anything for it: one that is up to date, or that a cache has. Changes nothing in
+        the tree."""
+        if action.task not in self._foreseen:
+            self._foreseen[action.task] = self.current(action) or self._foresee(action)
+        return self._foreseen[action.task]
+
+    def _foresee(self, action: Action) -> ActionResult | None:
+        source = self._consumption.source_key(action) if action.final else None
+        if source is not None and (found := self._cached(action, source.key)) is not None:
+            return found
+        inputs = {role: self._tree(value, self.foresee) for role, value in action.inputs.items()}
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        if len(trees) < len(inputs):
+            return None
+        if action.each is not None:
+            parts = self._find_each(action, action.each, trees)
+            return None if parts.missing else parts.result()
+        whole = self._find_whole(action, trees)
+        return None if whole is None else whole[1]
+
+    def consumed(self, action: Action) -> Consumed | None:
+        """What a run of the action would consume now; None while an input of it is not built."""
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
-        if any(tree is None for tree in inputs.values()):
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        if len(trees) < len(inputs):
             return None
         manifest = self.state.manifest(action.task)
-        trees = {role: tree for role, tree in inputs.items() if tree is not None}
-        return dict(self._consumption.of(action, trees, manifest.reads if manifest is not None else ()).document)
+        return self._consumption.of(action, trees, manifest.reads if manifest is not None else ())
 
     def published(self, action: Action, role: str, folder: Path) -> bool:
         """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
@@ -171,10 +198,15 @@ class Engine:
             made_of = {path: seen.sha256 for path, seen in self._consumption.files_behind(action)}
             self.settled.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
 
-    def files(self, action: Action) -> frozenset[Path]:
-        """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
+    def code(self, action: Action) -> Mapping[str, str]:
+        """The files of webkiln that an action runs, by their names in keys, with digests."""
+        return self._consumption.keys.code(action)
+
+    def files(self, action: Action, *, alone: bool = False) -> frozenset[Path]:
+        """The files of the user's that an up-to-date action's result depends on, those that its run found too; `alone`: without those of the actions
+        that lead to it."""
         found: set[Path] = set()
-        for each in behind(action):
+        for each in [action] if alone else behind(action):
             names = self._consumption.reads(each)
             if names is None:
                 manifest = self.state.manifest(each.task)
@@ -213,7 +245,11 @@ class Engine:
         bytes."""
         self._known.pop(action.task, None)
         self.state.forget(action.task)
-        return [] if folder is None else self._publisher.remove(folder)
+        return [] if folder is None else self.unpublish(folder)
+
+    def unpublish(self, folder: Path) -> list[str]:
+        """Delete what builds published into a folder, but for what has changed since, which is returned."""
+        return self._publisher.remove(folder)
 
     def restore(self, action: Action) -> bool:
         """Whether a final result is known by what all steps to it consume, here or in the remote cache. None of them is looked at."""
@@ -230,7 +266,7 @@ class Engine:
         manifest = self.state.manifest(action.task)
         if manifest is None or manifest.result.outputs != found.outputs:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": source.key}, found)
+            self._save_found(source, action, found)
         self._found_by(source, action, found)
         return True
 
@@ -251,7 +287,7 @@ class Engine:
         source = self._consumption.source_key(action) if action.final else None
         if source is not None and source.key not in self._missed and (found := self._cached(action, source.key)) is not None:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": source.key}, found)
+            self._save_found(source, action, found)
             return self._found_by(source, action, found)
         result = self._by_steps(action)
         if action.final:
@@ -260,6 +296,9 @@ class Engine:
             results = {**self._known, action.task: result}
             self.cache.put(self._consumption.source_key_of(action, results), replace(result, provenance=provenance))
         return result
+
+    def _save_found(self, source: SourceKey, action: Action, result: ActionResult) -> None:
+        self.state.save(action.task, {"origin": source.key}, result, {path: seen.sha256 for path, seen in source.files.items()})
 
     def _found_by(self, source: SourceKey, action: Action, result: ActionResult) -> ActionResult:
         self._consumption.note(action, Consumed(source.files, source_key=source.key))
@@ -329,19 +368,15 @@ class Engine:
         else:
             consumed, result = self._obtain_whole(action, trees, anew=anew)
         self._consumption.note(action, consumed)
-        self.state.save(action.task, consumed.document, result)
+        files = self._consumption.files_behind(action) if action.final else consumed.files.items()
+        self.state.save(action.task, consumed.document, result, {path: seen.sha256 for path, seen in files})
         return result
 
     def _obtain_whole(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> tuple[Consumed, ActionResult]:
-        digests, keys = digests_of(trees), self._consumption.keys
-        for actual in (False, True):
-            declared = keys.document(action, digests, actual=actual)
-            for reads in () if anew else self.cache.reads(canonical.key(declared)) if action.roots else [()]:
-                consumed = self._consumption.of(action, trees, reads, actual=actual)
-                found = self._cached(action, canonical.key(consumed.document))
-                if found is not None:
-                    self._hit(action, found)
-                    return consumed, found
+        if not anew and (known := self._find_whole(action, trees)) is not None:
+            self._hit(action, known[1])
+            return known
+        declared = self._consumption.keys.document(action, digests_of(trees), actual=True)
         result, outcome = self._execute(action, trees)
         reads = names_of(action, outcome)
         consumed = self._consumption.of(action, trees, reads, actual=True).made_by(outcome)
@@ -353,8 +388,39 @@ class Engine:
             self.cache.note_reads(canonical.key(declared), reads, key)
         return consumed, result
 
+    def _find_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult] | None:
+        """What the caches have of an action with these inputs."""
+        digests = digests_of(trees)
+        for actual in (False, True):
+            declared = self._consumption.keys.document(action, digests, actual=actual)
+            for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
+                consumed = self._consumption.of(action, trees, reads, actual=actual)
+                found = self._cached(action, canonical.key(consumed.document))
+                if found is not None:
+                    return consumed, found
+        return None
+
     def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
         """Take each file's result from the cache, execute the missing ones together, and cache each on its own."""
+        found = self._find_each(action, each, trees)
+        if not found.missing:
+            self._hit(action, ActionResult({}))
+            return found.consumed(trees), found.result()
+        rest = {role: tree for role, tree in trees.items() if role != each.source}
+        made, outcome = self._execute(action, {**rest, each.source: found.missing}, sorted(found.missing))
+        self._consumption.check_unmoved(action, trees, found.document)
+        document = dict(Consumed({}, found.document).made_by(outcome).document)
+        keys = keys_of_each(document, each, rest, found.items)
+        parts = {**found.parts}
+        for name in found.missing:
+            object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
+            parts[name] = replace(made, outputs={each.result: object_}, printed="")
+            self.cache.put(keys[name], parts[name])
+        whole = replace(found, document=document, parts=parts)
+        return whole.consumed(trees), whole.result()
+
+    def _find_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> Parts:
+        """What the caches have of an action that is cached file by file."""
         rest = {role: tree for role, tree in trees.items() if role != each.source}
         names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
         items = {names[inside]: item for inside, item in trees[each.source].items()}
@@ -362,29 +428,20 @@ class Engine:
             document = self._consumption.keys.document(action, digests_of(trees), actual=actual)
             keys = keys_of_each(document, each, rest, items)
             one, built = single(each.result), action.task in self._suspects
-            parts = {name: found for name in names.values() if (found := self.cache.get(keys[name], one, built=built))}
-            if len(parts) == len(items):
-                self._hit(action, ActionResult({}))
+            parts = {name: part for name in names.values() if (part := self.cache.get(keys[name], one, built=built))}
+            found = Parts(each, document, names, items, parts)
+            if not found.missing:
                 break
-        else:
-            missing = {name: item for name, item in items.items() if name not in parts}
-            made, outcome = self._execute(action, {**rest, each.source: missing}, sorted(missing))
-            self._consumption.check_unmoved(action, trees, document)
-            document = dict(Consumed({}, document).made_by(outcome).document)
-            keys = keys_of_each(document, each, rest, items)
-            for name in missing:
-                object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
-                parts[name] = replace(made, outputs={each.result: object_}, printed="")
-                self.cache.put(keys[name], parts[name])
-        outputs = {
-            each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): parts[name].outputs[each.result]
-            for inside, name in names.items()
-        }
-        return Consumed(files_of(trees), document, document), ActionResult(
-            outputs, provenance=joint(part.provenance for part in parts.values())
-        )
+        return found
+
+    def _explain(self, action: Action) -> None:
+        """Print why an action runs."""
+        old, now = self.state.runs(action.task), self.consumed(action)
+        lines = [reason.text for reason in reasons(action, old[0], now.run)] if old and now is not None else [FIRST]
+        self.progress.say("\n".join(f"{action.task}  because {line}" for line in shortened(lines or [GONE])))
 
     def _hit(self, action: Action, result: ActionResult) -> None:
+        self.timeline.mark(action.task, "cached")
         self.state.log(action.task, "hit", stage=action.stage)
         self.progress.hit(action.task, result.printed)
 
@@ -427,10 +484,13 @@ class Engine:
     def _telling(self, action: Action, objects: Sequence[str]) -> Iterator[None]:
         """Log an execution, show it, and keep how long it took."""
         self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+        if self.explains:
+            self._explain(action)
         self.progress.start(action.task)
         begun = time.monotonic()
         try:
-            yield
+            with self.timeline.step(action.task, action.stage, objects=len(objects)):
+                yield
         except BaseException as error:
             self.progress.fail(action.task)
             if isinstance(error, UserError) and action.source:
