@@ -5,8 +5,10 @@ import json
 import re
 import signal
 import subprocess
+import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -74,7 +76,8 @@ def test_why(toy: Tree) -> None:
     toy.edit("kernels/relu.c.jinja", "relu", "relu6")
     assert toy.doit("why", "generate:toy:wasm") == "generate:toy:wasm runs in the next build because\n  kernels/relu.c.jinja changed\n"
     assert (
-        toy.doit("why", "bundle:toy") == "bundle:toy runs in the next build because\n  kernels/relu.c.jinja changed (generate:toy:wasm)\n"
+        toy.doit("why", "bundle:toy")
+        == "bundle:toy runs in the next build because\n  kernels/relu.c.jinja changed (generate:toy:js, generate:toy:wasm)\n"
     )
     toy.build()
     assert toy.doit("why", "generate:toy:wasm") == "generate:toy:wasm is up to date; it last ran because\n  kernels/relu.c.jinja changed\n"
@@ -205,6 +208,49 @@ def test_clean_stale(toy: Tree) -> None:
     }
     assert not [path for path in toy.state.rglob("*") if "eightbit" in path.name or path.parent.name == "other"]
     assert not toy.build(), "the rest is as it was"
+
+
+FULL = """
+set -e
+mount -t tmpfs -o size=4m full {project}
+mkdir {project}/models
+cp -r {tree}/dodo.py {project}
+cp -r {tree}/models/toy {project}/models
+cd {project}
+doit() {{ {python} -B -m doit "$@"; }}
+{prepare}
+dd if=/dev/zero of=filler bs=1024 2>/dev/null || true
+truncate -s -{left}K filler
+status=0
+doit build > {project}-out 2> {project}-errors || status=$?
+echo "status $status"
+rm filler
+doit build > {project}-out 2>&1
+find . -name '.*.[0-9]*-*' -o -name '.webkiln-*'
+cat dist/toy/*
+"""
+"""A build in a project on a disk with so many kilobytes left, and one when there is room again."""
+
+
+@pytest.mark.parametrize(("prepare", "left", "status"), [
+    pytest.param("", 0, 2, id="nothing at all"),
+    pytest.param("", 24, 2, id="room for some steps"),
+    pytest.param("doit link:toy:wasm:simd pack:toy:float32 > /dev/null", 12, 2, id="room for steps, not for the bundle"),
+    pytest.param("doit build > /dev/null", 0, 0, id="nothing to do"),
+])  # fmt: skip
+def test_a_full_disk_under_the_project_is_one_line(prepare: str, left: int, status: int, toy: Tree, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    script = FULL.format(project=project, tree=toy.root, python=sys.executable, prepare=prepare, left=left)
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], env=toy.environment(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = Path(f"{project}-errors").read_text()
+    if status:
+        assert re.fullmatch(r"error: .*No space left on device.*\n", told)
+    else:
+        assert told == ""
+    toy.build()
+    assert done.stdout == b"status %d\n" % status + b"".join(toy.bytes()[name] for name in sorted(toy.bytes()))
 
 
 @pytest.mark.parametrize(("words", "expected"), {

@@ -2,11 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from webkiln.build.files import writing
 from webkiln.build.settled import SETTLED
+
+MEMORY = ":memory:"
 
 
 class Codec(Protocol):
@@ -15,7 +18,8 @@ class Codec(Protocol):
 
 
 class Database:
-    """The interface of doit's backends. A damaged file is replaced: it only costs looking results up again."""
+    """The interface of doit's backends. A file that is damaged is replaced, and one that cannot be written is done without: both only cost looking
+    results up again."""
 
     desc = "sqlite, committed per task"
 
@@ -24,10 +28,12 @@ class Database:
         self.name = name
         self._codec = codec
         try:
-            self._connection = self._open()
+            self._connection = self._open(name)
+        except sqlite3.OperationalError:  # the disk is full, or may not be written
+            self._connection = self._open(MEMORY)
         except sqlite3.DatabaseError:
             Path(name).unlink(missing_ok=True)
-            self._connection = self._open()
+            self._connection = self._open(name)
 
     def get(self, task_id: str, dependency: str) -> Any:
         row = self._connection.execute("select value from facts where task = ? and name = ?", (task_id, dependency)).fetchone()
@@ -35,7 +41,8 @@ class Database:
 
     def set(self, task_id: str, dependency: str, value: Any) -> None:
         row = (task_id, dependency, self._codec.encode(value))
-        self._connection.execute("insert or replace into facts values (?, ?, ?)", row)
+        with suppress(sqlite3.OperationalError):
+            self._connection.execute("insert or replace into facts values (?, ?, ?)", row)
 
     def in_(self, task_id: str) -> bool:
         return self._connection.execute("select 1 from facts where task = ?", (task_id,)).fetchone() is not None
@@ -55,10 +62,11 @@ class Database:
     def _unsettle(self) -> None:
         Path(self.name).with_name(SETTLED).unlink(missing_ok=True)
 
-    def _open(self) -> sqlite3.Connection:
-        with writing(Path(self.name)):
-            Path(self.name).parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.name, isolation_level=None, timeout=30, check_same_thread=False)
+    def _open(self, name: str) -> sqlite3.Connection:
+        if name != MEMORY:
+            with writing(Path(name)):
+                Path(name).parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(name, isolation_level=None, timeout=30, check_same_thread=False)
         connection.execute("pragma synchronous = off")
         connection.execute("create table if not exists facts (task text, name text, value text, primary key (task, name))")
         return connection

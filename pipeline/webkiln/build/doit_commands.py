@@ -31,10 +31,11 @@ def _option(name: str, what: str, kind: type = bool, default: Any = False) -> di
 
 
 class Command:
-    """A command whose options may stand behind the names of tasks, too: `doit build --dry-run`."""
+    """A command whose options may stand behind the names of tasks, too: `doit build --dry-run`. What the user can mend is told in a line."""
 
     def parse_execute(self, words: Sequence[str]) -> Any:
-        return super().parse_execute(options_first(words, self.cmdparser.options))  # type: ignore[misc, attr-defined]  # of DoitCmdBase
+        own = super()
+        return _guarded(lambda: own.parse_execute(options_first(words, self.cmdparser.options)))  # type: ignore[attr-defined]  # of DoitCmdBase
 
 
 def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
@@ -72,13 +73,13 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
     def _execute(self, *options: Any, **named: Any) -> int:
         session = _session(self.task_list)
         if self._asked["dry_run"]:
-            return _guarded(lambda: self._forecast(session.engine))
+            return self._forecast(session.engine)
         session.engine.explains = self._asked["explain"]
         try:
             return int(super()._execute(*options, **named))
         finally:
             if self._asked["trace"]:
-                _guarded(lambda: session.engine.timeline.write(Path(self._asked["trace"])))
+                session.engine.timeline.write(Path(self._asked["trace"]))
 
     def _forecast(self, engine: Engine) -> int:
         steps = forecast(engine, _wanted(self.task_list, self.sel_tasks))
@@ -105,7 +106,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
         if not self._asked["stale"]:
             super()._execute(dryrun, *options, **named)
             return None
-        return _guarded(lambda: self._remove(_session(self.task_list), dry=dryrun))
+        return self._remove(_session(self.task_list), dry=dryrun)
 
     def _remove(self, session: Session, *, dry: bool) -> int:
         engine, recipes = session.engine, session.all_recipes()
@@ -119,7 +120,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
         return 0
 
 
-class Info(DoitInfo):  # type: ignore[misc]  # doit has no types
+class Info(Command, DoitInfo):  # type: ignore[misc]  # doit has no types
     """`doit info TASK`, with the files that the task reads and writes."""
 
     name = "info"
@@ -135,7 +136,7 @@ class Info(DoitInfo):  # type: ignore[misc]  # doit has no types
         return status
 
 
-class GraphCommand(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
     """`doit graph [TASK ...]`"""
 
     name = "graph"
@@ -175,7 +176,7 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
         if len(pos_args) != 1 or (deps and rdeps):
             return _fail("doit query takes the name of one task or file, and at most one of --deps and --rdeps")
         (name,) = pos_args
-        return _guarded(lambda: self._print(name, deps=deps, rdeps=rdeps, direct=direct, code=code))
+        return self._print(name, deps=deps, rdeps=rdeps, direct=direct, code=code)
 
     def _print(self, name: str, *, deps: bool, rdeps: bool, direct: bool, code: bool) -> int:
         steps = _steps_by_task(self.task_list)
@@ -199,7 +200,7 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
         self.outstream.write("".join(f"{line}\n" for line in told))
 
 
-class Why(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
     """`doit why TASK`"""
 
     name = "why"
@@ -210,9 +211,7 @@ class Why(DoitCmdBase):  # type: ignore[misc]  # doit has no types
     def _execute(self, pos_args: Sequence[str]) -> int:
         if len(pos_args) != 1:
             return _fail("doit why takes the name of one task; doit list --all shows them")
-        return _guarded(lambda: self._print(pos_args[0]))
-
-    def _print(self, name: str) -> int:
+        (name,) = pos_args
         step = _known(_steps_by_task(self.task_list), name)
         what, found = causes(step.engine, step.action)
         tasks: dict[str, list[str]] = {}
@@ -223,7 +222,7 @@ class Why(DoitCmdBase):  # type: ignore[misc]  # doit has no types
         return 0
 
 
-class WatchCommand(DoitCmdBase):  # type: ignore[misc]  # doit has no types
+class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
     """`doit watch`"""
 
     name = "watch"

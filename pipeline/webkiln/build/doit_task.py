@@ -1,5 +1,7 @@
 """An action as a doit task, and the reporter of doit."""
 
+import errno
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -163,7 +165,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
         """Look at everything that will be published before anything is built for it."""
         self._ends: list[tuple[Path, str]] = []
         self._engine: Engine | None = None
-        self._failed = False
+        self._failed = self._is_full = False
         steps = list(_steps(tasks, selected_tasks))
         try:
             for step in steps:
@@ -196,8 +198,13 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def add_failure(self, task: Any, fail: BaseFail) -> None:
         self._failed = True
-        if not isinstance(fail, UnmetDependency):
-            sys.stderr.write(f"error: {fail.get_msg().rstrip() or task.name}\n")
+        if isinstance(fail, UnmetDependency):
+            return
+        message = fail.get_msg().rstrip() or task.name
+        _, is_full, _ = message.partition(os.strerror(errno.ENOSPC))
+        if not (is_full and self._is_full):  # steps that run at once fail at once
+            sys.stderr.write(f"error: {message}\n")
+        self._is_full |= bool(is_full)
 
     def complete_run(self) -> None:
         if self._engine is not None:
