@@ -114,7 +114,7 @@ class Closures:
         digest, name = self._digest(path), self._name(path)
         imports, globs = self._imports(path, digest)
         if not name.startswith("user/"):  # which may read its own source
-            digest = self._without_comments(path, digest)
+            digest = without_comments(path, digest, self._derived)
         files: list[Path] = []
         modules: set[str] = set()
         for module in imports:
@@ -155,15 +155,6 @@ class Closures:
             self._found[module] = [*found, *files]
         return self._found[module]
 
-    def _without_comments(self, path: Path, digest: str) -> str:
-        """The digest of a source as far as it runs."""
-        key = f"{STRIPPING}:{digest}"
-        known = self._derived.get(key)
-        if known is None:
-            known = canonical.digest(stripped(path.read_text("utf-8")).encode())
-            self._derived.remember(key, known)
-        return str(known)
-
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
         key = f"{READING}:{digest}"
         known = self._derived.get(key)
@@ -179,6 +170,16 @@ class Closures:
             if not relative:
                 self._derived.remember(key, known)
         return known[0], known[1]
+
+
+def without_comments(path: Path, digest: str, derived: Derived) -> str:
+    """The digest of a source as far as it runs, whose bytes have the given one."""
+    key = f"{STRIPPING}:{digest}"
+    known = derived.get(key)
+    if known is None:
+        known = canonical.digest(stripped(path.read_text("utf-8")).encode())
+        derived.remember(key, known)
+    return str(known)
 
 
 def stripped(source: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from webkiln.build.action import Blob
 from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.closure import without_comments
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
@@ -51,7 +52,8 @@ class Labourer:
         self._cache = ActionCache(root, own_cache())
         self._cache.check()
         self._digests = FileDigests(root / "fleet.json")
-        self._toolchain = Toolchain(shared.root, Derived(root / "derived.json"), installed=shared.installed)
+        self._derived = Derived(root / "derived.json")
+        self._toolchain = Toolchain(shared.root, self._derived, installed=shared.installed)
         self._pool = LocalPool(shared.package.parent, homes=self._cache.sandboxes)
 
     def perform(self, errand: Errand) -> dict[str, Any]:
@@ -98,12 +100,14 @@ class Labourer:
     def _check_code(self, errand: Errand) -> None:
         for name, digest in errand.code.items():
             root = self._share.package.parent if name.startswith(f"{self._share.package.name}/") else self._share.root
+            path = root / name
             try:
-                own = self._digests.digest(root / name)
+                own = self._digests.digest(path)
             except OSError:
-                own = ""
-            if own != digest:
-                raise _UnfitError(f"its webkiln is another one: {name} {'differs' if own else 'is not there'}")
+                raise _UnfitError(f"its webkiln is another one: {name} is not there") from None
+            # Keys name data by all bytes, sources without their comments.
+            if own != digest and not (path.suffix == ".py" and without_comments(path, own, self._derived) == digest):
+                raise _UnfitError(f"its webkiln is another one: {name} differs")
 
     def _fitting(self, errand: Errand) -> int:
         """Which of the tables of tools is true here. What a browser on another machine is, the build has asked."""
