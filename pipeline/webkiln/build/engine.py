@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -19,6 +19,7 @@ from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests, Seen
 from webkiln.build.discovered import Discovered, discovered, is_same, names_of, packages_of, path_of, scripts_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
+from webkiln.build.fleet.fleet import Foreseen
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.observer import library
@@ -501,12 +502,26 @@ class Engine:
             return None
         documents = [self._keys.document(action, _digests(trees), actual=actual) for actual in (False, True)]
         with self._telling(action, objects):
-            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task))
+            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task), self._foreseen)
         if made is None:
             return None
         result, tools = made
         self.progress.done(action.task, result.printed)
         return result, Outcome(result.printed, tools=tools)
+
+    def _foreseen(self, action: Action, before: Collection[str]) -> Foreseen | None:
+        """What is known of an action before these tasks have run; None where it needs others, too, or where its result may be known."""
+        if action.each is not None or action.task in self._known or self.state.manifest(action.task) is not None:
+            return None
+        trees: dict[str, Tree] = {}
+        for role, value in action.inputs.items():
+            if isinstance(value, Product) and value.action.task in before:
+                continue
+            tree = self._tree(value, lambda producer: self._known.get(producer.task))
+            if tree is None:
+                return None
+            trees[role] = tree
+        return Foreseen(action, trees, [self._keys.document(action, {}, actual=actual) for actual in (False, True)])
 
     @contextmanager
     def _telling(self, action: Action, objects: Sequence[str]) -> Iterator[None]:
@@ -534,10 +549,12 @@ class Engine:
     def _observer(self) -> Path | None:
         return library(self.cache.root)
 
-    def expect(self, tasks: Iterable[str]) -> None:
-        """Say which actions are to come, for the progress display."""
-        seconds = self.state.durations()
-        self.progress.expect({task: seconds.get(task) for task in tasks})
+    def expect(self, actions: Iterable[Action]) -> None:
+        """Say which actions are to come, for the progress display and the fleet."""
+        seconds, actions = self.state.durations(), [*actions]
+        self.progress.expect({action.task: seconds.get(action.task) for action in actions})
+        if self.fleet is not None:
+            self.fleet.expect(actions)
 
     @property
     def executor(self) -> Executor:

@@ -33,7 +33,7 @@ from webkiln.build.doit_task import DoitTask, Reporter, SettledTask, TuneTask
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
 from webkiln.build.fleet.fleet import AT_ONCE
-from webkiln.build.fleet.fleet import VARIABLE as FLEET
+from webkiln.build.fleet.scheduler import VARIABLE as FLEET
 from webkiln.build.graph import BROWSERS, ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.build.tuned import place, usual

@@ -4,7 +4,7 @@ Where its code or its tools are others than those that the result's key will nam
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -15,7 +15,7 @@ from webkiln.build.closure import without_comments
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
-from webkiln.build.fleet.errand import Errand
+from webkiln.build.fleet.errand import Errand, Files
 from webkiln.build.remote.shared import VARIABLE, SharedCache, of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, collect, lay_out, outputs_in, sandbox
 from webkiln.build.share import Share, share
@@ -25,11 +25,28 @@ from webkiln.errors import InternalError, RecipeError, ToolError, UserError
 LOCK = Lock()
 
 
-def perform(errand: Mapping[str, Any]) -> dict[str, Any]:
-    """Run an errand on this machine; answers with the digests of its outputs, or with what kept it from running."""
+def perform(errands: Sequence[Mapping[str, Any]], topic: str, name: str) -> None:
+    """Run errands one after another on this machine, until one fails. They are answered together, as an event of dask's: each with the digests of its
+    outputs, the last one maybe with what kept it from running."""
+    from distributed import get_worker
+
     with LOCK:
         labourer = _labourer()
-    return labourer.perform(Errand.from_json(errand))
+    made: dict[str, Files] = {}
+    answers = []
+    for data in errands:
+        try:
+            errand = Errand.from_json(data).after(made)
+        except KeyError:
+            break
+        answer = labourer.perform(errand)
+        answers.append(answer)
+        match answer:
+            case {"status": "done", "outputs": outputs}:
+                made[errand.task] = {path: Blob(*blob) for path, blob in outputs.items()}
+            case _:
+                break
+    get_worker().log_event(topic, {"errand": name, "answer": answers})
 
 
 def own_cache() -> SharedCache:
@@ -76,8 +93,8 @@ class Labourer:
         cache = self._connected()
         store, shared = cache.store, cache.shared
         assert shared is not None
-        items = {role: {inside: InputFile(blob.sha256, blob) for inside, blob in tree.items()} for role, tree in errand.inputs.items()}
-        blobs = [blob for tree in errand.inputs.values() for blob in tree.values()]
+        items = {role: {inside: InputFile(blob.sha256, blob) for inside, blob in files.items()} for role, files in errand.files.items()}
+        blobs = [*errand.blobs()]
         shared.accept(blob.sha256 for blob in blobs)
         store.note(blobs)
         with sandbox(cache.sandboxes) as folder:
