@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING
 
 from webkiln import canonical
@@ -52,6 +52,7 @@ class Closures:
         self._digests = digests
         self._derived = derived
         self._package = share.package.name
+        self._lock = RLock()
         self._sources: dict[Path, SourceFile] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
         self._found: dict[str, list[Path]] = {}
@@ -61,9 +62,10 @@ class Closures:
 
         Data are the files that the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
         """
-        if roots not in self._closures:
-            self._closures[roots] = self._walk(roots)
-        return self._closures[roots]
+        with self._lock:  # several models are looked at together, and all of them read the same sources
+            if roots not in self._closures:
+                self._closures[roots] = self._walk(roots)
+            return self._closures[roots]
 
     def first_party(self, script: Path) -> Closure:
         """The closure of a file that was seen to be imported, without itself: what it imports of the user's was seen as well."""

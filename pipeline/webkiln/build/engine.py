@@ -14,6 +14,7 @@ from typing import Any, Self
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.claims import Claims
 from webkiln.build.closure import Closures
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests, Seen
@@ -99,6 +100,7 @@ class Engine:
         self._seen: dict[str, Sequence[str]] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
+        self._claims = Claims()
         self._lock = Lock()
         self._cached_only = False
         self._seconds: dict[str, float] = {}
@@ -453,15 +455,17 @@ class Engine:
                 self._hit(action, ActionResult({}))
                 break
         else:
-            missing = {name: item for name, item in items.items() if name not in parts}
-            made, outcome = self._execute(action, {**rest, each.source: missing}, sorted(missing))
-            self._check_unmoved(action, trees, document)
-            document = _by(outcome, document)
-            keys = _keys_of_each(document, each, rest, items)
-            for name in missing:
-                object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
-                parts[name] = replace(made, outputs={each.result: object_}, printed="")
-                self.cache.put(keys[name], parts[name])
+            while missing := {keys[name]: name for name in items if name not in parts}:
+                claimed = self._claims.claim(missing)
+                try:
+                    if mine := {missing[key]: items[missing[key]] for key in claimed}:
+                        made, document = self._make_each(action, each, trees, rest, mine, document)
+                        parts |= made
+                finally:
+                    self._claims.release(claimed)
+                # What another step makes of the same file need not be made twice.
+                self._claims.wait(missing.keys() - claimed)
+                parts |= {missing[key]: found for key in missing.keys() - claimed if (found := self.cache.get(key, one, built=built))}
         outputs = {
             each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): parts[name].outputs[each.result]
             for inside, name in names.items()
@@ -470,6 +474,20 @@ class Engine:
             outputs, provenance=joint(part.provenance for part in parts.values())
         )
 
+    def _make_each(
+        self, action: Action, each: Each, trees: Mapping[str, Tree], rest: Mapping[str, Tree], items: Tree, document: Mapping[str, Any]
+    ) -> tuple[dict[str, ActionResult], dict[str, Any]]:
+        """The results of some files, by their names, which are then in the cache; and the document with the tools that made them."""
+        made, outcome = self._execute(action, {**rest, each.source: items}, sorted(items))
+        self._check_unmoved(action, trees, document)
+        document = _by(outcome, document)
+        keys, parts = _keys_of_each(document, each, rest, items), {}
+        for name in items:
+            object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
+            parts[name] = replace(made, outputs={each.result: object_}, printed="")
+            self.cache.put(keys[name], parts[name])
+        return parts, document
+
     def _hit(self, action: Action, result: ActionResult) -> None:
         self.state.log(action.task, "hit", stage=action.stage)
         self.progress.hit(action.task, result.printed)
@@ -477,14 +495,15 @@ class Engine:
     def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> tuple[ActionResult, Outcome]:
         if self._cached_only:
             raise _NotCached
-        made = self._by_fleet(action, trees, objects)
+        asked = self.fleet is not None and self.fleet.takes(action)
+        made = self._by_fleet(action, trees, objects) if asked else None
         if made is not None:
             return made
         with sandbox(self.cache.sandboxes) as folder:
             inputs = lay_out(self.cache.store, folder / "in", trees)
             outputs = outputs_in(folder / "out", action.outputs)
             stage, code = self.share.stage(action.stage), self._keys.code(action)
-            with self._telling(action, objects):
+            with self._telling(action, objects, again=asked):
                 watch = self._watch(action, folder)
                 tell = partial(self.progress.tell, action.task)
                 outcome = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout, watch, tell))
@@ -498,8 +517,7 @@ class Engine:
 
     def _by_fleet(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str]) -> tuple[ActionResult, Outcome] | None:
         """What another machine makes of it; None where it has to run here."""
-        if self.fleet is None or not self.fleet.takes(action):
-            return None
+        assert self.fleet is not None
         documents = [self._keys.document(action, _digests(trees), actual=actual) for actual in (False, True)]
         with self._telling(action, objects):
             made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task), self._foreseen)
@@ -524,10 +542,11 @@ class Engine:
         return Foreseen(action, trees, [self._keys.document(action, {}, actual=actual) for actual in (False, True)])
 
     @contextmanager
-    def _telling(self, action: Action, objects: Sequence[str]) -> Iterator[None]:
-        """Log an execution, show it, and keep how long it took."""
-        self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
-        self.progress.start(action.task)
+    def _telling(self, action: Action, objects: Sequence[str], *, again: bool = False) -> Iterator[None]:
+        """Log an execution, show it, and keep how long it took; `again` one that the fleet was asked for in vain."""
+        if not again:
+            self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+            self.progress.start(action.task)
         begun = time.monotonic()
         try:
             yield
