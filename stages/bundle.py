@@ -27,7 +27,7 @@ from webkiln.codegen.scripts import flatten
 from webkiln.codegen.templates import Templates
 from webkiln.errors import InternalError, RecipeError
 
-DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/*.js", "kernels/*.jinja")
+DATA = ("runtime/src/*.js", "runtime/src/types/*.d.ts", "kernels/profile.js.jinja", "kernels/vocabulary.js")
 
 SHARED = Path(__file__).resolve().parent.parent
 EXPLAINED = ("layer", "kernel", "why", "flops", "bytes", "decided")

@@ -9,7 +9,7 @@ from webkiln.build import stage
 from webkiln.codegen.program import write_code
 from webkiln.codegen.templates import Templates
 
-DATA = ("kernels/*",)
+DATA = ()
 
 
 def run(inputs: Mapping[str, Path], outputs: Mapping[str, Path], params: Mapping[str, Any]) -> None:

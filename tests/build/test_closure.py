@@ -1,11 +1,27 @@
 """Which edits of webkiln's own code count."""
 
 import ast
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.build.tree import REPOSITORY, Tree, executed
-from webkiln.build.closure import stripped
+from tests.backends.harness import TEMPLATES, node_job
+from tests.build.tree import REPOSITORY, Tree, checkout, executed
+from webkiln.backends.table import TARGETS
+from webkiln.build.action import Action
+from webkiln.build.closure import Closures, stripped
+from webkiln.build.derived import Derived
+from webkiln.build.digests import FileDigests
+from webkiln.build.graph import ModelGraph, Selection
+from webkiln.build.share import share
+from webkiln.codegen.program import write_code
+from webkiln.ops.table import find
+from webkiln.program import program
+from webkiln.recipe import PathSource, Recipe
+
+OPENED: set[str] = set()
+"""Files of kernels/ that were opened."""
 
 SOURCES = sorted([*REPOSITORY.glob("pipeline/webkiln/**/*.py"), *REPOSITORY.glob("stages/*.py")])
 
@@ -43,3 +59,71 @@ def test_a_comment_reruns_nothing(toy: Tree) -> None:
         before = len(toy.log())
         toy.doit("build", "model=toy")
         assert not executed(toy.log()[before:])
+
+
+def actions() -> list[Action]:
+    graph = ModelGraph(Recipe("model", PathSource(REPOSITORY / "models" / "digits" / "digits.keras"), backends=tuple(TARGETS)), share())
+    graph.bundle(Selection(tuple(TARGETS)))
+    return list(graph.actions())
+
+
+def closures(place: Path) -> Closures:
+    return Closures(share(), FileDigests(place / "digests.json"), Derived(place / "derived.json"))
+
+
+@pytest.mark.parametrize(("name", "stages"), {
+    "webkiln/codegen/wgsl.py": {"generate:webgpu"},
+    "webkiln/codegen/glsl.py": {"generate:webgl"},
+    "webkiln/codegen/c.py": {"generate:wasm"},
+    "kernels/nest.wgsl.jinja": {"generate:webgpu"},
+    "kernels/engine.webgl.js": {"generate:webgl"},
+    "kernels/nest.c.jinja": {"generate:wasm"},
+    "webkiln/codegen/js.py": {"generate:js", "generate:webgl", "generate:webgpu"},
+    "kernels/profile.js.jinja": {"bundle"},
+    "webkiln/backends/toolchain.py": {"compile:wasm:simd", "compile:wasm:relaxed", "link:wasm:simd", "link:wasm:relaxed"},
+}.items())  # fmt: skip
+def test_what_an_edit_of_a_printer_or_a_template_reaches(name: str, stages: set[str], tmp_path: Path) -> None:
+    known, reached = closures(tmp_path), set()
+    for action in actions():
+        if name in known.of((share().stage(action.stage), *action.code))[0]:
+            reached.add(action.task.replace(":model", ""))
+    assert reached == stages
+
+
+@pytest.mark.parametrize("backend", TARGETS)
+def test_the_templates_that_a_writer_opens_are_in_its_key(backend: str, tmp_path: Path) -> None:
+    (action,) = (action for action in actions() if action.task == f"generate:model:{backend}")
+    declared = closures(tmp_path).of((share().stage("generate"), *action.code))[0]
+    for op in ("Conv", "MatMul", "ReduceSum", "Softmax", "Sort", "Sample", "Erf", "ScatterND", "Cholesky"):
+        for number, case in enumerate(list(find(op).cases())[:2]):
+            job = node_job(op, case, trained=False)
+            OPENED.clear()
+            write_code(program(job.graph, TARGETS[backend], "float32"), TEMPLATES, tmp_path / f"{op}{number}")
+            assert declared.keys() >= OPENED, OPENED - declared.keys()
+    assert OPENED
+
+
+def test_a_renamed_folder_reruns_the_bundle_alone(tree: Tree) -> None:
+    tree.build()
+    before = len(tree.log())
+    (tree.root / "models" / tree.model).rename(tree.root / "models" / "another")
+    tree.doit("build", "model=another")
+    assert {task.split(":")[0] for task in executed(tree.log()[before:])} == {"bundle"}
+    manifest = (tree.root / "dist" / "another" / "manifest.json").read_text()
+    assert '"another"' in manifest
+
+
+@pytest.mark.long
+def test_an_edited_printer_regenerates_its_backend_alone(tmp_path: Path) -> None:
+    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
+    tree.build("backend=js,webgl,webgpu", "encoding=float32")
+    tree.edit("pipeline/webkiln/codegen/write_webgl.py", "\nDATA = ", "\nEDITED = True\nDATA = ")
+    assert tree.build("backend=js,webgl,webgpu", "encoding=float32") == {"generate:digits:webgl": 1}
+
+
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open" and isinstance(arguments[0], str | Path) and Path(arguments[0]).parent == TEMPLATES.folder:
+        OPENED.add(f"kernels/{Path(arguments[0]).name}")
+
+
+sys.addaudithook(_note)

@@ -9,8 +9,8 @@ import pytest
 from tests.build.tree import Tree
 from webkiln import canonical
 from webkiln.build.graph import ModelGraph
+from webkiln.build.session import read_variables
 from webkiln.build.share import share
-from webkiln.build.tasks import read_variables
 from webkiln.recipe import parse_recipe
 
 
@@ -83,17 +83,6 @@ def test_info_forget_and_clean(toy: Tree) -> None:
     assert not toy.bundle.exists()
     assert not toy.build()
     assert toy.bundle.exists()
-
-
-def test_why_prints_the_difference_between_two_keys(toy: Tree) -> None:
-    assert "never ran" in toy.doit("why", "fetch:toy") or "one key" in toy.doit("why", "fetch:toy")
-    toy.build()
-    toy.edit("kernels/relu.c.jinja", "relu", "relu6")
-    expected = toy.doit("why", "generate:toy:wasm")
-    assert expected.startswith("code kernels/relu.c.jinja: ")
-    toy.build()
-    assert toy.doit("why", "generate:toy:wasm") == expected
-    assert "unknown task" in toy.doit("why", "generate:tox:wasm", status=2)
 
 
 def test_graph_prints_dot(toy: Tree) -> None:

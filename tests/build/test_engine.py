@@ -122,7 +122,7 @@ def test_an_installed_package_takes_the_versions_that_it_finds(tmp_path: Path, c
     (package / "x.py").write_text("import numpy\n")
     share.stage("tool").write_text("from webkiln import x\n")
     with Engine(tmp_path / "state", cache=tmp_path / "cache", shared=share) as session:
-        document = session._keys.document(Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True)
+        document = session._consumption.keys.document(Action("tool:m", "tool", ("out",), tools=("node",)), {}, actual=True)
     assert document["tools"]["numpy"] == np.__version__
     assert capsys.readouterr().err == ""
 

@@ -60,7 +60,7 @@ def test_keys_have_the_digest_of_each(recipe: Recipe, tmp_path: Path) -> None:
     with Engine(tmp_path / ".webkiln") as engine:
         action = ModelGraph(recipe, share()).load()
         engine.run(action)
-        code = engine.document(action)["code"]
+        code = engine.consumed(action).document["code"]
         assert {name: digest for name, digest in code.items() if name.startswith("user/")} == {
             "user/plugin.py": canonical.file_digest(recipe.plugins[1]),
             "user/plugin.py#2": canonical.file_digest(recipe.plugins[0]),

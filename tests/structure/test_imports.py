@@ -114,6 +114,7 @@ def test_stages_are_programs_with_their_data_named(path: Path) -> None:
 
 def test_only_the_tasks_import_doit() -> None:
     assert [name(path) for path in MODULES if "doit" in {module.partition(".")[0] for module in imports(path)}] == [
+        "pipeline/webkiln/build/doit_commands.py",
         "pipeline/webkiln/build/doit_task.py",
         "pipeline/webkiln/build/tasks.py",
     ]

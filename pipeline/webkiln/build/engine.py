@@ -4,65 +4,44 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from threading import Lock, RLock
-from typing import Any, Self
+from typing import Self
 
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.claims import Claims
-from webkiln.build.closure import Closures
+from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
 from webkiln.build.derived import Derived
-from webkiln.build.digests import FileDigests, Seen
-from webkiln.build.discovered import Discovered, discovered, is_same, names_of, packages_of, path_of, scripts_of
+from webkiln.build.digests import FileDigests
+from webkiln.build.discovered import names_of, path_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import Foreseen
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
-from webkiln.build.keys import Keys, tree_digest
 from webkiln.build.observer import library
 from webkiln.build.outputs import expected, single
+from webkiln.build.parts import Parts
 from webkiln.build.progress import Progress, Silent, warn
 from webkiln.build.publish import Publisher
-from webkiln.build.reads import ChangedError, stamp
+from webkiln.build.reads import ChangedError
 from webkiln.build.remote.shared import of_environment
 from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
 from webkiln.build.settled import SETTLED, Settled
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
+from webkiln.build.timeline import Timeline
 from webkiln.build.tools import Toolchain
+from webkiln.build.why import FIRST, GONE, reasons, shortened
 from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError, UserError, VerificationError, WebkilnError
 
 ATTEMPTS = 4
 OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
 """Errors that no damaged input causes."""
-ORIGIN = {"of": "webkiln.origin/2"}
-"""What tells keys by origins from those by inputs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The key of an action by all that leads to it, and the files of the user's among that, as they were seen."""
-
-    key: str
-    files: Mapping[Path, Seen]
-
-
-@dataclass(frozen=True, slots=True)
-class Consumed:
-    """What a result that this session knows was made from: files of the user's, and the key document; `declared` lacks what the run discovered.
-
-    A result that was found by its `origin` has no documents.
-    """
-
-    files: Mapping[Path, Seen]
-    document: Mapping[str, Any] = field(default_factory=dict)
-    declared: Mapping[str, Any] = field(default_factory=dict)
-    origin: str = ""
 
 
 class Engine:
@@ -91,19 +70,19 @@ class Engine:
         self._derived = Derived(self.cache.root / "derived.json")
         self.fleet = fleet_of_environment(self.cache.store, self.cache.shared)
         self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed, fleet=self.fleet is not None)
-        self._keys = self._fresh_keys()
+        self._consumption = Consumption(self.share, self._digests, self._derived, self._toolchain, self.cache)
         self._publisher = Publisher(self.cache.store, self._digests, self.cache.root / "published")
         self._known: dict[str, ActionResult] = {}
-        self._origins: dict[str, Origin | None] = {}
         self._missed: set[str] = set()
-        self._consumed: dict[str, Consumed] = {}
-        self._seen: dict[str, Sequence[str]] = {}
+        self._foreseen: dict[str, ActionResult | None] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
         self._claims = Claims()
         self._lock = Lock()
         self._cached_only = False
         self._seconds: dict[str, float] = {}
+        self.timeline = Timeline()
+        self.explains = False
 
     def __enter__(self) -> Self:
         return self
@@ -156,45 +135,53 @@ class Engine:
             return None
         if not all(map(self.cache.store.has, manifest.result.outputs.values())):
             return None
-        origin = self._origin(action) if manifest.origin is not None else None
-        if origin is not None and manifest.origin == origin.key:
-            self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
-            self._known[action.task] = manifest.result
-            return manifest.result
+        source = self._consumption.source_key(action) if manifest.origin is not None else None
+        if source is not None and manifest.origin == source.key:
+            return self._found_by(source, action, manifest.result)
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
         if any(tree is None for tree in inputs.values()):
             return None
         trees = {role: tree for role, tree in inputs.items() if tree is not None}
         for actual in (False, True):
             try:
-                consumed = self._consumption(action, trees, manifest.reads, actual=actual)
+                consumed = self._consumption.of(action, trees, manifest.reads, actual=actual)
             except ToolError:
                 return None
             if canonical.key(consumed.document) == manifest.key:
-                self._consumed[action.task] = consumed
+                self._consumption.note(action, consumed)
                 self._known[action.task] = manifest.result
                 return manifest.result
         return None
 
-    def document(self, action: Action) -> dict[str, Any] | None:
-        """The key document that the action has now, or None while an input of it is not built."""
+    def foresee(self, action: Action) -> ActionResult | None:
+        """The result that a build would have without executing anything for it: one that is up to date, or that a cache has. Changes nothing in
+        the tree."""
+        if action.task not in self._foreseen:
+            self._foreseen[action.task] = self.current(action) or self._foresee(action)
+        return self._foreseen[action.task]
+
+    def _foresee(self, action: Action) -> ActionResult | None:
+        source = self._consumption.source_key(action) if action.final else None
+        if source is not None and (found := self._cached(action, source.key)) is not None:
+            return found
+        inputs = {role: self._tree(value, self.foresee) for role, value in action.inputs.items()}
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        if len(trees) < len(inputs):
+            return None
+        if action.each is not None:
+            parts = self._find_each(action, action.each, trees)
+            return None if parts.missing else parts.result()
+        whole = self._find_whole(action, trees)
+        return None if whole is None else whole[1]
+
+    def consumed(self, action: Action) -> Consumed | None:
+        """What a run of the action would consume now; None while an input of it is not built."""
         inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
-        if any(tree is None for tree in inputs.values()):
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        if len(trees) < len(inputs):
             return None
         manifest = self.state.manifest(action.task)
-        trees = {role: tree for role, tree in inputs.items() if tree is not None}
-        return dict(self._consumption(action, trees, manifest.reads if manifest is not None else ()).document)
-
-    def _consumption(self, action: Action, trees: Mapping[str, Tree], reads: Sequence[str], *, actual: bool = False) -> Consumed:
-        """What a run consumes that has these inputs and reads these files besides."""
-        digests, files = _digests(trees), _files(trees)
-        declared = self._keys.document(action, digests, actual=actual)
-        if not action.roots:
-            return Consumed(files, declared, declared)
-        found = discovered(action, reads, self._digests)
-        document = self._keys.document(action, digests, actual=actual, scripts=scripts_of(action, reads), packages=packages_of(reads))
-        document["reads"] = found.digests
-        return Consumed({**files, **found.files}, document, declared)
+        return self._consumption.of(action, trees, manifest.reads if manifest is not None else ())
 
     def published(self, action: Action, role: str, folder: Path) -> bool:
         """Whether `folder` holds an up-to-date action's output `role`, unchanged."""
@@ -210,16 +197,23 @@ class Engine:
     def settle(self, action: Action, role: str, folder: Path, facts: str) -> None:
         """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
         result = self.current(action)
-        if result is not None and not any(each.roots for each in _behind(action)):
-            made_of = {path: seen.sha256 for path, seen in self._files_behind(action)}
+        if result is not None and not any(each.roots for each in behind(action)):
+            made_of = {path: seen.sha256 for path, seen in self._consumption.files_behind(action)}
             self.settled.note(action.task, facts, made_of | self._publisher.places(result, role, folder))
 
-    def files(self, action: Action) -> frozenset[Path]:
-        """The files of the user's that an up-to-date action's result depends on, those that its run found too."""
+    def code(self, action: Action) -> Mapping[str, str]:
+        """The files of webkiln that an action runs, by their names in keys, with digests."""
+        return self._consumption.keys.code(action)
+
+    def files(self, action: Action, *, alone: bool = False) -> frozenset[Path]:
+        """The files of the user's that an up-to-date action's result depends on, those that its run found too; `alone`: without those of the actions
+        that lead to it."""
         found: set[Path] = set()
-        for each in _behind(action):
-            manifest = self.state.manifest(each.task)
-            names = self._seen.get(each.task, manifest.reads if manifest is not None else ())
+        for each in [action] if alone else behind(action):
+            names = self._consumption.reads(each)
+            if names is None:
+                manifest = self.state.manifest(each.task)
+                names = manifest.reads if manifest is not None else ()
             reads = (path_of(each, name) for name in names)
             found |= {path for path in reads if path is not None and path.is_file()}
             for value in each.inputs.values():
@@ -229,7 +223,7 @@ class Engine:
                     case Folder(files):
                         found |= {path for _, path in files}
                     case Modules():
-                        found |= set(self._keys.modules(value).values())
+                        found |= set(self._consumption.keys.modules(value).values())
         return frozenset(found)
 
     def reserve(self, folder: Path) -> AbstractContextManager[None]:
@@ -254,26 +248,29 @@ class Engine:
         bytes."""
         self._known.pop(action.task, None)
         self.state.forget(action.task)
-        return [] if folder is None else self._publisher.remove(folder)
+        return [] if folder is None else self.unpublish(folder)
+
+    def unpublish(self, folder: Path) -> list[str]:
+        """Delete what builds published into a folder, but for what has changed since, which is returned."""
+        return self._publisher.remove(folder)
 
     def restore(self, action: Action) -> bool:
         """Whether a final result is known by what all steps to it consume, here or in the remote cache. None of them is looked at."""
         try:
-            origin = self._origin(action)
+            source = self._consumption.source_key(action)
         except UserError:
             return False  # told where the step runs
-        if origin is None:
+        if source is None:
             return False
-        found = self._cached(action, origin.key)
+        found = self._cached(action, source.key)
         if found is None:
-            self._missed.add(origin.key)
+            self._missed.add(source.key)
             return False
         manifest = self.state.manifest(action.task)
         if manifest is None or manifest.result.outputs != found.outputs:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": origin.key}, found)
-        self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
-        self._known[action.task] = found
+            self._save_found(source, action, found)
+        self._found_by(source, action, found)
         return True
 
     def available(self, action: Action) -> bool:
@@ -282,7 +279,7 @@ class Engine:
         try:
             self.run(action)
         except (_NotCached, UserError):
-            self._origins.clear()
+            self._consumption.look_again()
             return False
         finally:
             self.progress, self._cached_only = told, False
@@ -290,70 +287,29 @@ class Engine:
 
     def _obtain(self, action: Action) -> ActionResult:
         self.cache.register(self.state.root)
-        origin = self._origin(action) if action.final else None
-        if origin is not None and origin.key not in self._missed and (found := self._cached(action, origin.key)) is not None:
+        source = self._consumption.source_key(action) if action.final else None
+        if source is not None and source.key not in self._missed and (found := self._cached(action, source.key)) is not None:
             self._hit(action, found)
-            self.state.save(action.task, {"origin": origin.key}, found)
-            self._consumed[action.task] = Consumed(origin.files, origin=origin.key)
-            return found
+            self._save_found(source, action, found)
+            return self._found_by(source, action, found)
         result = self._by_steps(action)
         if action.final:
-            known = [found for each in _behind(action) if (found := self._known.get(each.task)) is not None]
+            known = [found for each in behind(action) if (found := self._known.get(each.task)) is not None]
             provenance = joint(each.provenance for each in (result, *known))
-            self.cache.put(self._made_from(action, {}), replace(result, provenance=provenance))
+            results = {**self._known, action.task: result}
+            self.cache.put(self._consumption.source_key_of(action, results), replace(result, provenance=provenance))
         return result
 
-    def _made_from(self, action: Action, found: dict[str, str]) -> str:
-        """The key by its origin of a result that this session knows: of what its steps consumed, whatever the files are now."""
-        consumed = self._consumed[action.task]
-        if consumed.origin:
-            return consumed.origin
-        if action.task not in found:
-            inputs = dict(consumed.document["inputs"])
-            for role, value in action.inputs.items():
-                if isinstance(value, Product):
-                    inputs[role] = _by_origin(value, self._made_from(value.action, found))
-            if action.roots:
-                declared = canonical.key({**consumed.declared, "inputs": inputs, **ORIGIN})
-                result = self._known[action.task]
-                self.cache.note_reads(declared, sorted(consumed.document["reads"]), canonical.key(consumed.document), result.provenance)
-            found[action.task] = canonical.key({**consumed.document, "inputs": inputs, **ORIGIN})
-        return found[action.task]
+    def _save_found(self, source: SourceKey, action: Action, result: ActionResult) -> None:
+        self.state.save(action.task, {"origin": source.key}, result, {path: seen.sha256 for path, seen in source.files.items()})
+
+    def _found_by(self, source: SourceKey, action: Action, result: ActionResult) -> ActionResult:
+        self._consumption.note(action, Consumed(source.files, source_key=source.key))
+        self._known[action.task] = result
+        return result
 
     def _cached(self, action: Action, key: str) -> ActionResult | None:
         return self.cache.get(key, expected(action), built=action.task in self._suspects)
-
-    def _origin(self, action: Action) -> Origin | None:
-        """The key of an action by the files, parameters, code and tools of all that leads to it; None where it is not known what a step on the way reads."""
-        if action.task not in self._origins:
-            self._origins[action.task] = self._find_origin(action)
-        return self._origins[action.task]
-
-    def _find_origin(self, action: Action) -> Origin | None:
-        digests: dict[str, str] = {}
-        files: dict[Path, Seen] = {}
-        for role, value in action.inputs.items():
-            if isinstance(value, Product):
-                origin = self._origin(value.action)
-                if origin is None:
-                    return None
-                digests[role] = _by_origin(value, origin.key)
-                files |= origin.files
-            else:
-                trees = {role: self._required(value)}
-                digests |= _digests(trees)
-                files |= _files(trees)
-        document = self._keys.document(action, digests)
-        if action.roots:
-            known = self.cache.reads(canonical.key(document | ORIGIN))
-            if not known:
-                return None
-            reads = self._seen[action.task] = known[0]
-            found = discovered(action, reads, self._digests)
-            document = self._keys.document(action, digests, scripts=scripts_of(action, reads), packages=packages_of(reads))
-            document["reads"] = found.digests
-            files |= found.files
-        return Origin(canonical.key(document | ORIGIN), files)
 
     def _by_steps(self, action: Action, *, anew: bool = False) -> ActionResult:
         failed: WebkilnError | None = None
@@ -365,18 +321,18 @@ class Engine:
                     raise
                 raise failed from None
             try:
-                self._check_one_state(action, trees)
+                if action.final:
+                    self._consumption.check_one_state(action, trees)
                 result = self._obtain_once(action, trees, anew=anew)
             except MissingInput as missing:
                 for producer in missing.producers:
                     self._again(producer)
             except ChangedError:
-                self._keys = self._fresh_keys()
-                self._origins.clear()
+                self._consumption.look_again()
             except WebkilnError as error:
                 if failed is not None or isinstance(error, OWN_FAULTS):
                     raise
-                if not self._suspect(action) and _digests(self._trees(action)) == _digests(trees):
+                if not self._suspect(action) and digests_of(self._trees(action)) == digests_of(trees):
                     raise
                 failed = error
             else:
@@ -398,8 +354,8 @@ class Engine:
 
     def _suspect(self, action: Action) -> bool:
         """Have the next attempt build here what a remote cache gave for the inputs of an action; False where no unsigned result is among them."""
-        behind = [each.task for each in _behind(action) if each is not action]
-        known = {task: result for task in behind if (result := self._known.get(task)) is not None}
+        leading = [each.task for each in behind(action) if each is not action]
+        known = {task: result for task in leading if (result := self._known.get(task)) is not None}
         foreign = {task for task, result in known.items() if result.provenance not in BUILT} - self._suspects
         if not foreign or self.cache.signer is not None:
             return False
@@ -414,81 +370,106 @@ class Engine:
             consumed, result = self._obtain_each(action, action.each, trees)
         else:
             consumed, result = self._obtain_whole(action, trees, anew=anew)
-        self._consumed[action.task] = consumed
-        self.state.save(action.task, consumed.document, result)
+        self._consumption.note(action, consumed)
+        files = self._consumption.files_behind(action) if action.final else consumed.files.items()
+        self.state.save(action.task, consumed.document, result, {path: seen.sha256 for path, seen in files})
         return result
 
     def _obtain_whole(self, action: Action, trees: Mapping[str, Tree], *, anew: bool) -> tuple[Consumed, ActionResult]:
-        digests = _digests(trees)
-        for actual in (False, True):
-            declared = self._keys.document(action, digests, actual=actual)
-            for reads in () if anew else self.cache.reads(canonical.key(declared)) if action.roots else [()]:
-                consumed = self._consumption(action, trees, reads, actual=actual)
-                found = self._cached(action, canonical.key(consumed.document))
-                if found is not None:
-                    self._hit(action, found)
-                    return consumed, found
+        if not anew and (known := self._find_whole(action, trees)) is not None:
+            self._hit(action, known[1])
+            return known
+        declared = self._consumption.keys.document(action, digests_of(trees), actual=True)
         result, outcome = self._execute(action, trees)
         reads = names_of(action, outcome)
-        consumed = self._consumption(action, trees, reads, actual=True)
-        consumed = replace(consumed, document=_by(outcome, consumed.document), declared=_by(outcome, consumed.declared))
-        self._check_unmoved(action, trees, declared)
-        if action.roots and not is_same(action, outcome, Discovered(consumed.document["reads"], consumed.files)):
-            raise ChangedError
+        consumed = self._consumption.of(action, trees, reads, actual=True).made_by(outcome)
+        self._consumption.check_unmoved(action, trees, declared)
+        self._consumption.check_reads(action, consumed, outcome)
         key = canonical.key(consumed.document)
         self.cache.put(key, result, anew=anew)
         if action.roots:
             self.cache.note_reads(canonical.key(declared), reads, key)
         return consumed, result
 
-    def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
-        """Take each file's result from the cache, execute the missing ones together, and cache each on its own."""
-        rest = {role: tree for role, tree in trees.items() if role != each.source}
-        names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
-        items = {names[inside]: item for inside, item in trees[each.source].items()}
-        for actual in (False, True):
-            document = self._keys.document(action, _digests(trees), actual=actual)
-            keys = _keys_of_each(document, each, rest, items)
-            one, built = single(each.result), action.task in self._suspects
-            parts = {name: found for name in names.values() if (found := self.cache.get(keys[name], one, built=built))}
-            if len(parts) == len(items):
-                self._hit(action, ActionResult({}))
-                break
-        else:
-            while missing := {keys[name]: name for name in items if name not in parts}:
-                claimed = self._claims.claim(missing)
-                try:
-                    if mine := {missing[key]: items[missing[key]] for key in claimed}:
-                        made, document = self._make_each(action, each, trees, rest, mine, document)
-                        parts |= made
-                finally:
-                    self._claims.release(claimed)
-                # What another step makes of the same file need not be made twice.
-                self._claims.wait(missing.keys() - claimed)
-                parts |= {missing[key]: found for key in missing.keys() - claimed if (found := self.cache.get(key, one, built=built))}
-        outputs = {
-            each.result + PurePosixPath(inside).with_suffix(each.suffix).as_posix(): parts[name].outputs[each.result]
-            for inside, name in names.items()
-        }
-        return Consumed(_files(trees), document, document), ActionResult(
-            outputs, provenance=joint(part.provenance for part in parts.values())
-        )
+    def _find_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult] | None:
+        """What the caches have of an action with these inputs."""
+        digests = digests_of(trees)
+        for actual in self._kinds_of_tools(action):
+            declared = self._consumption.keys.document(action, digests, actual=actual)
+            for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
+                consumed = self._consumption.of(action, trees, reads, actual=actual)
+                found = self._cached(action, canonical.key(consumed.document))
+                if found is not None:
+                    return consumed, found
+        return None
 
-    def _make_each(
-        self, action: Action, each: Each, trees: Mapping[str, Tree], rest: Mapping[str, Tree], items: Tree, document: Mapping[str, Any]
-    ) -> tuple[dict[str, ActionResult], dict[str, Any]]:
-        """The results of some files, by their names, which are then in the cache; and the document with the tools that made them."""
-        made, outcome = self._execute(action, {**rest, each.source: items}, sorted(items))
-        self._check_unmoved(action, trees, document)
-        document = _by(outcome, document)
-        keys, parts = _keys_of_each(document, each, rest, items), {}
+    def _kinds_of_tools(self, action: Action) -> Sequence[bool]:
+        """For which tools, locked or actual ones, results are looked for; once where these are the same."""
+        locked, actual = (self._consumption.keys.document(action, {}, actual=actual)["tools"] for actual in (False, True))
+        return (False,) if locked == actual else (False, True)
+
+    def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
+        """Take each file's result from the cache, execute the missing ones together, and cache each on its own. What another step makes meanwhile of an
+        equal file is waited for."""
+        found = self._find_each(action, each, trees)
+        if not found.missing:
+            self._hit(action, ActionResult({}))
+            return found.consumed(trees), found.result()
+        rest = {role: tree for role, tree in trees.items() if role != each.source}
+        keys = keys_of_each(found.document, each, rest, found.items)
+        while found.missing:
+            missing = {keys[name]: name for name in found.missing}
+            claimed = self._claims.claim(missing)
+            try:
+                if claimed:
+                    found = self._make_each(action, trees, rest, found, [missing[key] for key in claimed])
+            finally:
+                self._claims.release(claimed)
+            others = missing.keys() - claimed
+            self._claims.wait(others)
+            made = {missing[key]: part for key in others if (part := self._part(action, each, key)) is not None}
+            found = replace(found, parts={**found.parts, **made})
+        return found.consumed(trees), found.result()
+
+    def _make_each(self, action: Action, trees: Mapping[str, Tree], rest: Mapping[str, Tree], found: Parts, names: Sequence[str]) -> Parts:
+        """Execute an action for files with these names."""
+        each, items = found.each, {name: found.items[name] for name in sorted(names)}
+        made, outcome = self._execute(action, {**rest, each.source: items}, [*items])
+        self._consumption.check_unmoved(action, trees, found.document)
+        document = dict(Consumed({}, found.document).made_by(outcome).document)
+        keys = keys_of_each(document, each, rest, items)
+        parts = {**found.parts}
         for name in items:
             object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
             parts[name] = replace(made, outputs={each.result: object_}, printed="")
             self.cache.put(keys[name], parts[name])
-        return parts, document
+        return replace(found, document=document, parts=parts)
+
+    def _part(self, action: Action, each: Each, key: str) -> ActionResult | None:
+        return self.cache.get(key, single(each.result), built=action.task in self._suspects)
+
+    def _find_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> Parts:
+        """What the caches have of an action that is cached file by file."""
+        rest = {role: tree for role, tree in trees.items() if role != each.source}
+        names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
+        items = {names[inside]: item for inside, item in trees[each.source].items()}
+        for actual in (False, True):
+            document = self._consumption.keys.document(action, digests_of(trees), actual=actual)
+            keys = keys_of_each(document, each, rest, items)
+            parts = {name: part for name in names.values() if (part := self._part(action, each, keys[name])) is not None}
+            found = Parts(each, document, names, items, parts)
+            if not found.missing:
+                break
+        return found
+
+    def _explain(self, action: Action) -> None:
+        """Print why an action runs."""
+        old, now = self.state.runs(action.task), self.consumed(action)
+        lines = [reason.text for reason in reasons(action, old[0], now.run)] if old and now is not None else [FIRST]
+        self.progress.say("\n".join(f"{action.task}  because {line}" for line in shortened(lines or [GONE])))
 
     def _hit(self, action: Action, result: ActionResult) -> None:
+        self.timeline.mark(action.task, "cached")
         self.state.log(action.task, "hit", stage=action.stage)
         self.progress.hit(action.task, result.printed)
 
@@ -502,7 +483,7 @@ class Engine:
         with sandbox(self.cache.sandboxes) as folder:
             inputs = lay_out(self.cache.store, folder / "in", trees)
             outputs = outputs_in(folder / "out", action.outputs)
-            stage, code = self.share.stage(action.stage), self._keys.code(action)
+            stage, code = self.share.stage(action.stage), self._consumption.keys.code(action)
             with self._telling(action, objects, again=asked):
                 watch = self._watch(action, folder)
                 tell = partial(self.progress.tell, action.task)
@@ -518,16 +499,16 @@ class Engine:
     def _by_fleet(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str]) -> tuple[ActionResult, Outcome] | None:
         """What another machine makes of it; None where it has to run here."""
         assert self.fleet is not None
-        documents = [self._keys.document(action, _digests(trees), actual=actual) for actual in (False, True)]
+        documents = [self._consumption.keys.document(action, digests_of(trees), actual=actual) for actual in (False, True)]
         with self._telling(action, objects):
-            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task), self._foreseen)
+            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task), self._after)
         if made is None:
             return None
         result, tools = made
         self.progress.done(action.task, result.printed)
         return result, Outcome(result.printed, tools=tools)
 
-    def _foreseen(self, action: Action, before: Collection[str]) -> Foreseen | None:
+    def _after(self, action: Action, before: Collection[str]) -> Foreseen | None:
         """What is known of an action before these tasks have run; None where it needs others, too, or where its result may be known."""
         if action.each is not None or action.task in self._known or self.state.manifest(action.task) is not None:
             return None
@@ -539,17 +520,20 @@ class Engine:
             if tree is None:
                 return None
             trees[role] = tree
-        return Foreseen(action, trees, [self._keys.document(action, {}, actual=actual) for actual in (False, True)])
+        return Foreseen(action, trees, [self._consumption.keys.document(action, {}, actual=actual) for actual in (False, True)])
 
     @contextmanager
     def _telling(self, action: Action, objects: Sequence[str], *, again: bool = False) -> Iterator[None]:
         """Log an execution, show it, and keep how long it took; `again` one that the fleet was asked for in vain."""
         if not again:
             self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+            if self.explains:
+                self._explain(action)
             self.progress.start(action.task)
         begun = time.monotonic()
         try:
-            yield
+            with self.timeline.step(action.task, action.stage, objects=len(objects)):
+                yield
         except BaseException as error:
             self.progress.fail(action.task)
             if isinstance(error, UserError) and action.source:
@@ -582,33 +566,6 @@ class Engine:
                 self._executor = LocalPool(self.share.package.parent, homes=self.cache.sandboxes)
             return self._executor
 
-    def _check_unmoved(self, action: Action, trees: Mapping[str, Tree], document: Mapping[str, Any]) -> None:
-        """A result made while its code or its local inputs changed belongs to no key."""
-        for tree in trees.values():
-            for item in tree.values():
-                if item.local is not None and item.seen is not None and stamp(str(item.local)) != item.seen.stamp:
-                    raise ChangedError
-        if self._fresh_keys().code(action) != document["code"]:
-            raise ChangedError
-
-    def _files_behind(self, action: Action) -> Iterator[tuple[Path, Seen]]:
-        """The files of the user's that this session consumed for what leads to an action, once for each step that did."""
-        for each in _behind(action):
-            if each.task in self._consumed:
-                yield from self._consumed[each.task].files.items()
-
-    def _check_one_state(self, action: Action, trees: Mapping[str, Tree]) -> None:
-        """RecipeError where steps consumed files of the user's that may never have been there at one time, since some changed in between."""
-        if not action.final:
-            return
-        seen = [*self._files_behind(action), *_files(trees).items()]
-        begun = min((file.time for _, file in seen), default=0.0)
-        if all(file.changed < begun for _, file in seen):
-            return
-        for path, file in seen:
-            if stamp(str(path)) != file.stamp:
-                raise RecipeError(f"{path}: changed while this build ran; build again")
-
     def _again(self, producer: Action) -> None:
         """Make a result again whose blobs are gone: without them its manifest and its cache entry are misses."""
         self._known.pop(producer.task, None)
@@ -620,12 +577,8 @@ class Engine:
         return tree
 
     def _tree(self, value: Input, obtain: Callable[[Action], ActionResult | None]) -> Tree | None:
-        if isinstance(value, Local):
-            return {"": self._local(value.path)}
-        if isinstance(value, Folder):
-            return {name: self._local(path) for name, path in value.files}
-        if isinstance(value, Modules):
-            return {name: self._local(path) for name, path in self._keys.modules(value).items()}
+        if not isinstance(value, Product):
+            return self._consumption.local(value)
         result = obtain(value.action)
         if result is None:
             return None
@@ -638,56 +591,6 @@ class Engine:
             if path.startswith(value.path) and fnmatchcase(path.removeprefix(value.path), value.pattern)
         }
 
-    def _local(self, path: Path) -> InputFile:
-        try:
-            seen = self._digests.look(path)
-            return InputFile(seen.sha256, local=path, seen=seen)
-        except OSError as error:
-            raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-
-    def _fresh_keys(self) -> Keys:
-        return Keys(self.share, Closures(self.share, self._digests, self._derived), self._toolchain)
-
 
 class _NotCached(Exception):
     """Raised where only cached results are wanted and there is none."""
-
-
-def _behind(action: Action) -> list[Action]:
-    """An action and all that leads to it."""
-    found = {action.task: action}
-    todo = [action]
-    while todo:
-        for producer in todo.pop().producers:
-            if producer.task not in found:
-                found[producer.task] = producer
-                todo.append(producer)
-    return [*found.values()]
-
-
-def _by(outcome: Outcome, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The key document of a result, with the tools of the machine that made it."""
-    return {**document} if outcome.tools is None else {**document, "tools": dict(outcome.tools)}
-
-
-def _by_origin(value: Product, origin: str) -> str:
-    """What stands for a product in a key by origins, where its action has this one."""
-    return canonical.key({"origin": origin, "path": value.path, "pattern": value.pattern})
-
-
-def _files(trees: Mapping[str, Tree]) -> dict[Path, Seen]:
-    """The files of the user's in trees."""
-    items = (item for tree in trees.values() for item in tree.values())
-    return {item.local: item.seen for item in items if item.local is not None and item.seen is not None}
-
-
-def _keys_of_each(document: Mapping[str, Any], each: Each, rest: Mapping[str, Tree], items: Tree) -> dict[str, str]:
-    """The key of each file of a folder, by its name."""
-    return {name: canonical.key({**document, "inputs": _digests(rest) | {each.source: item.sha256}}) for name, item in items.items()}
-
-
-def _digests(trees: Mapping[str, Tree]) -> dict[str, str]:
-    found = {}
-    for role, tree in trees.items():
-        found[role] = tree_digest({inside: item.sha256 for inside, item in tree.items()}) if role.endswith("/") else tree[""].sha256
-    return found

@@ -118,13 +118,11 @@ class ModelGraph:
 
     @once
     def convert(self) -> Action:
-        taken = (
-            Taken({"spec.json": Product(self.load(), "spec.json")}, {"name": self.recipe.name}) | self._program("convert") | self._operators
-        )
+        taken = Taken({"spec.json": Product(self.load(), "spec.json")}) | self._program("convert") | self._operators
         if self.recipe.operators:
             taken |= Taken(params={"backends": list(self.recipe.backends)})
         outputs = ("graph.json", "weights.json", "sizes.json", *self.format.converted)
-        return self._add("convert", "", taken.inputs, outputs, taken.params, code=taken.code)
+        return self._add("convert", "", taken.inputs, outputs, taken.params, code=taken.code, source=self._source_name())
 
     def structure(self) -> Input:
         """The graph as the source has it."""
@@ -174,8 +172,8 @@ class ModelGraph:
     @once
     def generate(self, backend: str, choice: Selection) -> Action:
         inputs = {"program.json": Product(self.lower(backend, choice), "program.json")}
-        detail, params = f":{backend}{choice.suffix}", {"backend": backend}
-        return self._add("generate", detail, inputs, ("code/",), params)
+        code = (self._share.package / "codegen" / f"write_{backend}.py",)
+        return self._add("generate", f":{backend}{choice.suffix}", inputs, ("code/",), {"backend": backend}, code=code)
 
     @once
     def compile(self, variant: str, choice: Selection) -> Action:

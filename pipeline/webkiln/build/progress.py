@@ -41,6 +41,9 @@ class Progress(Protocol):
     def tell(self, task: str, text: str) -> None:
         """Called about once a second while a task runs: what it says of how far it is, or nothing."""
 
+    def say(self, text: str) -> None:
+        """Lines that are about no running task."""
+
     def done(self, task: str, printed: str) -> None: ...
     def hit(self, task: str, printed: str) -> None: ...
     def skip(self, task: str) -> None: ...
@@ -59,6 +62,9 @@ class Silent:
 
     def tell(self, task: str, text: str) -> None:
         del task, text
+
+    def say(self, text: str) -> None:
+        del text
 
     def done(self, task: str, printed: str) -> None:
         del task, printed
@@ -98,6 +104,9 @@ class Lines:
         if now - self._told.get(task, now) >= QUIET_SECONDS:
             self._told[task] = now
             self._say(f"{task}  {text or 'runs'}, {now - self._started[task]:.0f} s so far", "")
+
+    def say(self, text: str) -> None:
+        self._say(plain(text), "")
 
     def done(self, task: str, printed: str) -> None:
         seconds = time.monotonic() - self._started.pop(task, time.monotonic())

@@ -1,4 +1,4 @@
-"""What a tree remembers in `.webkiln/`: a manifest per task, the two latest keys of each, and a log of what ran."""
+"""What a tree remembers in `.webkiln/`: a manifest per task, what its two latest runs consumed, and a log of what ran."""
 
 import os
 import time
@@ -25,6 +25,14 @@ class Manifest:
     origin: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a run consumed: its key document, and the digests of the user's files behind it."""
+
+    document: Mapping[str, Any]
+    files: Mapping[str, str]
+
+
 class TreeState:
     """One folder per tree; every file in it can be deleted at any time at the cost of looking results up again."""
 
@@ -43,20 +51,23 @@ class TreeState:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def save(self, task: str, document: Mapping[str, Any], result: ActionResult) -> None:
+    def save(self, task: str, document: Mapping[str, Any], result: ActionResult, files: Mapping[Path, str]) -> None:
+        """Write a task's manifest; `files` are those of the user's that the result depends on, with their digests."""
         path = self.manifest_path(task)
         key = canonical.key(document)
-        latest = [document, *(old for old in self.keys(task) if canonical.key(old) != key)]
-        write_atomic(path.with_suffix(".keys"), canonical.dumps(latest[:2]))
+        latest = [Run(document, {os.fspath(name): files[name] for name in sorted(files)})]
+        latest += [old for old in self.runs(task) if canonical.key(old.document) != key]
+        write_atomic(path.with_suffix(".keys"), canonical.dumps([[run.document, run.files] for run in latest[:2]]))
         origin = {"origin": document["origin"]} if "origin" in document else {}
         told = {"key": key, "result": result.to_json(), "provenance": result.provenance, "reads": sorted(document.get("reads", ()))}
         write_atomic(path, canonical.dumps({**told, **origin}))
 
-    def keys(self, task: str) -> list[dict[str, Any]]:
-        """The key documents of the latest runs, newest first, at most two."""
+    def runs(self, task: str) -> list[Run]:
+        """What the latest runs consumed, newest first, at most two with different keys."""
         try:
-            return list(canonical.read(self.manifest_path(task).with_suffix(".keys")))
-        except (OSError, ValueError):
+            rows = canonical.read(self.manifest_path(task).with_suffix(".keys"))
+            return [Run(dict(document), dict(files)) for document, files in rows]
+        except (OSError, ValueError, TypeError):
             return []
 
     def forget(self, task: str) -> None:

@@ -3,7 +3,7 @@ what editors rename into place, and what changes on network and container mounts
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from webkiln.build.action import Action
@@ -20,7 +20,8 @@ Stamps = Mapping[Path, Stamp | None]
 class Watcher:
     """Builds bundles, and again those whose files changed, and says one line of each.
 
-    `session` opens an engine; `bundles` tells what is to be built, and where to, as the recipes in `folder` say now.
+    `session` opens an engine; `bundles` tells what is to be built, and where to, as the recipes in `folder` say now. A build
+    happens inside `turn()`, which keeps other builds out.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Watcher:
         session: Callable[[], Engine],
         bundles: Callable[[Engine], Iterable[tuple[Path, Action]]],
         say: Callable[[str], None],
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
         *,
         force: bool = False,
     ) -> None:
@@ -36,6 +38,7 @@ class Watcher:
         self._session = session
         self._bundles = bundles
         self._say = say
+        self._turn = turn
         self._force = force
         self._files: dict[Path, frozenset[Path]] = {}
         self._failed: dict[Path, tuple[str, Stamps]] = {}
@@ -64,7 +67,7 @@ class Watcher:
 
     def build(self) -> None:
         """Build what is not up to date. What fails is told, once for each state of its files, and the others are built."""
-        with self._session() as engine:
+        with self._turn(), self._session() as engine:
             try:
                 bundles = dict(self._bundles(engine))
             except UserError as error:

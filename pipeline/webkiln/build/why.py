@@ -1,30 +1,118 @@
-"""What differs between two keys of a task, field by field."""
+"""Why a task runs: what differs between what two runs of it consumed."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from webkiln.build.action import Action, Product
+from webkiln.build.discovered import MODULES, PACKAGE, STATE, TREE, path_of
+from webkiln.build.state import Run
+
 ABBREVIATED = 12
+LINES = 20
+"""At most so many are printed."""
+FIRST = "it has not run here before"
+GONE = "its result is in no cache any more"
+RAN_FIRST = "it had not run here before"
+FORGOTTEN = "nothing is remembered of its runs"
+ELSEWHERE = "it was taken from a cache by its sources, whose code and tools were others"
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A line for people; `producer` is the action whose output changed, if it is about one."""
+
+    text: str
+    producer: Action | None = None
+
+
+def reasons(action: Action, old: Run, new: Run) -> list[Reason]:
+    """What changed from one run of an action to another: files first, then products, code, parameters and tools."""
+    files = [Reason(f"{_shown(path)} {what}") for path, what in _changes(old.files, new.files)]
+    before, after = old.document, new.document
+    if "origin" in before or "origin" in after:
+        return files or [Reason(ELSEWHERE)]
+    found = [f"{name} {what}" for name, what in _changes(before["code"], after["code"])]
+    found += [f"parameter {line}" for line in _values("", before["params"], after["params"])]
+    found += [f"tool {line}" for line in _values("", before["tools"], after["tools"])]
+    found += [f"environment variable {line}" for line in _values("", before.get("environment", {}), after.get("environment", {}))]
+    found += _looks(action, before.get("reads", {}), after.get("reads", {}), {*old.files, *new.files})
+    found += _values("", _rest(before), _rest(after))
+    return [*files, *_products(action, before, after), *map(Reason, found)]
+
+
+def shortened(lines: Sequence[str], most: int = LINES) -> list[str]:
+    return [*lines] if len(lines) <= most else [*lines[: most - 1], f"and {len(lines) - most + 1} more"]
+
+
+def _products(action: Action, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Reason]:
+    for role, what in _changes(before["inputs"], after["inputs"]):
+        value = action.inputs.get(role)
+        if isinstance(value, Product):
+            pattern = value.pattern if value.pattern != "*" else ""
+            yield Reason(f"{value.path}{pattern} of {value.action.task} {what}", value.action)
+
+
+def _looks(action: Action, old: Mapping[str, str], new: Mapping[str, str], files: set[str]) -> Iterator[str]:
+    """Changes of what code of the user's looked at, but for files, which are named already."""
+    for name, what in _changes(old, new):
+        if name.startswith(PACKAGE):
+            yield f"{name.removeprefix(PACKAGE)}, which is imported, {what}"
+        elif name.startswith(STATE):
+            yield f"whether there is {_place(action, name.removeprefix(STATE))}, and its size, {what}"
+        elif name.startswith(MODULES):
+            folder, _, modules = name.removeprefix(MODULES).rpartition(":")
+            yield f"where {_place(action, folder)} has {modules.replace(',', ', ')} to import {what}"
+        elif name.endswith("/") and not name.startswith(TREE):
+            yield f"the names in {_place(action, name)} {what}"
+        elif str(path_of(action, name.removeprefix(TREE))) not in files and not name.startswith(TREE):
+            yield f"{_place(action, name)} {what}"
+
+
+def _place(action: Action, name: str) -> str:
+    path = path_of(action, name)
+    return name if path is None else _shown(os.fspath(path))
+
+
+def _shown(path: str) -> str:
+    """A path as the user calls it: below the folder of the command relative to it."""
+    try:
+        return Path(path).relative_to(Path.cwd()).as_posix()
+    except ValueError:
+        return path
+
+
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old:
+            yield name, "is new"
+        elif name not in new:
+            yield name, "is no longer used"
+        elif old[name] != new[name]:
+            yield name, "changed"
+
+
+def _rest(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: document.get(name) for name in ("schema", "stage", "outputs")}
+
+
+def _values(where: str, old: Any, new: Any) -> Iterator[str]:
     """One line per field that was added, removed or changed; nested tables are walked."""
-    return list(_walk("", old, new))
-
-
-def _walk(where: str, old: Any, new: Any) -> Iterator[str]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
             place = f"{where} {name}".strip()
             if name not in old:
-                yield f"{place}: added, {_show(new[name])}"
+                yield f"{place}: added, {_value(new[name])}"
             elif name not in new:
-                yield f"{place}: removed, was {_show(old[name])}"
+                yield f"{place}: removed, was {_value(old[name])}"
             else:
-                yield from _walk(place, old[name], new[name])
+                yield from _values(place, old[name], new[name])
     elif old != new:
-        yield f"{where}: {_show(old)} -> {_show(new)}"
+        yield f"{where}: {_value(old)} -> {_value(new)}"
 
 
-def _show(value: Any) -> str:
+def _value(value: Any) -> str:
     text = str(value)
     return text[:ABBREVIATED] if len(text) == 64 and " " not in text else text

@@ -8,6 +8,8 @@ from webkiln.codegen.sources import Sources, elements
 from webkiln.codegen.steps import Language, described, late, parameters, size, steps
 from webkiln.codegen.templates import Templates
 
+DATA = ("kernels/program.js.jinja", "kernels/vocabulary.js")
+
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def call(name: str, entry: dict[str, Any]) -> str:

@@ -14,6 +14,8 @@ from webkiln.nest.procedure import Procedure
 from webkiln.nest.written import WrittenKernel
 from webkiln.plan.kernel import Kernel
 
+DATA = ("kernels/*.c", "kernels/*.c.jinja", "kernels/program.wasm.js.jinja", "kernels/vocabulary.js")
+
 SHARED = 200_000
 """Operations or bytes of a launch that outweigh telling another processor of it: some microseconds."""
 SHORT = 30_000_000

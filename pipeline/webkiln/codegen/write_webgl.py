@@ -13,6 +13,15 @@ from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json
 from webkiln.plan.align import VECTOR
 
+DATA = (
+    "kernels/*.glsl",
+    "kernels/*.glsl.jinja",
+    "kernels/program.webgl.js.jinja",
+    "kernels/vocabulary.js",
+    "kernels/engine.webgl.js",
+    "kernels/narrowing.js",
+)
+
 
 def write(program: dict[str, Any], sources: Sources, templates: Templates, folder: Path) -> None:
     def launch(entry: dict[str, Any]) -> str:

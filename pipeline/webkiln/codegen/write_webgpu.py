@@ -12,6 +12,16 @@ from webkiln.ir import dim
 from webkiln.ir.notation import size_from_json, size_to_json
 from webkiln.plan.kernel import Kernel
 
+DATA = (
+    "kernels/*.wgsl",
+    "kernels/*.wgsl.jinja",
+    "kernels/program.webgpu.js.jinja",
+    "kernels/vocabulary.js",
+    "kernels/engine.webgpu.js",
+    "kernels/gpu_*.js",
+    "kernels/narrowing.js",
+)
+
 ARGUMENT_BLOCK = 256
 """Bytes: where a dynamic offset of a uniform buffer may lie."""
 

@@ -22,5 +22,5 @@ def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mappi
             import_files(inputs["plugins/"] / name for name in params["plugins"])
             if "module" in params:
                 import_module(params["module"])
-        graph = converter.convert(spec.from_json(data), name=params["name"])
+        graph = converter.convert(spec.from_json(data), name="model")
         yield Converted(graph, converter.digests, {"texts.json": {"texts": converter.texts}})

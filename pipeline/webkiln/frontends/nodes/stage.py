@@ -25,7 +25,7 @@ def converted_nodes(
     converter = kind(params.get("dims"), shapes, params.get("values"))
     with kind.handlers.isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
-        graph = converter.convert(model, name=params["name"])
+        graph = converter.convert(model, name="model")
         yield Converted(graph, converter.digests)
 
 

@@ -1,0 +1,65 @@
+"""What tasks need, and what needs them: tasks, files of the user's, and files of webkiln."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from webkiln.build.action import Action
+from webkiln.build.consumption import behind
+from webkiln.build.engine import Engine
+
+
+class Dependencies:
+    """Of the actions of a tree, in both directions."""
+
+    def __init__(self, engine: Engine, actions: Iterable[Action]) -> None:
+        self._engine = engine
+        self._actions = {action.task: action for action in actions}
+        self._consumers: Mapping[str, list[str]] = defaultdict(list)
+        for action in self._actions.values():
+            for producer in action.producers:
+                self._consumers[producer.task].append(action.task)
+
+    def needed_by(self, task: str, *, direct: bool, code: bool) -> list[str]:
+        """The tasks, and then the files, that a task needs: all that lead to it, or with `direct` those of the task alone; with `code` webkiln's own
+        files, too."""
+        action = self._actions[task]
+        actions = [action] if direct else behind(action)
+        tasks = [each.task for each in (action.producers if direct else actions[1:])]
+        files = {path for each in actions for path in (self._files(each) | (self._code(each) if code else set()))}
+        return [*tasks, *sorted(map(shown, files))]
+
+    def needing(self, names: Sequence[str], *, direct: bool) -> list[str]:
+        """The tasks that need one of these tasks; with `direct` without what these lead to."""
+        found: dict[str, None] = {}
+        todo = list(names)
+        while todo:
+            for consumer in self._consumers[todo.pop(0)]:
+                if consumer not in found:
+                    found[consumer] = None
+                    todo += [] if direct else [consumer]
+        return [*found]
+
+    def readers(self, file: Path) -> list[str]:
+        """The tasks that read a file, or a file below a folder."""
+        wanted = file.absolute()
+        return [
+            task
+            for task, action in self._actions.items()
+            if any(path.is_relative_to(wanted) for path in self._files(action) | self._code(action))
+        ]
+
+    def _files(self, action: Action) -> set[Path]:
+        """The user's files that an action depends on, and what its last run read of them."""
+        return {path.absolute() for path in self._engine.files(action, alone=True)}
+
+    def _code(self, action: Action) -> set[Path]:
+        """The files of webkiln that an action runs."""
+        share = self._engine.share
+        names = [name for name in self._engine.code(action) if not name.startswith("user/")]
+        return {(share.package.parent if name.startswith(f"{share.package.name}/") else share.root) / name for name in names}
+
+
+def shown(path: Path) -> str:
+    """A path, relative to the working folder where it lies below it."""
+    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,0 +1,224 @@
+"""What doit tells of builds that were, that are, and that would be; and one build at a time."""
+
+import fcntl
+import json
+import re
+import signal
+import subprocess
+import time
+from itertools import pairwise
+
+import pytest
+
+from tests.build.tree import Tree, executed
+from webkiln.build.doit_commands import Run, options_first
+
+
+def state(tree: Tree) -> dict[str, bytes]:
+    """What the tree remembers, but for caches of digests."""
+    files = [path for path in tree.state.rglob("*") if path.is_file() and path.name not in ("digests.json", "doit.db")]
+    return {path.relative_to(tree.state).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(
+    "words", ["build --dry-run model=toy", "--dry-run build model=toy", "run --dry-run model=toy", "build model=toy --dry-run"]
+)
+def test_a_dry_run_runs_nothing(words: str, toy: Tree) -> None:
+    told = toy.doit(*words.split())
+    assert told.startswith("fetch:toy  runs: it has not run here before\nload:toy  may run: it takes what fetch:toy makes\n")
+    assert re.search(r"\n1 run, \d+ may run after them\n$", told)
+    assert not toy.log()
+    assert not (toy.root / "dist").exists()
+
+
+def test_a_dry_run_says_what_changed(toy: Tree) -> None:
+    toy.build()
+    assert toy.doit("build", "model=toy", "--dry-run") == "1 up to date\n"
+    toy.edit("models/toy/model.json", "0.25", "0.125")
+    before = state(toy)
+    told = toy.doit("build", "model=toy", "--dry-run")
+    assert told.splitlines()[0] == "fetch:toy  runs: models/toy/model.json changed"
+    assert "bundle:toy  may run: it takes what " in told
+    assert state(toy) == before
+    steps = {line.split()[0] for line in told.splitlines()[:-1]}
+    assert toy.build().keys() <= steps, "nothing runs that was not told"
+
+
+def test_a_dry_run_knows_the_cache(toy: Tree) -> None:
+    toy.build()
+    toy.wipe()
+    assert toy.doit("build", "model=toy", "--dry-run") == "bundle:toy  is taken from the cache\n1 from the cache\n"
+    assert not toy.bundle.exists()
+    steps = toy.doit("--dry-run", "lower:toy:wasm").splitlines()
+    assert steps[-2:] == ["lower:toy:wasm  is taken from the cache", "1 from the cache"]
+
+
+def test_a_dry_run_of_what_a_recipe_lacks(toy: Tree) -> None:
+    assert "unknown task 'bundle:tox'" in toy.doit("bundle:tox", "--dry-run", status=2)
+
+
+def test_a_build_explains_itself(toy: Tree) -> None:
+    assert "because" not in toy.doit("build", "model=toy")
+    toy.edit("models/toy/model.json", "0.25", "0.125")
+    told = toy.doit("build", "model=toy", "--explain")
+    assert "fetch:toy  because models/toy/model.json changed\n" in told
+    assert "load:toy  because source of fetch:toy changed\n" in told
+    assert "optimize:toy:drop_noop  because" not in told, "the graph is as before"
+    assert "bundle:toy  because shards" in told
+
+
+def test_why(toy: Tree) -> None:
+    assert toy.doit("why", "fetch:toy") == "fetch:toy runs in the next build because\n  it has not run here before\n"
+    toy.build()
+    assert toy.doit("why", "bundle:toy") == "bundle:toy is up to date; it last ran because\n  it had not run here before\n"
+    toy.edit("kernels/relu.c.jinja", "relu", "relu6")
+    assert toy.doit("why", "generate:toy:wasm") == "generate:toy:wasm runs in the next build because\n  kernels/relu.c.jinja changed\n"
+    assert (
+        toy.doit("why", "bundle:toy") == "bundle:toy runs in the next build because\n  kernels/relu.c.jinja changed (generate:toy:wasm)\n"
+    )
+    toy.build()
+    assert toy.doit("why", "generate:toy:wasm") == "generate:toy:wasm is up to date; it last ran because\n  kernels/relu.c.jinja changed\n"
+    assert "  kernels/relu.c.jinja changed (generate:toy:wasm)\n" in toy.doit("why", "bundle:toy")
+    assert "unknown task" in toy.doit("why", "generate:tox:wasm", status=2)
+    assert "takes the name of one task" in toy.doit("why", status=2)
+
+
+def test_why_a_restored_bundle_differs(toy: Tree) -> None:
+    toy.build()
+    toy.edit("models/toy/model.json", "0.25", "0.125")
+    toy.build()
+    toy.wipe()
+    toy.build()
+    toy.edit("models/toy/model.json", "0.125", "0.25")
+    toy.build()
+    assert toy.doit("why", "bundle:toy") == "bundle:toy is up to date; it last ran because\n  models/toy/model.json changed\n"
+
+
+def test_why_is_short(toy: Tree) -> None:
+    toy.build()
+    folder = toy.root / "pipeline" / "webkiln"
+    for path in [*folder.glob("ir/*.py"), *folder.glob("frontends/*.py"), *folder.glob("ops/*.py"), *folder.glob("nest/*.py")]:
+        path.write_text(path.read_text() + "\nEDITED = 1\n")
+    lines = toy.doit("why", "bundle:toy").splitlines()
+    assert len(lines) <= 21
+    assert re.fullmatch(r"  and \d+ more", lines[-1])
+
+
+def test_query(toy: Tree) -> None:
+    toy.build()
+    told = toy.doit("query", "load:toy").splitlines()
+    assert told[0] == "load:toy needs"
+    assert told[1:3] == ["  fetch:toy", "  models/toy/model.json"]
+    assert told[3] == "load:toy is needed by"
+    assert {"  convert:toy", "  bundle:toy"} <= {*told[4:]}
+    assert toy.doit("query", "load:toy", "--deps").splitlines() == ["fetch:toy", "models/toy/model.json"]
+    assert toy.doit("query", "--rdeps", "--direct", "fetch:toy").splitlines() == ["load:toy", "reference:toy"]
+    assert "stages/load.py" in toy.doit("query", "load:toy", "--deps", "--code").splitlines()
+    assert toy.doit("query", "report:toy", "--rdeps") == ""
+
+
+def test_query_by_file(toy: Tree) -> None:
+    readers = toy.doit("query", "models/toy/model.json", "--rdeps", "--direct").split()
+    assert readers == ["fetch:toy"]
+    assert "bundle:toy" in toy.doit("query", "models/toy", "--rdeps").split(), "what lies below a folder"
+    assert toy.doit("query", "stages/lower.py", "--direct", "--rdeps").split() == ["lower:toy:wasm", "lower:toy:js"]
+    assert "no task" in toy.doit("query", "models/tox", status=2)
+    assert "at most one of" in toy.doit("query", "load:toy", "--deps", "--rdeps", status=2)
+
+
+def test_a_trace_of_a_build(toy: Tree) -> None:
+    toy.doit("build", "model=toy", "--trace", "trace.json")
+    trace = json.loads((toy.root / "trace.json").read_text())
+    events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert {event["name"] for event in events} == {*executed(toy.log())}
+    assert all(event["dur"] > 0 and event["ts"] >= 0 and event["pid"] == 1 for event in events)
+    for row in {event["tid"] for event in events}:
+        times = sorted((event["ts"], event["ts"] + event["dur"]) for event in events if event["tid"] == row)
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(times)), "steps of one row do not overlap"
+    named = {event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
+    assert "steps 1" in named
+    toy.wipe()
+    toy.doit("build", "model=toy", "--trace=again.json")
+    kinds = [
+        (event["name"], event["cat"]) for event in json.loads((toy.root / "again.json").read_text())["traceEvents"] if event["ph"] == "i"
+    ]
+    assert kinds == [("bundle:toy", "cached")]
+    assert "cannot be written" in toy.doit("build", "model=toy", "--trace", "dodo.py/x")
+
+
+def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:
+    nap = "    import pathlib, time\n    pathlib.Path('/proc/self/cwd')\n    time.sleep(3)\n"
+    toy.edit("stages/lower.py", "def run(inputs, outputs, params):\n", f"def run(inputs, outputs, params):\n{nap}")
+    first = subprocess.Popen(toy.command("build", "model=toy"), cwd=toy.root, env=toy.environment(), stdout=subprocess.DEVNULL)
+    while not any(line["task"] == "lower:toy:js" for line in toy.log()):
+        time.sleep(0.05)
+    assert "up to date" not in toy.doit("list"), "reading waits for nobody"
+    told = toy.doit("build", "model=toy")
+    assert first.wait() == 0
+    assert re.search(
+        rf"^waiting for `doit build model=toy` \(process {first.pid}, since \d\d:\d\d:\d\d\), which builds in this checkout$",
+        told,
+        re.MULTILINE,
+    )
+    assert told.endswith("dist/toy: up to date\n") or "dist/toy: written" in told
+    assert executed(toy.log())["lower:toy:js"] == 1
+    assert "waiting" not in toy.doit("build", "model=toy")
+
+
+def test_a_wait_ends_with_ctrl_c(toy: Tree) -> None:
+    toy.state.mkdir()
+    with (toy.state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = subprocess.Popen(
+            toy.command("build"), cwd=toy.root, env=toy.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline() == "waiting for another doit, which builds in this checkout\n"
+        waiting.send_signal(signal.SIGINT)
+        _, told = waiting.communicate()
+    assert told == "interrupted; the steps that were done are kept\n"
+    assert waiting.returncode == 130
+
+
+def test_clean_stale(toy: Tree) -> None:
+    recipe = toy.root / "models" / "toy" / "recipe.toml"
+    text = recipe.read_text()
+    recipe.write_text('encodings = ["float32", "eightbit"]\n' + re.sub(r"encodings = .*\n", "", text))
+    toy.doit("build", "model=toy")
+    (toy.root / "models" / "other").mkdir()
+    (toy.root / "models" / "other" / "recipe.toml").write_text('source = "../toy/model.json"\nbackends = ["js"]\n')
+    toy.doit("build", "model=other")
+    assert toy.doit("clean", "--stale") == "", "all is named"
+    recipe.write_text(re.sub(r"encodings = .*\n", "", text))
+    (toy.root / "models" / "other" / "recipe.toml").unlink()
+    (toy.root / "dist" / "mine").mkdir()
+    (toy.root / "dist" / "mine" / "manifest.json").write_text("{}")
+    (toy.root / "dist" / "other" / "js.js").write_text("mine now")
+    assert toy.doit("clean", "--stale", "--dry-run") == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
+    assert (toy.root / "dist" / "toy-eightbit").exists()
+    told = toy.doit("clean", "--stale")
+    assert "dist/toy-eightbit: removed\n" in told
+    assert "warning: dist/other/js.js has changed since a build wrote it, and stays\n" in told
+    assert {path.relative_to(toy.root).as_posix() for path in (toy.root / "dist").glob("*/*") if path.parent.name != "toy"} == {
+        "dist/mine/manifest.json",
+        "dist/other/js.js",
+    }
+    assert not [path for path in toy.state.rglob("*") if "eightbit" in path.name or path.parent.name == "other"]
+    assert not toy.build(), "the rest is as it was"
+
+
+@pytest.mark.parametrize(("words", "expected"), {
+    "build --dry-run": "--dry-run build",
+    "build -n 2 model=toy": "-n 2 build model=toy",
+    "-n2 build": "-n2 build",
+    "build --trace x.json --explain": "--trace x.json --explain build",
+    "build --trace=x.json": "--trace=x.json build",
+    "build --unknown": "build --unknown",
+    "bundle:a bundle:b -c": "-c bundle:a bundle:b",
+}.items())  # fmt: skip
+def test_options_may_stand_behind_tasks(words: str, expected: str) -> None:
+    class Option:
+        def __init__(self, table: dict[str, object]) -> None:
+            self.short, self.long, self.type = table.get("short", ""), table.get("long", ""), table["type"]
+
+    assert options_first(words.split(), [Option(table) for table in Run.cmd_options]) == expected.split()
