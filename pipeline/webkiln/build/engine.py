@@ -403,10 +403,12 @@ class Engine:
                     return consumed, found
         return None
 
-    def _kinds_of_tools(self, action: Action) -> Sequence[bool]:
-        """For which tools, locked or actual ones, results are looked for; once where these are the same."""
+    def _kinds_of_tools(self, action: Action) -> Iterator[bool]:
+        """Whether results are looked for by the actual tools: first by the locked ones, which need not be here, then by the others, if they differ."""
+        yield False
         locked, actual = (self._consumption.keys.document(action, {}, actual=actual)["tools"] for actual in (False, True))
-        return (False,) if locked == actual else (False, True)
+        if locked != actual:
+            yield True
 
     def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
         """Take each file's result from the cache, execute the missing ones together, and cache each on its own. What another step makes meanwhile of an
