@@ -383,7 +383,7 @@ class Engine:
         result, outcome = self._execute(action, trees)
         reads = names_of(action, outcome)
         consumed = self._consumption.of(action, trees, reads, actual=True).made_by(outcome)
-        self._consumption.check_unmoved(action, trees, declared)
+        self._consumption.check_unmoved(action, trees, declared, outcome)
         self._consumption.check_reads(action, consumed, outcome)
         key = canonical.key(consumed.document)
         self.cache.put(key, result, anew=anew)
@@ -437,7 +437,7 @@ class Engine:
         """Execute an action for files with these names."""
         each, items = found.each, {name: found.items[name] for name in sorted(names)}
         made, outcome = self._execute(action, {**rest, each.source: items}, [*items])
-        self._consumption.check_unmoved(action, trees, found.document)
+        self._consumption.check_unmoved(action, trees, found.document, outcome)
         document = dict(Consumed({}, found.document).made_by(outcome).document)
         keys = keys_of_each(document, each, rest, items)
         parts = {**found.parts}
