@@ -52,13 +52,14 @@ class FleetWorker:
 
 
 @contextmanager
-def scheduler(place: Path) -> Iterator[str]:
-    """The address of a scheduler."""
-    place.mkdir()
-    port = free_port()
+def scheduler(place: Path, port: int | None = None) -> Iterator[str]:
+    """The address of a scheduler, which is killed at the end."""
+    place.mkdir(exist_ok=True)
+    port = port or free_port()
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    with started(command, port, place):
+    with started(command, port, place) as process:
         yield f"tcp://127.0.0.1:{port}"
+        process.kill()
 
 
 def started_worker(

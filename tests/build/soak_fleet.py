@@ -65,7 +65,7 @@ class Machines:
             str(self.port),
             "--no-dashboard",
         ]
-        self.scheduling.enter_context(started(command, self.port, self.folder))
+        self.scheduler = self.scheduling.enter_context(started(command, self.port, self.folder))
 
     def add(self, *, fitting: bool = True) -> FleetWorker:
         tree = self.good if fitting else self.other
@@ -122,6 +122,9 @@ class Machines:
         return 1
 
     def reschedule(self) -> int:
+        """It is killed, or ends as it is told to."""
+        if self.random.random() < 0.5:
+            self.scheduler.kill()
         self.scheduling.close()
         time.sleep(self.random.uniform(0, 2.0))
         self.schedule()

@@ -179,7 +179,7 @@ class Fleet:
         last = [] if action.each is not None else [action.task]
         while last:
             known = {action.task, *found}
-            nexts = {each.task: each for task in last for each in self._consumers[task] if each.task not in known}
+            nexts = {each.task: each for task in last for each in self._consumers.get(task, ()) if each.task not in known}
             steps = [
                 step
                 for each in nexts.values()

@@ -88,6 +88,13 @@ class Scheduler:
         return lost_at is not None and monotonic() - lost_at > PATIENCE_SECONDS
 
     @property
+    def _is_connected(self) -> bool:
+        """Whether nobody has closed the connection. A client goes on running whose scheduler has ended in order."""
+        client = self._client
+        link = client.scheduler_comm if client is not None and client.status == "running" else None
+        return link is not None and not link.comm.closed()
+
+    @property
     def is_busy(self) -> bool:
         """Whether every processor of the fleet has something to do."""
         with self._changed:
@@ -165,7 +172,7 @@ class Scheduler:
                 self._changed.notify_all()
 
     def _capable(self, needed: Mapping[str, float], avoided: Collection[str]) -> list[str]:
-        if self._lost_at is not None:
+        if not self._is_connected:
             return []
         latest = monotonic() - PATIENCE_SECONDS
         return [
@@ -185,7 +192,7 @@ class Scheduler:
         if self.is_gone:
             raise GoneError(f"{self.place} does not answer")
         latest = monotonic() - PATIENCE_SECONDS
-        if self._lost_at is None and not any(
+        if self._is_connected and not any(
             machine.fits(needed) and machine.alive > latest for worker, machine in self._machines.items() if worker not in avoided
         ):
             what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
@@ -223,11 +230,13 @@ class Scheduler:
 
     def _watch(self) -> None:
         while not self._closed.wait(LOOK_SECONDS):
-            client = self._client
-            if client is not None and client.status == "running":
-                self._look()
-            else:
-                self._reconnect(client)
+            try:
+                if self._is_connected:
+                    self._look()
+                else:
+                    self._reconnect()
+            except Exception:  # noqa: BLE001, S112  # a connection may end in any way, and the next look is near
+                continue
 
     def _look(self) -> None:
         """See which workers there are, and end the errands of those that give no sign of life."""
@@ -240,7 +249,7 @@ class Scheduler:
         with self._changed:
             latest = monotonic() - PATIENCE_SECONDS
             silent = [worker for worker in found if self._machines[worker].alive < latest]
-            gone = [key for key, sent in self._sent.items() if not self._capable({}, self._machines.keys() - sent.workers)]
+            gone = [key for key, sent in [*self._sent.items()] if not self._capable({}, self._machines.keys() - sent.workers)]
             self._changed.notify_all()
         if silent:
             with suppress(Exception):
@@ -258,9 +267,10 @@ class Scheduler:
                 if known is None or known.beat != said["last_seen"]:
                     self._machines[worker] = _Machine(said["resources"], said["nthreads"], monotonic(), said["last_seen"])
 
-    def _reconnect(self, client: "Client | None") -> None:
+    def _reconnect(self) -> None:
         """Try once. Errands that were under way are lost with the scheduler."""
         with self._changed:
+            client = self._client
             if self._lost_at is None:
                 self._lost_at = monotonic()
             self._client = None
