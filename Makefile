@@ -101,11 +101,12 @@ bench-others: setup
 	$(BIN)/python -m tests.bench.bench_long_models
 	$(BIN)/python -m tests.bench.bench_bert
 
-# Random edits, before builds and during them, compared with builds from nothing; and remote caches that attack.
+# Random edits, before builds and during them, compared with builds from nothing; remote caches that attack; and fleets whose machines fail.
 soak: setup
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 	$(BIN)/python -m tests.build.soak_during $(or $(n),500)
 	$(BIN)/python -m tests.build.soak_remote $(or $(n),1000)
+	$(BIN)/python -m tests.build.soak_fleet $(or $(n),500)
 
 # The corpora of model formats on other backends than wasm, which make test has them on, and the rest of large crosses.
 formats: setup

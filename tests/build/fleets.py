@@ -18,6 +18,7 @@ from tests.build.remotes import free_port, started
 from tests.build.tree import Tree
 
 LIAR = Path(__file__).with_name("liar.py")
+WORKER = (sys.executable, "-m", "webkiln.cli")
 START_SECONDS = 120.0
 
 
@@ -51,13 +52,29 @@ class FleetWorker:
 
 
 @contextmanager
-def scheduler(place: Path) -> Iterator[str]:
-    """The address of a scheduler."""
-    place.mkdir()
-    port = free_port()
+def scheduler(place: Path, port: int | None = None) -> Iterator[str]:
+    """The address of a scheduler, which is killed at the end."""
+    place.mkdir(exist_ok=True)
+    port = port or free_port()
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
-    with started(command, port, place):
+    with started(command, port, place) as process:
         yield f"tcp://127.0.0.1:{port}"
+        process.kill()
+
+
+def started_worker(
+    address: str, tree: Tree, shared: str, program: Sequence[str] = WORKER, *, processors: int = 2, **environment: str
+) -> FleetWorker:
+    """A worker with the code and the cache of a tree, which may not yet be ready."""
+    process = subprocess.Popen(
+        [*program, "worker", address, "--processors", str(processors), "--memory", "16"],
+        cwd=tree.root,
+        env=tree.environment(WEBKILN_REMOTE_CACHE=shared, **environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return FleetWorker(process)
 
 
 @contextmanager
@@ -69,16 +86,8 @@ def workers(
         found = []
         for number, tree in enumerate(trees):
             lie = lies[number] if number < len(lies) else ""
-            program = [str(LIAR), lie] if lie else ["-m", "webkiln.cli"]
-            process = subprocess.Popen(
-                [sys.executable, *program, "worker", address, "--processors", str(processors), "--memory", "16"],
-                cwd=tree.root,
-                env=tree.environment(WEBKILN_REMOTE_CACHE=shared, **environment),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            found.append(FleetWorker(process))
+            program = [sys.executable, str(LIAR), lie] if lie else WORKER
+            found.append(started_worker(address, tree, shared, program, processors=processors, **environment))
             stack.callback(found[-1].end)
         for worker in found:
             assert worker.offers.wait(START_SECONDS), "".join(worker.said)

@@ -67,13 +67,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def started(command: Sequence[str | Path], port: int, folder: Path, **environment: str) -> Iterator[None]:
+def started(command: Sequence[str | Path], port: int, folder: Path, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
     """A server process that listens at a port."""
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, env=os.environ | environment)
         try:
             _await(port, process, folder)
-            yield
+            yield process
         finally:
             process.terminate()
             try:

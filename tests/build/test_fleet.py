@@ -1,13 +1,16 @@
 """Builds on several machines: the same bytes as on one, whatever becomes of the machines and whatever they say."""
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.bench.watched import parent
+from tests.build import soak_fleet
 from tests.build.fleets import addresses, grid, scheduler, warnings, workers
 from tests.build.remotes import free_port
 from tests.build.tree import Tree, checkout, executed
@@ -49,6 +52,22 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 def client(address: str, shared: str) -> dict[str, str]:
     return {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
+
+
+def begun(tree: Tree, address: str, shared: str, **more: str) -> subprocess.Popen[str]:
+    """A build that runs."""
+    environment = tree.environment(**client(address, shared), **more)
+    return subprocess.Popen(
+        tree.command("build", "model=toy"), cwd=tree.root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    """What a build told that has succeeded."""
+    told, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, told
+    assert "Traceback" not in told
+    return told
 
 
 def alone(tree: Tree) -> dict[str, bytes]:
@@ -93,6 +112,94 @@ def test_a_machine_that_is_killed_in_the_middle(trees: Trees, address: str, shar
     assert user.bytes() == expected
 
 
+def at_work(seen: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a step runs that takes a while."""
+    while process.poll() is None and not [*seen.iterdir()]:
+        time.sleep(0.01)
+    assert process.poll() is None, "nobody was at it"
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Path:
+    (tmp_path / "seen").mkdir()
+    return tmp_path / "seen"
+
+
+def test_a_machine_that_is_paused_and_one_that_is_added(trees: Trees, address: str, shared: str, seen: Path) -> None:
+    user, first, added = trees(3)
+    expected = alone(user)
+    user.edit("pipeline/webkiln/build/fleet/scheduler.py", "PATIENCE_SECONDS = 15.0", "PATIENCE_SECONDS = 6.0")
+    with workers(address, [first], shared) as (paused,):
+        process = begun(user, address, shared)
+        at_work(seen, process)
+        paused.process.send_signal(signal.SIGSTOP)
+        try:
+            with workers(address, [added], shared):
+                ended(process)
+        finally:
+            paused.process.send_signal(signal.SIGCONT)
+    assert user.bytes() == expected
+    assert set(executed(user.log()).values()) == {1}
+
+
+def test_a_machine_that_is_replaced_by_another_version(trees: Trees, address: str, shared: str, seen: Path) -> None:
+    user, first, other = trees(3)
+    expected = alone(user)
+    for stage in (other.root / "stages").iterdir():
+        other.edit(f"stages/{stage.name}", "def run(", "import sys\n\n\ndef run(")
+    with workers(address, [first], shared) as (replaced,):
+        process = begun(user, address, shared)
+        at_work(seen, process)
+        replaced.process.send_signal(signal.SIGSTOP)
+        with workers(address, [other], shared):
+            replaced.kill()
+            told = ended(process)
+    assert user.bytes() == expected
+    assert "its webkiln is another one" in told
+
+
+def test_a_scheduler_that_is_restarted(trees: Trees, shared: str, seen: Path, tmp_path: Path) -> None:
+    user, other = trees(2)
+    expected, port = alone(user), free_port()
+    with ExitStack() as stack:
+        with scheduler(tmp_path / "scheduler", port) as address:
+            (worker,) = stack.enter_context(workers(address, [other], shared))
+            process = begun(user, address, shared)
+            at_work(seen, process)
+        stack.enter_context(scheduler(tmp_path / "scheduler", port))
+        ended(process)
+        assert user.bytes() == expected
+        assert set(executed(user.log()).values()) == {1}
+        while not any("waits for it" in line for line in worker.said):
+            time.sleep(0.1)
+        user.wipe()
+        told = ended(begun(user, address, _emptied(shared), WEBKILN_CACHE=str(user.root / "fresh")))
+    assert user.bytes() == expected
+    assert not warnings(told), "the worker has found the new scheduler"
+
+
+def test_an_answer_that_is_cancelled(trees: Trees, address: str, shared: str, seen: Path) -> None:
+    from distributed import Client, Future
+
+    user, other = trees(2)
+    expected = alone(user)
+    with workers(address, [other], shared), Client(address, set_as_default=False) as client:
+        process = begun(user, address, shared)
+        at_work(seen, process)
+        keys = [key for held in client.processing().values() for key in held]
+        assert keys
+        client.cancel([Future(key, client) for key in keys], force=True)
+        told = ended(process)
+    assert user.bytes() == expected
+    assert not warnings(told)
+
+
+def test_machines_that_fail_at_random(tmp_path: Path) -> None:
+    """`make soak` has more of them."""
+    counts = soak_fleet.soak(tmp_path, 2, 5, big=1)
+    assert counts["builds"] == 2
+
+
 LIES = {
     "absent": "which does not have them",
     "bytes": "stored other bytes than those of",
@@ -104,10 +211,17 @@ LIES = {
 
 @pytest.mark.parametrize("lie", representative(LIES, "bytes"))
 def test_a_machine_that_lies(lie: str, trees: Trees, address: str, shared: str) -> None:
-    user, *others = trees(4)
+    user, liar, *others = trees(4)
     expected = alone(user)
-    with workers(address, others, shared, [lie]):
-        told = user.doit("build", "model=toy", **client(address, shared), WEBKILN_EXECUTOR_CHECKS="1" if lie == "other" else "0")
+    checks = "1" if lie == "other" else "0"
+    with ExitStack() as stack:
+        stack.enter_context(workers(address, [liar], shared, [lie]))
+        if lie == "other":  # which nobody finds who is alone with it
+            stack.enter_context(workers(address, others, shared))
+        process = begun(user, address, shared, WEBKILN_EXECUTOR_CHECKS=checks)
+        if lie != "other":
+            stack.enter_context(workers(address, others, shared))
+        told = ended(process)
     assert user.bytes() == expected
     assert any(LIES[lie] in line and "asked no more" in line for line in warnings(told)), told
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING
 
 from webkiln import canonical
@@ -52,6 +52,7 @@ class Closures:
         self._digests = digests
         self._derived = derived
         self._package = share.package.name
+        self._lock = RLock()
         self._sources: dict[Path, SourceFile] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
         self._found: dict[str, list[Path]] = {}
@@ -61,9 +62,10 @@ class Closures:
 
         Data are the files that the literals `DATA` name by globs, below the shared root or, as `webkiln/...`, in the package.
         """
-        if roots not in self._closures:
-            self._closures[roots] = self._walk(roots)
-        return self._closures[roots]
+        with self._lock:  # several models are looked at together, and all of them read the same sources
+            if roots not in self._closures:
+                self._closures[roots] = self._walk(roots)
+            return self._closures[roots]
 
     def first_party(self, script: Path) -> Closure:
         """The closure of a file that was seen to be imported, without itself: what it imports of the user's was seen as well."""
@@ -114,7 +116,7 @@ class Closures:
         digest, name = self._digest(path), self._name(path)
         imports, globs = self._imports(path, digest)
         if not name.startswith("user/"):  # which may read its own source
-            digest = self._without_comments(path, digest)
+            digest = without_comments(path, digest, self._derived)
         files: list[Path] = []
         modules: set[str] = set()
         for module in imports:
@@ -155,15 +157,6 @@ class Closures:
             self._found[module] = [*found, *files]
         return self._found[module]
 
-    def _without_comments(self, path: Path, digest: str) -> str:
-        """The digest of a source as far as it runs."""
-        key = f"{STRIPPING}:{digest}"
-        known = self._derived.get(key)
-        if known is None:
-            known = canonical.digest(stripped(path.read_text("utf-8")).encode())
-            self._derived.remember(key, known)
-        return str(known)
-
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:
         key = f"{READING}:{digest}"
         known = self._derived.get(key)
@@ -179,6 +172,16 @@ class Closures:
             if not relative:
                 self._derived.remember(key, known)
         return known[0], known[1]
+
+
+def without_comments(path: Path, digest: str, derived: Derived) -> str:
+    """The digest of a source as far as it runs, whose bytes have the given one."""
+    key = f"{STRIPPING}:{digest}"
+    known = derived.get(key)
+    if known is None:
+        known = canonical.digest(stripped(path.read_text("utf-8")).encode())
+        derived.remember(key, known)
+    return str(known)
 
 
 def stripped(source: str) -> str:

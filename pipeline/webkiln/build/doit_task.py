@@ -174,7 +174,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
             raise InvalidTask(str(error)) from error
         for step in steps[:1]:
             self._engine = step.engine
-            step.engine.expect([each.action.task for each in steps])
+            step.engine.expect([each.action for each in steps])
 
     def execute_task(self, task: Any) -> None:
         del task

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -14,11 +14,13 @@ from typing import Self
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
 from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.claims import Claims
 from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.discovered import names_of, path_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
+from webkiln.build.fleet.fleet import Foreseen
 from webkiln.build.fleet.fleet import of_environment as fleet_of_environment
 from webkiln.build.observer import library
 from webkiln.build.outputs import expected, single
@@ -75,6 +77,7 @@ class Engine:
         self._foreseen: dict[str, ActionResult | None] = {}
         self._suspects: set[str] = set()
         self._locks: dict[str, RLock] = {}
+        self._claims = Claims()
         self._lock = Lock()
         self._cached_only = False
         self._seconds: dict[str, float] = {}
@@ -380,7 +383,7 @@ class Engine:
         result, outcome = self._execute(action, trees)
         reads = names_of(action, outcome)
         consumed = self._consumption.of(action, trees, reads, actual=True).made_by(outcome)
-        self._consumption.check_unmoved(action, trees, declared)
+        self._consumption.check_unmoved(action, trees, declared, outcome)
         self._consumption.check_reads(action, consumed, outcome)
         key = canonical.key(consumed.document)
         self.cache.put(key, result, anew=anew)
@@ -391,7 +394,7 @@ class Engine:
     def _find_whole(self, action: Action, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult] | None:
         """What the caches have of an action with these inputs."""
         digests = digests_of(trees)
-        for actual in (False, True):
+        for actual in self._kinds_of_tools(action):
             declared = self._consumption.keys.document(action, digests, actual=actual)
             for reads in self.cache.reads(canonical.key(declared)) if action.roots else [()]:
                 consumed = self._consumption.of(action, trees, reads, actual=actual)
@@ -400,24 +403,52 @@ class Engine:
                     return consumed, found
         return None
 
+    def _kinds_of_tools(self, action: Action) -> Iterator[bool]:
+        """Whether results are looked for by the actual tools: first by the locked ones, which need not be here, then by the others, if they differ."""
+        yield False
+        locked, actual = (self._consumption.keys.document(action, {}, actual=actual)["tools"] for actual in (False, True))
+        if locked != actual:
+            yield True
+
     def _obtain_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> tuple[Consumed, ActionResult]:
-        """Take each file's result from the cache, execute the missing ones together, and cache each on its own."""
+        """Take each file's result from the cache, execute the missing ones together, and cache each on its own. What another step makes meanwhile of an
+        equal file is waited for."""
         found = self._find_each(action, each, trees)
         if not found.missing:
             self._hit(action, ActionResult({}))
             return found.consumed(trees), found.result()
         rest = {role: tree for role, tree in trees.items() if role != each.source}
-        made, outcome = self._execute(action, {**rest, each.source: found.missing}, sorted(found.missing))
-        self._consumption.check_unmoved(action, trees, found.document)
+        keys = keys_of_each(found.document, each, rest, found.items)
+        while found.missing:
+            missing = {keys[name]: name for name in found.missing}
+            claimed = self._claims.claim(missing)
+            try:
+                if claimed:
+                    found = self._make_each(action, trees, rest, found, [missing[key] for key in claimed])
+            finally:
+                self._claims.release(claimed)
+            others = missing.keys() - claimed
+            self._claims.wait(others)
+            made = {missing[key]: part for key in others if (part := self._part(action, each, key)) is not None}
+            found = replace(found, parts={**found.parts, **made})
+        return found.consumed(trees), found.result()
+
+    def _make_each(self, action: Action, trees: Mapping[str, Tree], rest: Mapping[str, Tree], found: Parts, names: Sequence[str]) -> Parts:
+        """Execute an action for files with these names."""
+        each, items = found.each, {name: found.items[name] for name in sorted(names)}
+        made, outcome = self._execute(action, {**rest, each.source: items}, [*items])
+        self._consumption.check_unmoved(action, trees, found.document, outcome)
         document = dict(Consumed({}, found.document).made_by(outcome).document)
-        keys = keys_of_each(document, each, rest, found.items)
+        keys = keys_of_each(document, each, rest, items)
         parts = {**found.parts}
-        for name in found.missing:
+        for name in items:
             object_ = made.outputs[each.result + PurePosixPath(name).stem + each.suffix]
             parts[name] = replace(made, outputs={each.result: object_}, printed="")
             self.cache.put(keys[name], parts[name])
-        whole = replace(found, document=document, parts=parts)
-        return whole.consumed(trees), whole.result()
+        return replace(found, document=document, parts=parts)
+
+    def _part(self, action: Action, each: Each, key: str) -> ActionResult | None:
+        return self.cache.get(key, single(each.result), built=action.task in self._suspects)
 
     def _find_each(self, action: Action, each: Each, trees: Mapping[str, Tree]) -> Parts:
         """What the caches have of an action that is cached file by file."""
@@ -427,8 +458,7 @@ class Engine:
         for actual in (False, True):
             document = self._consumption.keys.document(action, digests_of(trees), actual=actual)
             keys = keys_of_each(document, each, rest, items)
-            one, built = single(each.result), action.task in self._suspects
-            parts = {name: part for name in names.values() if (part := self.cache.get(keys[name], one, built=built))}
+            parts = {name: part for name in names.values() if (part := self._part(action, each, keys[name])) is not None}
             found = Parts(each, document, names, items, parts)
             if not found.missing:
                 break
@@ -448,14 +478,15 @@ class Engine:
     def _execute(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str] = ()) -> tuple[ActionResult, Outcome]:
         if self._cached_only:
             raise _NotCached
-        made = self._by_fleet(action, trees, objects)
+        asked = self.fleet is not None and self.fleet.takes(action)
+        made = self._by_fleet(action, trees, objects) if asked else None
         if made is not None:
             return made
         with sandbox(self.cache.sandboxes) as folder:
             inputs = lay_out(self.cache.store, folder / "in", trees)
             outputs = outputs_in(folder / "out", action.outputs)
             stage, code = self.share.stage(action.stage), self._consumption.keys.code(action)
-            with self._telling(action, objects):
+            with self._telling(action, objects, again=asked):
                 watch = self._watch(action, folder)
                 tell = partial(self.progress.tell, action.task)
                 outcome = self.executor.execute(Job(action.task, stage, inputs, outputs, action.params, code, action.timeout, watch, tell))
@@ -469,24 +500,38 @@ class Engine:
 
     def _by_fleet(self, action: Action, trees: Mapping[str, Tree], objects: Sequence[str]) -> tuple[ActionResult, Outcome] | None:
         """What another machine makes of it; None where it has to run here."""
-        if self.fleet is None or not self.fleet.takes(action):
-            return None
+        assert self.fleet is not None
         documents = [self._consumption.keys.document(action, digests_of(trees), actual=actual) for actual in (False, True)]
         with self._telling(action, objects):
-            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task))
+            made = self.fleet.perform(action, trees, documents, partial(self.progress.tell, action.task), self._after)
         if made is None:
             return None
         result, tools = made
         self.progress.done(action.task, result.printed)
         return result, Outcome(result.printed, tools=tools)
 
+    def _after(self, action: Action, before: Collection[str]) -> Foreseen | None:
+        """What is known of an action before these tasks have run; None where it needs others, too, or where its result may be known."""
+        if action.each is not None or action.task in self._known or self.state.manifest(action.task) is not None:
+            return None
+        trees: dict[str, Tree] = {}
+        for role, value in action.inputs.items():
+            if isinstance(value, Product) and value.action.task in before:
+                continue
+            tree = self._tree(value, lambda producer: self._known.get(producer.task))
+            if tree is None:
+                return None
+            trees[role] = tree
+        return Foreseen(action, trees, [self._consumption.keys.document(action, {}, actual=actual) for actual in (False, True)])
+
     @contextmanager
-    def _telling(self, action: Action, objects: Sequence[str]) -> Iterator[None]:
-        """Log an execution, show it, and keep how long it took."""
-        self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
-        if self.explains:
-            self._explain(action)
-        self.progress.start(action.task)
+    def _telling(self, action: Action, objects: Sequence[str], *, again: bool = False) -> Iterator[None]:
+        """Log an execution, show it, and keep how long it took; `again` one that the fleet was asked for in vain."""
+        if not again:
+            self.state.log(action.task, "execute", stage=action.stage, objects=list(objects))
+            if self.explains:
+                self._explain(action)
+            self.progress.start(action.task)
         begun = time.monotonic()
         try:
             with self.timeline.step(action.task, action.stage, objects=len(objects)):
@@ -509,10 +554,12 @@ class Engine:
     def _observer(self) -> Path | None:
         return library(self.cache.root)
 
-    def expect(self, tasks: Iterable[str]) -> None:
-        """Say which actions are to come, for the progress display."""
-        seconds = self.state.durations()
-        self.progress.expect({task: seconds.get(task) for task in tasks})
+    def expect(self, actions: Iterable[Action]) -> None:
+        """Say which actions are to come, for the progress display and the fleet."""
+        seconds, actions = self.state.durations(), [*actions]
+        self.progress.expect({action.task: seconds.get(action.task) for action in actions})
+        if self.fleet is not None:
+            self.fleet.expect(actions)
 
     @property
     def executor(self) -> Executor:

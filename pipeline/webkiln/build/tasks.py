@@ -28,7 +28,7 @@ from webkiln.build.action import Action
 from webkiln.build.doit_task import DoitTask, Reporter, SettledTask, TuneTask
 from webkiln.build.engine import Engine
 from webkiln.build.fleet.fleet import AT_ONCE
-from webkiln.build.fleet.fleet import VARIABLE as FLEET
+from webkiln.build.fleet.scheduler import VARIABLE as FLEET
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.lock import CheckoutLock
 from webkiln.build.session import Session, Variables, choice_of, destination, read_variables

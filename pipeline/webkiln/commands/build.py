@@ -149,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
         places = {output_of(wanted, encoding, encodings): graph.bundle(Selection(backends, encoding)) for encoding in encodings}
         for output in places:
             engine.check_folder(output, bundle_files(recipe.name, backends, recipe.form), force=options.force)
-        engine.expect(action.task for action in graph.actions() if engine.current(action) is None)
+        engine.expect(action for action in graph.actions() if engine.current(action) is None)
         for output, action in places.items():
             before = present(output)
             current = engine.published(action, "bundle/", output)

@@ -174,7 +174,7 @@ def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
     with Engine(cache_folder() / "state" / canonical.digest(str(root).encode()), progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         action = graph.bundle(buildable(engine, graph, Selection(recipe.backends)))
-        engine.expect(each.task for each in graph.actions() if engine.current(each) is None)
+        engine.expect(each for each in graph.actions() if engine.current(each) is None)
         outputs = engine.run(action).outputs
         manifest, types = (engine.cache.store.file(outputs[f"bundle/{name}"]) for name in ("manifest.json", "index.d.ts"))
         return canonical.read(manifest), types.read_text()

@@ -1,10 +1,11 @@
-"""`webkiln worker`: this machine as one of a fleet, until it is stopped or its scheduler is gone."""
+"""`webkiln worker`: this machine as one of a fleet, until it is stopped. Where its scheduler is gone it waits for another one at the same address."""
 
 import argparse
 import asyncio
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 from webkiln.backends.browsers import BROWSERS
 from webkiln.backends.remote import remote_url
@@ -15,7 +16,11 @@ from webkiln.build.fleet.labour import own_cache
 from webkiln.build.tools import find, tool_of
 from webkiln.errors import RecipeError, ToolError, missing_package
 
-CONNECT_SECONDS = 30
+if TYPE_CHECKING:
+    from distributed import Worker
+
+CONNECT_SECONDS, AGAIN_SECONDS = 30, 600
+"""How long a worker waits for its scheduler at first, and for one that takes the place of one that was lost."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,10 +73,25 @@ def programs(processors: int) -> dict[str, float]:
 async def _work(scheduler: str, processors: int, offered: dict[str, float], name: str | None) -> None:
     from distributed import Worker
 
-    worker = Worker(  # memory is counted by steps: what a stage takes is not in this process
-        scheduler, nthreads=processors, resources=offered, name=name, memory_limit=0, dashboard=False, death_timeout=CONNECT_SECONDS
-    )
-    async with worker:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, lambda: asyncio.ensure_future(worker.close(reason="stopped")))
-        await worker.finished()
+    loop, stopped, patience = asyncio.get_running_loop(), asyncio.Event(), CONNECT_SECONDS
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    stop = asyncio.ensure_future(stopped.wait())
+    while not stopped.is_set():
+        worker = Worker(  # memory is counted by steps: what a stage takes is not in this process
+            scheduler, nthreads=processors, resources=offered, name=name, memory_limit=0, dashboard=False, death_timeout=patience
+        )
+        work = asyncio.ensure_future(_served(worker))
+        await asyncio.wait([work, stop], return_when=asyncio.FIRST_COMPLETED)
+        if stopped.is_set():
+            await worker.close(reason="stopped")
+            work.cancel()
+        else:
+            await work  # raises what kept it from starting
+            print(f"lost {scheduler}, waits for it", file=sys.stderr, flush=True)
+            patience = AGAIN_SECONDS
+
+
+async def _served(worker: "Worker") -> None:
+    await worker
+    await worker.finished()

@@ -1,7 +1,11 @@
-"""One execution of a stage, as one machine asks another for it: files are named by digests, and their bytes go through the remote cache."""
+"""One execution of a stage, as one machine asks another for it: files are named by digests, and their bytes go through the remote cache.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Several may travel together, each of which may read what those before it make.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from webkiln.backends.browsers import BROWSERS
@@ -16,9 +20,29 @@ FRAMEWORK_MEMORY = {"load": 1.5, "reference": 2.0}
 """What a framework takes that a stage imports, in gigabytes."""
 
 
+Files = Mapping[str, Blob]
+"""Path inside a role -> blob; a role that is one file has the path `""`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The files of an input that the step `task` makes, which comes before in the same message: an output, or those in a folder that match `pattern`."""
+
+    task: str
+    path: str
+    pattern: str
+
+    def among(self, outputs: Files) -> dict[str, Blob]:
+        """Raises KeyError where the output is not there."""
+        if not self.path.endswith("/"):
+            return {"": outputs[self.path]}
+        inside = {path.removeprefix(self.path): blob for path, blob in outputs.items() if path.startswith(self.path)}
+        return {path: blob for path, blob in inside.items() if fnmatchcase(path, self.pattern)}
+
+
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """Input role -> path inside -> blob; a role that is one file has the path `""`.
+    """`inputs` are by role.
 
     `code` are the digests of webkiln's files that the stage runs, and `tools` the tables of versions of which one has to be true where it runs.
     What is stored again, whatever the remote cache says, has its digest in `doubted`.
@@ -26,7 +50,7 @@ class Errand:
 
     task: str
     stage: str
-    inputs: Mapping[str, Mapping[str, Blob]]
+    inputs: Mapping[str, Files | Made]
     outputs: tuple[str, ...]
     params: Mapping[str, Any]
     code: Mapping[str, str]
@@ -38,7 +62,7 @@ class Errand:
         return {
             "task": self.task,
             "stage": self.stage,
-            "inputs": {role: {inside: [blob.sha256, blob.bytes] for inside, blob in tree.items()} for role, tree in self.inputs.items()},
+            "inputs": {role: _to_json(files) for role, files in self.inputs.items()},
             "outputs": list(self.outputs),
             "params": dict(self.params),
             "code": dict(self.code),
@@ -49,9 +73,33 @@ class Errand:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        inputs = {role: {inside: Blob(*blob) for inside, blob in tree.items()} for role, tree in data["inputs"].items()}
+        inputs = {role: _from_json(files) for role, files in data["inputs"].items()}
         more = {"inputs": inputs, "outputs": tuple(data["outputs"]), "tools": tuple(data["tools"]), "doubted": frozenset(data["doubted"])}
         return cls(**{**data, **more})
+
+    @property
+    def files(self) -> dict[str, Files]:
+        """The inputs that are known."""
+        return {role: files for role, files in self.inputs.items() if not isinstance(files, Made)}
+
+    def blobs(self) -> Iterable[Blob]:
+        """Those of the inputs that are known."""
+        return (blob for files in self.files.values() for blob in files.values())
+
+    def after(self, made: Mapping[str, Files]) -> Self:
+        """The same, where the steps before have made these outputs. Raises KeyError where one that it reads is not among them."""
+        inputs = {role: files.among(made[files.task]) if isinstance(files, Made) else files for role, files in self.inputs.items()}
+        return replace(self, inputs=inputs)
+
+
+def _to_json(files: Files | Made) -> Any:
+    if isinstance(files, Made):
+        return [files.task, files.path, files.pattern]
+    return {inside: [blob.sha256, blob.bytes] for inside, blob in files.items()}
+
+
+def _from_json(data: Any) -> Files | Made:
+    return {inside: Blob(*blob) for inside, blob in data.items()} if isinstance(data, Mapping) else Made(*data)
 
 
 def resources(action: Action, size: int) -> dict[str, float]:

@@ -1,26 +1,24 @@
 """The machines of a fleet as a build sees them: errands go to the scheduler of dask at `$WEBKILN_EXECUTOR`, and files through the remote cache.
 
 What a machine answers is checked before it is used. One that is lost has its errands done by others, one that lies is asked no more, and what no
-machine can do is done here.
+machine can do is done here. With a step go those that need nothing but what it makes: their answers are kept until the build comes to them.
 """
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import random
-from threading import Event, Lock
-from time import monotonic
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from threading import Lock
+from typing import Any
 
 from webkiln import canonical
-from webkiln.build.action import FLEET, Action, ActionResult, Blob
+from webkiln.build.action import FLEET, Action, ActionResult, Blob, Product
 from webkiln.build.executor import failure
 from webkiln.build.files import beside
-from webkiln.build.fleet.errand import Errand, resources
+from webkiln.build.fleet.errand import Errand, Files, Made, resources
+from webkiln.build.fleet.scheduler import VARIABLE, GoneError, NobodyError, Scheduler
 from webkiln.build.outputs import expected
 from webkiln.build.progress import warn
 from webkiln.build.remote.entries import is_sound
@@ -28,23 +26,14 @@ from webkiln.build.remote.shared import VARIABLE as CACHE_VARIABLE
 from webkiln.build.remote.shared import WRITE_VARIABLE, SharedCache
 from webkiln.build.sandbox import MissingInput, Tree
 from webkiln.build.store import LocalStore
-from webkiln.errors import RecipeError, ToolError, missing_package
+from webkiln.errors import RecipeError
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
-VARIABLE, CHECKS_VARIABLE = "WEBKILN_EXECUTOR", "WEBKILN_EXECUTOR_CHECKS"
+CHECKS_VARIABLE = "WEBKILN_EXECUTOR_CHECKS"
 SCHEMES = ("tcp://", "tls://")
 HERE = {"fetch", "tune"}
 """Stages that run where the user is: they read what lies there, or measure that machine."""
 UNEQUAL = {"verify", "reference", "report"}
 """Stages whose results hold times, or what a framework computes in an order of its own: two machines may answer differently and both be right."""
-ANSWER_SECONDS = 1.0
-IDLE_SECONDS = 30.0
-"""So long a build waits for a machine that could do what no other can."""
-CONNECT_SECONDS = 15.0
-LOSSES = 3
-"""So many machines may be lost with one errand; then it is the errand that ends them."""
 AT_ONCE = 64
 """Steps that a build with a fleet has under way at once."""
 
@@ -71,100 +60,163 @@ def of_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | No
     return Fleet(given, store, shared)
 
 
-class _NobodyError(Exception):
-    """No worker is left that could do what is asked."""
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """An action whose turn comes after that of others: its inputs but for those which these make, and the keys that its result may get, without inputs."""
+
+    action: Action
+    trees: Mapping[str, Tree]
+    documents: Sequence[Mapping[str, Any]]
+
+
+Foresee = Callable[[Action, Collection[str]], Foreseen | None]
+"""What is known of an action before the tasks with these names have run; None where it needs others, too, or may not have to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a worker made of an errand: the number of its table of tools comes last."""
+
+    worker: str
+    errand: Errand
+    result: ActionResult
+    table: int
 
 
 class Fleet:
-    """Asked by several threads at once; connects when it is first asked."""
+    """Asked by several threads at once."""
 
     def __init__(self, place: str, store: LocalStore, shared: SharedCache) -> None:
         self.place = place
+        self._scheduler = Scheduler(place)
         self._store = store
         self._shared = shared
         self._lock = Lock()
-        self._client: Client | None = None
         self._checks = float(os.environ.get(CHECKS_VARIABLE) or 0)
-        self._failed: ToolError | None = None
-        self._lost = False
+        self._consumers: dict[str, list[Action]] = defaultdict(list)
+        self._early: dict[str, _Answer] = {}
         self._liars: set[str] = set()
         self._unfit: dict[str, set[str]] = defaultdict(set)
         self._makers: dict[str, str] = {}
-        self._disputes: dict[str, list[tuple[str, ActionResult]]] = {}
+        self._disputes: dict[str, list[_Answer]] = {}
         self._told: set[str] = set()
-        self._looking = Lock()
-        self._workers: Mapping[str, Mapping[str, Any]] = {}
-        self._asked_at = -ANSWER_SECONDS
+
+    def expect(self, actions: Iterable[Action]) -> None:
+        """Learn what a build will ask for."""
+        for action in actions:
+            for producer in action.producers:
+                self._consumers[producer.task].append(action)
 
     def takes(self, action: Action) -> bool:
         """Whether an action may run elsewhere: one that runs code of the user's reads what lies here."""
-        return not self._lost and action.stage not in HERE and not action.roots
+        return not self._scheduler.is_gone and action.stage not in HERE and not action.roots
 
     def perform(
-        self, action: Action, trees: Mapping[str, Tree], documents: Sequence[Mapping[str, Any]], tell: Callable[[str], None]
+        self,
+        action: Action,
+        trees: Mapping[str, Tree],
+        documents: Sequence[Mapping[str, Any]],
+        tell: Callable[[str], None],
+        foresee: Foresee = lambda action, others: None,
     ) -> tuple[ActionResult, Mapping[str, str]] | None:
         """The result of an action and the versions of the tools that made it; None where it has to run here. `documents`: the keys that a result may
         get, the preferred one first.
 
         Raises the stage's UserError, and MissingInput where inputs have to be made again.
         """
-        code = documents[0]["code"]
-        if any(name.startswith("user/") for name in code):
+        if any(name.startswith("user/") for name in documents[0]["code"]):
             return None
-        inputs = {
-            role: {inside: self._blob(item.sha256, item.blob, item.local) for inside, item in tree.items()} for role, tree in trees.items()
-        }
-        here = [blob for tree in inputs.values() for blob in tree.values() if self._store.is_here(blob)]
-        if not self._shared.deliver(here, self._path):
-            self._without(f"{self._shared.place} does not take what it needs")
-            return None
-        tables = tuple(dict.fromkeys(canonical.dumps(document["tools"]) for document in documents))
-        errand = Errand(
-            action.task, action.stage, inputs, action.outputs, action.params, code, tuple(map(canonical.loads, tables)), action.timeout,
-            self._shared.refused,
-        )  # fmt: skip
+        steps = [Foreseen(action, trees, documents)]
+        errand = self._errand(steps[0])
         self._blame()
-        found = self._answered(action, errand, trees, tell, frozenset())
+        found = self._answered_early(errand)
+        if found is None:
+            steps += self._following(action, foresee)
+            here = [blob for step in steps for blob in self._blobs(step.trees) if self._store.is_here(blob)]
+            if not self._shared.deliver(here, self._path):
+                self._without(f"{self._shared.place} does not take what it needs")
+                return None
+            found = self._answered([(action, errand), *((step.action, self._errand(step)) for step in steps[1:])], trees, tell, frozenset())
         if found is not None and self._is_checked(action):
-            again = self._answered(action, errand, trees, tell, frozenset([found[0]]))
-            if again is not None and again[1].outputs != found[1].outputs:
-                self._disputes[action.task] = [found[:2], again[:2]]
-                self._warn(f"{found[0]} and {again[0]} made different results of {action.task}; it runs here")
+            again = self._answered([(action, errand)], trees, tell, frozenset([found.worker]))
+            if again is not None and again.result.outputs != found.result.outputs:
+                self._disputes[action.task] = [found, again]
+                self._warn(f"{found.worker} and {again.worker} made different results of {action.task}; it runs here")
                 return None
         if found is None:
             return None
-        maker, result, table = found
         with self._lock:
-            self._makers |= {blob.sha256: maker for blob in result.outputs.values()}
-        return result, errand.tools[table]
+            self._makers |= {blob.sha256: found.worker for blob in found.result.outputs.values()}
+        return found.result, errand.tools[found.table]
 
     def settle(self, action: Action, result: ActionResult) -> None:
         """Tell which of the machines was wrong that made different results of what this one made now."""
-        for worker, theirs in self._disputes.pop(action.task, ()):
-            if theirs.outputs != result.outputs:
-                self._exclude(worker, f"made another result of {action.task} than this machine")
+        for theirs in self._disputes.pop(action.task, ()):
+            if theirs.result.outputs != result.outputs:
+                self._exclude(theirs.worker, f"made another result of {action.task} than this machine")
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
+        self._scheduler.close()
+
+    def _errand(self, step: Foreseen) -> Errand:
+        action = step.action
+        inputs: dict[str, Files | Made] = {
+            role: Made(value.action.task, value.path, value.pattern)
+            for role, value in action.inputs.items()
+            if isinstance(value, Product) and role not in step.trees
+        }
+        for role, tree in step.trees.items():
+            inputs[role] = {inside: self._blob(item.sha256, item.blob, item.local) for inside, item in tree.items()}
+        tables = tuple(dict.fromkeys(canonical.dumps(document["tools"]) for document in step.documents))
+        code, tools = step.documents[0]["code"], tuple(map(canonical.loads, tables))
+        return Errand(action.task, action.stage, inputs, action.outputs, action.params, code, tools, action.timeout, self._shared.refused)
+
+    def _following(self, action: Action, foresee: Foresee) -> list[Foreseen]:
+        """The steps that can go with one, since they need what it makes, the same programs, and nothing that is not known. While workers are idle, only
+        as far as there is nothing that several could do at once."""
+        found: dict[str, Foreseen] = {}
+        programs = resources(action, 0).keys()
+        last = [] if action.each is not None else [action.task]
+        while last:
+            known = {action.task, *found}
+            nexts = {each.task: each for task in last for each in self._consumers.get(task, ()) if each.task not in known}
+            steps = [
+                step
+                for each in nexts.values()
+                if self.takes(each) and resources(each, 0).keys() == programs and (step := foresee(each, known)) is not None
+            ]
+            steps = [step for step in steps if not self._unfit.get(_need(step.documents[0]["code"], step.documents))]
+            if len(steps) > 1 and not self._scheduler.is_busy:
+                break
+            found |= {step.action.task: step for step in steps}
+            last = [step.action.task for step in steps]
+        return [*found.values()]
+
+    def _answered_early(self, errand: Errand) -> _Answer | None:
+        """What a worker that did the step before has made of this one as well, if it is the same errand."""
+        with self._lock:
+            early = self._early.pop(errand.task, None)
+        same = early is not None and early.errand.inputs == errand.inputs and early.errand.code == errand.code
+        return early if early is not None and same and early.worker not in self._liars else None
 
     def _answered(
-        self, action: Action, errand: Errand, trees: Mapping[str, Tree], tell: Callable[[str], None], other: frozenset[str]
-    ) -> tuple[str, ActionResult, int] | None:
-        """The worker that did it, not one of `other`, what it made, and the number of its table of tools; None where no worker does it."""
-        need = canonical.key({"code": dict(errand.code), "tools": [dict(table) for table in errand.tools]})
-        size = sum(blob.bytes for tree in errand.inputs.values() for blob in tree.values())
+        self, steps: Sequence[tuple[Action, Errand]], trees: Mapping[str, Tree], tell: Callable[[str], None], other: frozenset[str]
+    ) -> _Answer | None:
+        """What a worker, not one of `other`, has made of the first of these steps; None where no worker does it. What it has made of the others is kept."""
+        action, errand = steps[0]
+        need = _need(errand.code, [{"tools": table} for table in errand.tools])
         again = False
         while True:
-            asked = self._asked(errand, resources(action, size), self._liars | self._unfit[need] | other, tell)
+            asked = self._asked(steps, self._liars | self._unfit[need] | other, tell)
             if asked is None:
                 return None
-            worker, answer = asked
-            match answer.get("status") if isinstance(answer, Mapping) else None:
+            worker, answers = asked
+            first = answers[0] if isinstance(answers, Sequence) and answers else None
+            answer = first if isinstance(first, Mapping) else {}
+            match answer.get("status"):
                 case "done":
-                    result = self._believed(worker, action, errand, answer)
-                    if result is not None:
-                        return worker, result, answer["tools"]
+                    if (found := self._believed(worker, steps, answers)) is not None:
+                        return found
                 case "unfit":
                     self._unfit[need].add(worker)
                     self._warn(f"{worker} cannot do {action.stage}: {answer['text']}")
@@ -176,27 +228,32 @@ class Fleet:
                 case _:
                     self._exclude(worker, f"answered {action.task} with what is no answer")
 
-    def _believed(self, worker: str, action: Action, errand: Errand, answer: Mapping[str, Any]) -> ActionResult | None:
-        """A result, if it may be one, and is where it should be."""
-        try:
-            result = ActionResult(
-                {path: Blob(str(sha256), int(size)) for path, (sha256, size) in answer["outputs"].items()}, str(answer["printed"]), FLEET
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
-            result = ActionResult({})
-        complete = is_sound(result) and not expected(action).fault(result.outputs)
-        if not (complete and answer.get("tools") in range(len(errand.tools))):
-            self._exclude(worker, f"answered {action.task} with other outputs than {', '.join(action.outputs)}")
+    def _believed(self, worker: str, steps: Sequence[tuple[Action, Errand]], answers: Sequence[Any]) -> _Answer | None:
+        """The first of a worker's answers, if all of them may be true, and what they name is where it should be."""
+        found: list[_Answer] = []
+        made: dict[str, Files] = {}
+        for (action, errand), answer in zip(steps, answers, strict=False):
+            if not (isinstance(answer, Mapping) and answer.get("status") == "done"):
+                break  # it is asked for again where its turn comes
+            result = _result(answer)
+            if not (is_sound(result) and not expected(action).fault(result.outputs) and answer.get("tools") in range(len(errand.tools))):
+                self._exclude(worker, f"answered {action.task} with other outputs than {', '.join(action.outputs)}")
+                return None
+            found.append(_Answer(worker, errand.after(made), result, answer["tools"]))
+            made[action.task] = result.outputs
+        blobs = [*dict.fromkeys(blob for outputs in made.values() for blob in outputs.values())]
+        if self._shared.lacks(blobs):
+            self._exclude(worker, f"says that outputs of {found[0].errand.task} are in {self._shared.place}, which does not have them")
             return None
-        if self._shared.lacks(list(result.outputs.values())):
-            self._exclude(worker, f"says that outputs of {action.task} are in {self._shared.place}, which does not have them")
-            return None
-        self._store.note(result.outputs.values())
-        self._shared.accept(blob.sha256 for blob in result.outputs.values())
-        if fault := expected(action).fault_of_manifest(result.outputs, self._store.read):
-            self._exclude(worker, f"answered {action.task} with a result that {fault}")
-            return None
-        return result
+        self._store.note(blobs)
+        self._shared.accept(blob.sha256 for blob in blobs)
+        for (action, _), each in zip(steps, found, strict=False):
+            if fault := expected(action).fault_of_manifest(each.result.outputs, self._store.read):
+                self._exclude(worker, f"answered {action.task} with a result that {fault}")
+                return None
+        with self._lock:
+            self._early |= {each.errand.task: each for each in found[1:]}
+        return found[0]
 
     def _mend(self, worker: str, digests: Sequence[str], trees: Mapping[str, Tree], *, again: bool) -> None:
         """Have what a worker could not read stored again, or made again."""
@@ -212,101 +269,29 @@ class Fleet:
             self._exclude(worker, f"does not find what this build stored in {self._shared.place}; is its {CACHE_VARIABLE} the same?")
         self._shared.deliver(here, self._path, anyway=digests)
 
-    def _asked(self, errand: Errand, needed: Mapping[str, float], avoided: set[str], tell: Callable[[str], None]) -> tuple[str, Any] | None:
-        """One answer and whose it is; None where no worker can answer."""
-        from distributed import KilledWorker
-
-        client = self._connected()
-        if client is None:
-            return None
-        capable = self._capable(client, needed, avoided)
-        if not capable:
-            what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
-            self._without(f"no machine offers it what {errand.stage} needs ({what})")
-            return None
-        try:
-            for _ in range(LOSSES):
-                answered = self._awaited(client, errand, needed, avoided, capable if avoided else None, tell)
-                if answered is not None:
-                    return answered
-        except KilledWorker as error:
-            raise ToolError(
-                f"{errand.task}: {LOSSES} machines of the fleet were lost with it, the last one {error.last_worker.address}; did they run out of memory?"
-            ) from error
-        except _NobodyError:
-            self._without("all machines that could do it are gone")
-        except Exception as error:  # noqa: BLE001  # whatever a connection or a worker raises that is none of the stage's errors
-            if client.status == "running":
-                self._without(f"asking for it failed: {type(error).__name__}: {error}")
-            else:
-                self._lost = True
-                self._warn(f"{self.place} does not answer any more; the build goes on here")
-        else:
-            self._without(f"{LOSSES} answers were lost with the machines that had them")
-        return None
-
-    def _awaited(
-        self,
-        client: "Client",
-        errand: Errand,
-        needed: Mapping[str, float],
-        avoided: set[str],
-        workers: Sequence[str] | None,
-        tell: Callable[[str], None],
+    def _asked(
+        self, steps: Sequence[tuple[Action, Errand]], avoided: Collection[str], tell: Callable[[str], None]
     ) -> tuple[str, Any] | None:
-        """An answer and whose it is; None where it was lost with its worker. Raises what was raised where it was made, _NobodyError where no worker is
-        left, OSError where the scheduler is gone."""
-        future = self._submit(client, errand, needed, workers)
-        ended, waits = Event(), 0.0
-        future.add_done_callback(lambda _: ended.set())
-        # Not future.result, whose time-out cancels the one transfer that the answers of all threads are part of.
-        while not ended.wait(ANSWER_SECONDS):
-            if client.status != "running":
-                raise OSError(client.status)
-            tell(f"in {self.place}")
-            waits = 0.0 if self._capable(client, needed, avoided) else waits + ANSWER_SECONDS
-            if waits > IDLE_SECONDS:
-                future.cancel()
-                raise _NobodyError
-        with suppress(CancelledError):
-            answer = future.result()
-            holders = client.who_has([future])[future.key]
-            return (holders[0], answer) if holders else None
+        """Answers and whose they are; None where no worker can answer."""
+        size = sum(blob.bytes for _, errand in steps for blob in errand.blobs())
+        needed: dict[str, float] = {}
+        for action, _ in steps:
+            more = resources(action, size)
+            needed |= {name: max(amount, needed.get(name, 0.0)) for name, amount in more.items()}
+        action = steps[0][0]
+        try:
+            return self._scheduler.ask([errand.to_json() for _, errand in steps], action.task, needed, avoided, tell)
+        except GoneError as gone:
+            self._warn(f"{gone}; the build goes on here until it does")
+        except NobodyError as nobody:
+            self._without(f"{action.stage}: {nobody}")
         return None
-
-    def _submit(self, client: "Client", errand: Errand, needed: Mapping[str, float], workers: Sequence[str] | None) -> "Future":
-        from webkiln.build.fleet.labour import perform
-
-        key = f"{errand.task}-{uuid4().hex[:12]}"
-        return client.submit(perform, errand.to_json(), key=key, resources=dict(needed), workers=workers, pure=False)
-
-    def _capable(self, client: "Client", needed: Mapping[str, float], avoided: set[str]) -> list[str]:
-        """The addresses of the workers that offer what is needed."""
-        # Steps that are asked for at once share a look.
-        with self._looking:
-            if monotonic() > self._asked_at + ANSWER_SECONDS:
-                self._workers = client.scheduler_info(n_workers=-1)["workers"]
-                self._asked_at = monotonic()
-        return [
-            worker
-            for worker, said in self._workers.items()
-            if worker not in avoided and all(said["resources"].get(name, 0) >= amount for name, amount in needed.items())
-        ]
-
-    def _connected(self) -> "Client | None":
-        with self._lock:
-            if self._failed is not None:
-                raise self._failed
-            if self._client is None and not self._lost:
-                try:
-                    self._client = connect(self.place)
-                except ToolError as error:
-                    self._failed = error
-                    raise
-        return None if self._lost else self._client
 
     def _is_checked(self, action: Action) -> bool:
         return action.stage not in UNEQUAL and random() < self._checks  # noqa: S311  # which ones are checked is no secret worth keeping
+
+    def _blobs(self, trees: Mapping[str, Tree]) -> Iterable[Blob]:
+        return (self._blob(item.sha256, item.blob, item.local) for tree in trees.values() for item in tree.values())
 
     def _blob(self, sha256: str, blob: Blob | None, local: Path | None) -> Blob:
         """The blob of an input; a file of the user's becomes one, with the bytes that it has now."""
@@ -344,15 +329,16 @@ class Fleet:
             warn(message)
 
 
-def connect(place: str) -> "Client":
-    """A client of the scheduler at an address. Raises ToolError where there is none, with how to start one."""
+def _need(code: Mapping[str, str], documents: Iterable[Mapping[str, Any]]) -> str:
+    """What tells errands apart that a worker may be unfit for."""
+    tables = dict.fromkeys(canonical.dumps(document["tools"]) for document in documents)
+    return canonical.key({"code": dict(code), "tools": [canonical.loads(table) for table in tables]})
+
+
+def _result(answer: Mapping[str, Any]) -> ActionResult:
+    """What an answer says; nothing where that has not the form of a result."""
     try:
-        from distributed import Client
-    except ImportError as error:
-        raise missing_package(error, "a fleet") or ToolError(str(error)) from error
-    try:
-        return Client(place, timeout=CONNECT_SECONDS, set_as_default=False)
-    except OSError as error:
-        raise ToolError(
-            f"{VARIABLE}: no scheduler answers at {place} ({error}); start one with `dask scheduler`, and workers with `webkiln worker {place}`; or unset {VARIABLE}"
-        ) from error
+        outputs = {path: Blob(str(sha256), int(size)) for path, (sha256, size) in answer["outputs"].items()}
+        return ActionResult(outputs, str(answer["printed"]), FLEET)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ActionResult({})

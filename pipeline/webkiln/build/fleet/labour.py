@@ -4,17 +4,18 @@ Where its code or its tools are others than those that the result's key will nam
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from webkiln.build.action import Blob
 from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.closure import without_comments
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
-from webkiln.build.fleet.errand import Errand
+from webkiln.build.fleet.errand import Errand, Files
 from webkiln.build.remote.shared import VARIABLE, SharedCache, of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, collect, lay_out, outputs_in, sandbox
 from webkiln.build.share import Share, share
@@ -24,11 +25,28 @@ from webkiln.errors import InternalError, RecipeError, ToolError, UserError
 LOCK = Lock()
 
 
-def perform(errand: Mapping[str, Any]) -> dict[str, Any]:
-    """Run an errand on this machine; answers with the digests of its outputs, or with what kept it from running."""
+def perform(errands: Sequence[Mapping[str, Any]], topic: str, name: str) -> None:
+    """Run errands one after another on this machine, until one fails. They are answered together, as an event of dask's: each with the digests of its
+    outputs, the last one maybe with what kept it from running."""
+    from distributed import get_worker
+
     with LOCK:
         labourer = _labourer()
-    return labourer.perform(Errand.from_json(errand))
+    made: dict[str, Files] = {}
+    answers = []
+    for data in errands:
+        try:
+            errand = Errand.from_json(data).after(made)
+        except KeyError:
+            break
+        answer = labourer.perform(errand)
+        answers.append(answer)
+        match answer:
+            case {"status": "done", "outputs": outputs}:
+                made[errand.task] = {path: Blob(*blob) for path, blob in outputs.items()}
+            case _:
+                break
+    get_worker().log_event(topic, {"errand": name, "answer": answers})
 
 
 def own_cache() -> SharedCache:
@@ -51,7 +69,8 @@ class Labourer:
         self._cache = ActionCache(root, own_cache())
         self._cache.check()
         self._digests = FileDigests(root / "fleet.json")
-        self._toolchain = Toolchain(shared.root, Derived(root / "derived.json"), installed=shared.installed)
+        self._derived = Derived(root / "derived.json")
+        self._toolchain = Toolchain(shared.root, self._derived, installed=shared.installed)
         self._pool = LocalPool(shared.package.parent, homes=self._cache.sandboxes)
 
     def perform(self, errand: Errand) -> dict[str, Any]:
@@ -74,8 +93,8 @@ class Labourer:
         cache = self._connected()
         store, shared = cache.store, cache.shared
         assert shared is not None
-        items = {role: {inside: InputFile(blob.sha256, blob) for inside, blob in tree.items()} for role, tree in errand.inputs.items()}
-        blobs = [blob for tree in errand.inputs.values() for blob in tree.values()]
+        items = {role: {inside: InputFile(blob.sha256, blob) for inside, blob in files.items()} for role, files in errand.files.items()}
+        blobs = [*errand.blobs()]
         shared.accept(blob.sha256 for blob in blobs)
         store.note(blobs)
         with sandbox(cache.sandboxes) as folder:
@@ -98,12 +117,14 @@ class Labourer:
     def _check_code(self, errand: Errand) -> None:
         for name, digest in errand.code.items():
             root = self._share.package.parent if name.startswith(f"{self._share.package.name}/") else self._share.root
+            path = root / name
             try:
-                own = self._digests.digest(root / name)
+                own = self._digests.digest(path)
             except OSError:
-                own = ""
-            if own != digest:
-                raise _UnfitError(f"its webkiln is another one: {name} {'differs' if own else 'is not there'}")
+                raise _UnfitError(f"its webkiln is another one: {name} is not there") from None
+            # Keys name data by all bytes, sources without their comments.
+            if own != digest and not (path.suffix == ".py" and without_comments(path, own, self._derived) == digest):
+                raise _UnfitError(f"its webkiln is another one: {name} differs")
 
     def _fitting(self, errand: Errand) -> int:
         """Which of the tables of tools is true here. What a browser on another machine is, the build has asked."""

@@ -239,7 +239,12 @@ class SharedCache:
 
     def lacks(self, blobs: Collection[Blob]) -> bool:
         """Whether the remote says that it has not all of these."""
-        return bool(self._asked(lambda remote: remote.missing(blobs), set()))
+        absent = self._asked(lambda remote: remote.missing(blobs), None)
+        if absent is None:
+            return False
+        with self._lock:
+            self._stored.update(blob.sha256 for blob in blobs if blob not in absent)
+        return bool(absent)
 
     def refuse(self, digests: Iterable[str]) -> None:
         """Believe no longer that these may be had."""

@@ -1,0 +1,253 @@
+"""Builds by a fleet whose machines fail at random: each must end well, with the bytes of a build alone.
+
+`python -m tests.build.soak_fleet [BUILDS] [SEED]`. Most builds are of one to three toys, 15 steps each; every fiftieth is of forty, 600 steps. While
+a build runs workers are killed, stopped in order, paused, added and replaced by those of another version, and the scheduler is killed and started
+again at its address. A build may print no traceback, ends with status 0, and does no step again but those that machines were at when they failed.
+"""
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.build.fleets import FleetWorker, started_worker
+from tests.build.remotes import free_port, started
+from tests.build.tree import Tree, checkout, executed
+
+STEPS = 15
+"""Of one toy."""
+CHAIN = 9
+"""So many of them a worker may do in one go."""
+SIZES = (1, 1, 2, 3)
+BIG, BIG_EVERY = 40, 50
+WORKERS = 3
+MOST_WORKERS = 5
+PATIENCE_SECONDS = 4.0
+NAP_SECONDS = 0.04
+LONGEST_SECONDS = 300.0
+NAP = """def run(inputs, outputs, params):
+    import os, time
+    with open({!r}, "a") as file:
+        file.write(os.path.basename(__file__) + "\\n")
+    time.sleep({})
+"""
+
+
+class Machines:
+    """A scheduler, and workers that come and go."""
+
+    def __init__(self, folder: Path, good: Tree, other: Tree, shared: Path, seed: int) -> None:
+        self.folder, self.good, self.other, self.shared = folder, good, other, shared
+        self.random = random.Random(seed)
+        self.port = free_port()
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.workers: dict[FleetWorker, bool] = {}
+        self.free = [folder / f"cache-of-{number}" for number in range(200)]
+        self.scheduling = ExitStack()
+        self.schedule()
+
+    def schedule(self) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--no-dashboard",
+        ]
+        self.scheduler = self.scheduling.enter_context(started(command, self.port, self.folder))
+
+    def add(self, *, fitting: bool = True) -> FleetWorker:
+        tree = self.good if fitting else self.other
+        worker = started_worker(self.address, Tree(tree.root, self.free.pop(), ""), str(self.shared), processors=1)
+        self.workers[worker] = fitting
+        return worker
+
+    def restore(self) -> None:
+        """Have at least some workers that could do everything, before a build begins."""
+        for worker, fitting in [*self.workers.items()]:
+            worker.process.send_signal(signal.SIGCONT)
+            if worker.process.poll() is not None or not fitting:
+                self.end(worker)
+        while len(self.workers) < WORKERS:
+            self.add()
+
+    def end(self, worker: FleetWorker) -> None:
+        worker.process.kill()
+        worker.process.wait()
+        self.workers.pop(worker, None)
+
+    def one(self) -> FleetWorker | None:
+        found = [worker for worker in self.workers if worker.process.poll() is None]
+        return self.random.choice(found) if found else None
+
+    def kill(self) -> int:
+        if (worker := self.one()) is not None:
+            self.end(worker)
+        return 1
+
+    def stop(self) -> int:
+        if (worker := self.one()) is not None:
+            worker.process.terminate()
+        return 1
+
+    def pause(self) -> int:
+        """For a moment, or for longer than anybody waits."""
+        if (worker := self.one()) is not None:
+            worker.process.send_signal(signal.SIGSTOP)
+            time.sleep(self.random.uniform(0.1, 1.6 * PATIENCE_SECONDS))
+            worker.process.send_signal(signal.SIGCONT)
+        return 1
+
+    def grow(self) -> int:
+        if len(self.workers) < MOST_WORKERS:
+            self.add()
+        return 0
+
+    def replace(self) -> int:
+        """By one of another version."""
+        self.kill()
+        if len(self.workers) < MOST_WORKERS:
+            self.add(fitting=False)
+        return 1
+
+    def reschedule(self) -> int:
+        """It is killed, or ends as it is told to."""
+        if self.random.random() < 0.5:
+            self.scheduler.kill()
+        self.scheduling.close()
+        time.sleep(self.random.uniform(0, 2.0))
+        self.schedule()
+        return len(self.workers)
+
+    @property
+    def troubles(self) -> tuple[Callable[[], int], ...]:
+        """What can happen; each tells how many workers it may have cost what they were at."""
+        return (self.kill, self.stop, self.pause, self.grow, self.replace, self.reschedule)
+
+    def close(self) -> None:
+        for worker in [*self.workers]:
+            self.end(worker)
+        self.scheduling.close()
+
+
+class Soak:
+    def __init__(self, folder: Path, seed: int, big: int) -> None:
+        self.random, self.seed, self.folder = random.Random(seed), seed, folder
+        self.ran = folder / "ran"
+        self.tree, self.other = (self.checkout(folder / name) for name in ("tree", "other"))
+        self.other.edit("stages/pack.py", "import", "import sys  # another version\nimport")
+        self.models = [f"toy{number}" for number in range(max(big, *SIZES))]
+        shutil.move(self.tree.root / "models" / "toy", folder / "toy")
+        for number, name in enumerate(self.models):
+            shutil.copytree(folder / "toy", self.tree.root / "models" / name)
+            self.tree.edit(f"models/{name}/model.json", "0.25", f"0.25{number}")
+        self.big = big
+        self.counts: Counter[str] = Counter()
+        self.before = 0
+        self.shared = folder / "shared"
+        self.shared.mkdir()
+        self.known: dict[int, tuple[dict[str, bytes], int]] = {}
+        self.machines = Machines(folder, self.tree, self.other, self.shared, seed)
+
+    def checkout(self, root: Path) -> Tree:
+        tree = checkout(root, root.with_name(f"{root.name}-cache"), toy=True)
+        for stage in (root / "stages").iterdir():
+            tree.edit(f"stages/{stage.name}", "def run(inputs, outputs, params):\n", NAP.format(str(self.ran), NAP_SECONDS))
+        tree.edit("pipeline/webkiln/build/fleet/scheduler.py", "PATIENCE_SECONDS = 15.0", f"PATIENCE_SECONDS = {PATIENCE_SECONDS}")
+        return tree
+
+    def round(self, number: int) -> None:
+        size = self.big if number % BIG_EVERY == BIG_EVERY - 1 else self.random.choice(SIZES)
+        expected, steps = self.alone(size)
+        self.machines.restore()
+        # What builds share is gone, so that every step runs.
+        shutil.rmtree(self.shared / "ac", ignore_errors=True)
+        process = self.begun(
+            size, f"cache{number}", WEBKILN_EXECUTOR=self.machines.address, WEBKILN_REMOTE_CACHE=str(self.shared), WEBKILN_CACHE_WRITE="1"
+        )
+        events: Counter[str] = Counter()
+        lost = 0
+        ending = threading.Timer(LONGEST_SECONDS, process.kill)
+        ending.start()
+        moments = sorted(self.random.randrange(size * STEPS) for _ in range(max(self.random.randint(1, 2), size // 4)))
+        for moment in moments:
+            while process.poll() is None and len(self.tree.log()) <= moment:
+                time.sleep(0.02)
+            if process.poll() is None:
+                trouble = self.random.choice(self.machines.troubles)
+                lost += trouble()
+                events[trouble.__name__] += 1
+        told, _ = process.communicate()
+        ending.cancel()
+        what = f"seed {self.seed}, build {number} of {size} toys ({', '.join(events.elements())})"
+        assert process.returncode == 0, f"{what} ended with status {process.returncode}:\n{told}"
+        assert "Traceback" not in told, f"{what}:\n{told}"
+        assert self.files() == expected, f"{what} published other bytes"
+        lost, self.before = lost + self.before, lost  # a worker that was paused may go on with what it was at before
+        again = sum(count - 1 for count in executed(self.tree.log()).values())
+        assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{told}"
+        ran = len(self.ran.read_text().splitlines())
+        assert ran <= steps + lost * CHAIN, f"{what} ran {ran} steps, {steps} alone, though {lost} workers were disturbed:\n{told}"
+        self.counts += events + Counter(
+            {"builds": 1, "steps": steps, "steps run again": max(0, ran - steps), "warnings": told.count("warning:")}
+        )
+        shutil.rmtree(self.folder / f"cache{number}")
+
+    def alone(self, size: int) -> tuple[dict[str, bytes], int]:
+        """What one machine publishes, and how many steps it runs."""
+        if size not in self.known:
+            process = self.begun(size, f"alone{size}")
+            told, _ = process.communicate()
+            assert process.returncode == 0, told
+            self.known[size] = self.files(), len(self.ran.read_text().splitlines())
+        return self.known[size]
+
+    def begun(self, size: int, cache: str, **environment: str) -> subprocess.Popen[str]:
+        """A build of some toys by a user who has built nothing yet."""
+        self.tree.wipe()
+        self.ran.write_text("")
+        (self.folder / cache).mkdir()
+        shutil.copy(self.tree.cache / "derived.json", self.folder / cache)
+        return subprocess.Popen(
+            self.tree.command("build", f"model={','.join(self.models[:size])}"),
+            cwd=self.tree.root,
+            env=self.tree.environment(**environment, WEBKILN_CACHE=str(self.folder / cache)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def files(self) -> dict[str, bytes]:
+        dist = self.tree.root / "dist"
+        return {path.relative_to(dist).as_posix(): path.read_bytes() for path in dist.rglob("*") if path.is_file()}
+
+
+def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
+    """What was counted. AssertionError names a difference."""
+    made = Soak(folder, seed, big)
+    try:
+        for number in range(builds):
+            made.round(number)
+            if (number + 1) % 25 == 0:
+                print(f"{number + 1} of {builds} builds without a difference", file=sys.stderr, flush=True)
+    finally:
+        made.machines.close()
+    return made.counts
+
+
+if __name__ == "__main__":
+    given = [int(value) for value in sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as scratch:
+        counted = soak(Path(scratch), *(given + [500, 0][len(given) :]))
+    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counted.items())))
