@@ -149,10 +149,11 @@ def reached(url: str) -> dict[str, str]:
 
 
 class Faulty:
-    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET ac/...`."""
+    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET ac/...`; `latency`: the seconds before each answer."""
 
     def __init__(self, fault: str = "") -> None:
         self.fault = fault
+        self.latency = 0.0
         self.held: dict[str, bytes] = {}
         self.asked: list[str] = []
         self.lock = threading.Lock()
@@ -191,6 +192,7 @@ class Faulty:
         name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
             self.asked.append(f"{request.command} {name}")
+        time.sleep(self.latency)
         data = self.held.get(name)
         if self.fault == "never":
             self.released.wait()
@@ -221,6 +223,7 @@ class Faulty:
         name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
             self.asked.append(f"PUT {name}")
+        time.sleep(self.latency)
         if self.fault == "never":
             self.released.wait()
             request.close_connection = True

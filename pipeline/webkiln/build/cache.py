@@ -67,7 +67,8 @@ class ActionCache:
         return self.signer is None or provenance in BUILT or provenance == self.signer.key_id
 
     def get(self, key: str, expected: Expected, *, built: bool = False) -> ActionResult | None:
-        """The result of a key, if it is complete: from this machine, or from the remote cache, whose blobs are fetched when they are wanted.
+        """The result of a key, if it is complete: from this machine, or from the remote cache, whose blobs are fetched when they are wanted, but for those of
+        bundles, which are fetched at once.
 
         With `built`, only a result that was built here counts.
         """
@@ -84,6 +85,8 @@ class ActionCache:
             shared.distrust(key, fault)
             return None
         self.store.note(result.outputs.values())
+        if expected.manifest:  # a bundle is wanted as a whole, and its files arrive while its manifest does
+            self.store.bring(result.outputs.values())
         if not all(map(self.store.has, result.outputs.values())):
             return None
         fault_of_manifest = expected.fault_of_manifest(result.outputs, self.store.read)
