@@ -126,10 +126,14 @@ class SharedCache:
         self._asked(lambda remote: remote.entry(canonical.key("probe")), None)
         return not self._off and not any(self._failures.values()), time.monotonic() - begun
 
+    @property
+    def provenance(self) -> str:
+        """That of what is believed."""
+        return UNSIGNED if self.signer is None else self.signer.key_id
+
     def find(self, key: str) -> ActionResult | None:
         """The result of an action that somebody stored, if it may be believed; its blobs are not here yet."""
-        provenance = UNSIGNED if self.signer is None else self.signer.key_id
-        return self._entry(key, lambda body: entries.result_of(body, provenance))
+        return self._entry(key, lambda body: entries.result_of(body, self.provenance))
 
     def reads(self, key: str) -> tuple[str, ...] | None:
         """The discovered inputs that an entry names."""
