@@ -237,7 +237,16 @@ def test_discovered_inputs_lead_nowhere(name: object) -> None:
 
 
 def test_discovered_inputs() -> None:
-    names = ("0/a.py", "12/b/c d/", "0/.", "0/./", "stat:0/a", "tree:1/", "import:0/.:a,_sysconfigdata__linux_x86_64-linux-gnu", "package:numpy")
+    names = (
+        "0/a.py",
+        "12/b/c d/",
+        "0/.",
+        "0/./",
+        "stat:0/a",
+        "tree:1/",
+        "import:0/.:a,_sysconfigdata__linux_x86_64-linux-gnu",
+        "package:numpy",
+    )
     assert entries.reads_of({"reads": [*names]}) == names
 
 

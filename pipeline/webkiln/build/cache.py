@@ -91,10 +91,11 @@ class ActionCache:
         self.store.note(result.outputs.values())
         if expected.manifest:  # a bundle is wanted as a whole, and its files arrive while its manifest does
             self.store.bring(result.outputs.values())
-        if not all(map(self.store.has, result.outputs.values())):
-            return None
-        fault_of_manifest = expected.fault_of_manifest(result.outputs, self.store.read)
-        if fault_of_manifest:
+        lacking = not all(map(self.store.has, result.outputs.values()))
+        fault_of_manifest = None if lacking else expected.fault_of_manifest(result.outputs, self.store.read)
+        if fault_of_manifest is None:
+            shared.replace(key)
+        elif fault_of_manifest:
             shared.distrust(key, fault_of_manifest)
         if fault_of_manifest != "":
             return None
