@@ -84,7 +84,8 @@ def main(models: int, counts: Sequence[int]) -> int:
         for count in counts:
             place = Path(folder) / str(count)
             place.mkdir()
-            with nginx(place) as shared:
+            with nginx(place) as reached:
+                shared = reached["WEBKILN_REMOTE_CACHE"]
                 tree.wipe()
                 seconds = with_fleet(tree, place, count, shared)
                 assert bundles(tree) == expected, "other bytes"
