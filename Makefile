@@ -93,9 +93,10 @@ check: setup
 bench: setup tests/bench/rivals/node_modules/.package-lock.json
 	$(BIN)/python -m tests.bench.benchmarks $(networks)
 
-# What else is timed: building, single kernels, long models, BERT-base.
+# What else is timed: building, restoring from a remote cache, single kernels, long models, BERT-base.
 bench-others: setup
 	$(BIN)/python -m tests.bench.bench_build
+	$(BIN)/python -m tests.bench.bench_restore
 	$(BIN)/python -m tests.bench.bench_kernels
 	$(BIN)/python -m tests.bench.bench_scaling
 	$(BIN)/python -m tests.bench.bench_long_models

@@ -95,7 +95,8 @@ def bundles(tree: Tree) -> dict[str, bytes]:
 def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Build, Recording]:
     """A build by workers on these processors, and what the first of them recorded."""
     place.mkdir()
-    with nginx(place) as shared, scheduler(place / "scheduler") as address:
+    with nginx(place) as reached, scheduler(place / "scheduler") as address:
+        shared = reached["WEBKILN_REMOTE_CACHE"]
         found = [
             started_worker(
                 address,

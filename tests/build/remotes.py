@@ -1,31 +1,43 @@
 """Servers that keep a remote cache: real ones, and one of the HTTP protocol that fails in a chosen way."""
 
+import base64
+import hmac
 import os
+import re
+import select
 import shutil
 import socket
+import socketserver
+import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 SERVERS = Path(__file__).resolve().parents[2] / ".venv" / "servers" / "bin"
 """Programs of packages that have an environment of their own."""
+STORES = Path(__file__).parent / "servers" / "node_modules" / ".bin"
 START_SECONDS = 60.0
+DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "ci.md"
+Reached = dict[str, str]
+"""The environment in which a build reaches a server."""
 
 NGINX = """
 daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
 events {{ }}
 http {{
   access_log {folder}/access.log;
-  client_max_body_size 0;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   server {{
-    listen 127.0.0.1:{port};
-    location / {{ root {folder}/data; dav_methods PUT; create_full_put_path on; }}
+    listen 127.0.0.1:{port} {tls};
+    location / {{ root {folder}/data; {directives} }}
   }}
 }}
 """
@@ -97,64 +109,230 @@ def _await(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 @contextmanager
-def folder(place: Path) -> Iterator[str]:
+def folder(place: Path) -> Iterator[Reached]:
     (place / "shared").mkdir()
-    yield str(place / "shared")
+    yield {"WEBKILN_REMOTE_CACHE": str(place / "shared")}
+
+
+def documented_directives() -> str:
+    """What docs/ci.md says of the configuration of nginx."""
+    (found,) = re.findall(r"nginx with `([^`]+)`", DOCUMENTED.read_text())
+    return found
 
 
 @contextmanager
-def nginx(place: Path) -> Iterator[str]:
+def nginx(place: Path, directives: str = "", certificate: "Certificate | None" = None) -> Iterator[Reached]:
+    """Nginx with the directives of docs/ci.md, or with these; with TLS where there is a certificate."""
     port = free_port()
     (place / "data").mkdir()
-    (place / "nginx.conf").write_text(NGINX.format(folder=place, port=port))
+    tls = f"ssl; ssl_certificate {certificate.chain}; ssl_certificate_key {certificate.key}" if certificate is not None else ""
+    (place / "nginx.conf").write_text(NGINX.format(folder=place, port=port, tls=tls, directives=directives or documented_directives()))
     program = shutil.which("nginx") or "/usr/sbin/nginx"
     with started([program, "-c", place / "nginx.conf", "-p", place], port, place):
-        yield f"http://127.0.0.1:{port}"
+        yield {"WEBKILN_REMOTE_CACHE": f"http://127.0.0.1:{port}" if certificate is None else f"https://localhost:{port}"}
 
 
 @contextmanager
-def s3(place: Path) -> Iterator[str]:
-    """A bucket of moto's server; what it is reached with stands in the environment that the caller gives to builds."""
+def nginx_with_tls(place: Path) -> Iterator[Reached]:
+    certificate = certified(place)
+    with nginx(place, certificate=certificate) as reached:
+        yield reached | {"SSL_CERT_FILE": str(certificate.authority)}
+
+
+@contextmanager
+def s3(place: Path) -> Iterator[Reached]:
+    """A bucket of moto's server."""
     port = free_port()
     with started([SERVERS / "moto_server", "-H", "127.0.0.1", "-p", str(port)], port, place):
-        import urllib.request
-
         urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/cache", method="PUT")).close()
-        yield f"s3://cache/team?{port}"
+        yield _bucket(port, "test")
 
 
 @contextmanager
-def reapi(place: Path) -> Iterator[str]:
+def s3rver(place: Path) -> Iterator[Reached]:
     port = free_port()
-    (place / "buildgrid.yml").write_text(BUILDGRID.format(port=port))
-    with started([SERVERS / "bgd", "server", "start", place / "buildgrid.yml"], port, place):
-        yield f"grpc://127.0.0.1:{port}"
+    (place / "data").mkdir()
+    command = [STORES / "s3rver", "-d", place / "data", "-a", "127.0.0.1", "-p", str(port), "--configure-bucket", "cache", "--silent"]
+    with started(command, port, place):
+        yield _bucket(port, "S3RVER")
 
 
-REAL = {"folder": folder, "nginx": nginx, "s3": s3, "reapi": reapi}
-
-
-def reached(url: str) -> dict[str, str]:
-    """The environment in which a build reaches a server."""
-    if not url.startswith("s3:"):
-        return {"WEBKILN_REMOTE_CACHE": url}
-    address, _, port = url.partition("?")
+def _bucket(port: int, credentials: str) -> Reached:
     return {
-        "WEBKILN_REMOTE_CACHE": address,
+        "WEBKILN_REMOTE_CACHE": "s3://cache/team",
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_ACCESS_KEY_ID": credentials,
+        "AWS_SECRET_ACCESS_KEY": credentials,
         "AWS_REGION": "us-east-1",
     }
 
 
+@contextmanager
+def azurite(place: Path) -> Iterator[Reached]:
+    """A container of Azurite, which is Azure Blob Storage on one's own machine."""
+    port = free_port()
+    options = ["--inMemoryPersistence", "--silent", "--skipApiVersionCheck", "--disableTelemetry"]
+    with started([STORES / "azurite-blob", "--blobHost", "127.0.0.1", "--blobPort", str(port), *options], port, place):
+        _make_container(f"http://127.0.0.1:{port}/{AZURITE}/cache")
+        yield {
+            "WEBKILN_REMOTE_CACHE": "az://cache/team",
+            "AZURE_STORAGE_USE_EMULATOR": "true",
+            "AZURITE_BLOB_STORAGE_URL": f"http://127.0.0.1:{port}",
+        }
+
+
+AZURITE = "devstoreaccount1"
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # the same everywhere
+
+
+def _make_container(url: str) -> None:
+    headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
+    listed = "".join(f"{name}:{value}\n" for name, value in headers.items())
+    signed = f"PUT{12 * chr(10)}{listed}/{AZURITE}{urlsplit(url).path}\nrestype:container"
+    signature = base64.b64encode(hmac.digest(base64.b64decode(AZURITE_KEY), signed.encode(), "sha256")).decode()
+    headers |= {"Authorization": f"SharedKey {AZURITE}:{signature}", "Content-Type": ""}
+    urllib.request.urlopen(urllib.request.Request(f"{url}?restype=container", b"", headers, method="PUT")).close()
+
+
+@contextmanager
+def reapi(place: Path) -> Iterator[Reached]:
+    port = free_port()
+    (place / "buildgrid.yml").write_text(BUILDGRID.format(port=port))
+    with started([SERVERS / "bgd", "server", "start", place / "buildgrid.yml"], port, place):
+        yield {"WEBKILN_REMOTE_CACHE": f"grpc://127.0.0.1:{port}"}
+
+
+@contextmanager
+def reapi_with_tls(place: Path) -> Iterator[Reached]:
+    certificate = certified(place)
+    with reapi(place) as reached, tls_proxy(_port(reached["WEBKILN_REMOTE_CACHE"]), certificate, "h2") as port:
+        yield {"WEBKILN_REMOTE_CACHE": f"grpcs://localhost:{port}", "SSL_CERT_FILE": str(certificate.authority)}
+
+
+@contextmanager
+def s3_with_tls(place: Path) -> Iterator[Reached]:
+    certificate = certified(place)
+    with s3(place) as reached, tls_proxy(_port(reached["AWS_ENDPOINT_URL"]), certificate, "http/1.1") as port:
+        yield reached | {"AWS_ENDPOINT_URL": f"https://localhost:{port}", "SSL_CERT_FILE": str(certificate.authority)}
+
+
+def _port(url: str) -> int:
+    return urlsplit(url).port or 0
+
+
+REAL = {
+    "folder": folder,
+    "nginx": nginx,
+    "s3": s3,
+    "reapi": reapi,
+    "nginx with TLS": nginx_with_tls,
+    "s3 with TLS": s3_with_tls,
+    "reapi with TLS": reapi_with_tls,
+    "s3rver": s3rver,
+    "azurite": azurite,
+}
+QUICK = ("folder", "nginx", "s3", "reapi")
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate of localhost with its key, and that of the authority that signed it."""
+
+    authority: Path
+    chain: Path
+    key: Path
+
+
+def certified(place: Path) -> Certificate:
+    made = Certificate(*(place / name for name in ("authority.pem", "chain.pem", "key.pem")))
+    authority_key, request = place / "authority-key.pem", place / "request.pem"
+    names = ["-addext", "subjectAltName=DNS:localhost"]
+    for command in (
+        ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=authority", "-keyout", authority_key, "-out", made.authority],
+        ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", *names, "-keyout", made.key, "-out", request],
+        ["x509", "-req", "-in", request, "-CA", made.authority, "-CAkey", authority_key, "-copy_extensions", "copy", "-out", made.chain],
+    ):
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    return made
+
+
+@contextmanager
+def tls_proxy(port: int, certificate: Certificate, protocol: str) -> Iterator[int]:
+    """The port of a proxy that ends TLS before a server that has none; `protocol` is what it speaks, as ALPN names it."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate.chain, certificate.key)
+    context.set_alpn_protocols([protocol])
+    with forwarding(lambda near: (context.wrap_socket(near, server_side=True), port)) as here:
+        yield here
+
+
+@contextmanager
+def connect_proxy(login: str = "") -> Iterator[tuple[int, list[str]]]:
+    """The port of a proxy that knows the method CONNECT alone and reaches every host name on this machine, and the places that it was asked
+    for; with a `login`, which is `user:password`, it knows nobody else."""
+    asked: list[str] = []
+    expected = f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"
+
+    def connected(near: socket.socket) -> tuple[socket.socket, int]:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += near.recv(1)
+        lines = head.decode().split("\r\n")
+        method, place, _ = lines[0].split()
+        if method != "CONNECT" or (login and expected.lower() not in map(str.lower, lines)):
+            near.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+            raise OSError(lines[0])
+        asked.append(place)
+        near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        return near, int(place.rpartition(":")[2])
+
+    with forwarding(connected) as here:
+        yield here, asked
+
+
+@contextmanager
+def forwarding(accepted: Callable[[socket.socket], tuple[socket.socket, int]]) -> Iterator[int]:
+    """The port of a server that passes bytes on: `accepted` gives of a connection that under which they come, and the port that they go to."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                near, port = accepted(self.request)
+                with near, socket.create_connection(("127.0.0.1", port)) as far:
+                    _exchange(near, far)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def _exchange(near: socket.socket, far: socket.socket) -> None:
+    """Pass bytes on both ways until one side ends."""
+    other = {near: far, far: near}
+    while True:
+        is_read = isinstance(near, ssl.SSLSocket) and near.pending()
+        for source in [near] if is_read else select.select([*other], [], [])[0]:
+            data = source.recv(1 << 16)
+            if not data:
+                return
+            other[source].sendall(data)
+
+
 class Faulty:
-    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET ac/...`."""
+    """The HTTP protocol over a table. `fault`: how it fails; `asked`: the requests, as `GET ac/...`; `latency`: the seconds before each answer;
+    `logins`: what requests say to a proxy."""
 
     def __init__(self, fault: str = "") -> None:
         self.fault = fault
+        self.latency = 0.0
         self.held: dict[str, bytes] = {}
         self.asked: list[str] = []
+        self.logins: list[str | None] = []
         self.lock = threading.Lock()
         self.released = threading.Event()
         outer = self
@@ -191,6 +369,8 @@ class Faulty:
         name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
             self.asked.append(f"{request.command} {name}")
+            self.logins.append(request.headers["Proxy-Authorization"])
+        time.sleep(self.latency)
         data = self.held.get(name)
         if self.fault == "never":
             self.released.wait()
@@ -221,13 +401,14 @@ class Faulty:
         name = urlsplit(request.path).path.lstrip("/")
         with self.lock:
             self.asked.append(f"PUT {name}")
+        time.sleep(self.latency)
         if self.fault == "never":
             self.released.wait()
             request.close_connection = True
             return
         data = request.rfile.read(int(request.headers["Content-Length"])) if "Content-Length" in request.headers else _chunks(request)
-        if self.fault in WRITE_REFUSALS or (self.fault == "small" and len(data) > LARGEST_TAKEN):
-            self.say(request, WRITE_REFUSALS.get(self.fault, 413), b"")
+        if self.fault in WRITE_REFUSALS:
+            self.say(request, WRITE_REFUSALS[self.fault], b"")
             return
         if "If-None-Match" in request.headers:
             self.held.setdefault(name, data)
@@ -245,8 +426,6 @@ class Faulty:
 
 REFUSALS = {"500": 500, "401": 401, "403": 403}
 WRITE_REFUSALS = {**REFUSALS, "full": 507, "read-only": 403, "no puts": 405}
-LARGEST_TAKEN = 700
-"""Bytes of a body that the fault "small" lets pass."""
 
 
 def _chunks(request: BaseHTTPRequestHandler) -> bytes:

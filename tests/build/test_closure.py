@@ -10,12 +10,13 @@ from tests.backends.harness import TEMPLATES, node_job
 from tests.build.tree import REPOSITORY, Tree, checkout, executed
 from webkiln.backends.table import TARGETS
 from webkiln.build.action import Action
-from webkiln.build.closure import Closures, stripped
+from webkiln.build.closure import Closures, imports_in, modules_in, stripped
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.share import share
 from webkiln.codegen.program import write_code
+from webkiln.errors import RecipeError
 from webkiln.ops.table import find
 from webkiln.program import program
 from webkiln.recipe import PathSource, Recipe
@@ -37,7 +38,7 @@ SOURCES = sorted([*REPOSITORY.glob("pipeline/webkiln/**/*.py"), *REPOSITORY.glob
     "",
 ])  # fmt: skip
 def test_what_is_left_runs_the_same(source: str) -> None:
-    left = stripped(source)
+    left, _ = stripped(source)
     assert ast.dump(ast.parse(left)) == ast.dump(ast.parse(source))
     assert left.count("#") == source.count("#") - sum(
         word in source for word in ("# one", "# two", "# three", "# but this", "# raw", "# in a", "# a par", "# at the")
@@ -48,7 +49,30 @@ def test_all_of_webkiln_runs_the_same() -> None:
     assert len(SOURCES) > 500
     for path in SOURCES:
         source = path.read_text("utf-8")
-        assert ast.dump(ast.parse(stripped(source))) == ast.dump(ast.parse(source)), path
+        left, _ = stripped(source)
+        assert ast.dump(ast.parse(left)) == ast.dump(ast.parse(source)), path
+
+
+def test_imports_are_found_without_parsing() -> None:
+    for path in SOURCES:
+        source = path.read_text("utf-8")
+        assert {*imports_in(stripped(source)[1], path)} == {*modules_in(ast.parse(source), path)}, path
+
+
+@pytest.mark.parametrize("source", [
+    "import a, b.c as d\nfrom e import (\n    f,  # one\n    g as h,\n)\n",
+    "if TYPE_CHECKING:\n    import a\n\n    from b import c\nelse:\n    import d\nimport e\n",
+    "def f():\n    if TYPE_CHECKING:\n        import a\n    import b\n",
+    '"""\nimport a\n"""\nx = \'\'\'\nfrom b import c\'\'\'\nimport d\n',
+    "def f():\n    raise ValueError(\n    ) from error\n\n\nimportant = 1\n",
+])  # fmt: skip
+def test_what_is_an_import(source: str) -> None:
+    assert {*imports_in(stripped(source)[1], Path("x"))} == {*modules_in(ast.parse(source), Path("x"))}
+
+
+def test_a_relative_import_is_refused() -> None:
+    with pytest.raises(RecipeError, match="relative import"):
+        [*imports_in("from .a import b", Path("x"))]
 
 
 def test_a_comment_reruns_nothing(toy: Tree) -> None:

@@ -224,11 +224,30 @@ def test_signatures_are_checked_before_anything_is_parsed(tmp_path: Path) -> Non
     assert entries.read(entries.written(key, {"reads": []}, own), key, own)["reads"] == []
 
 
-@pytest.mark.parametrize("name", ["0/../a", "0/../../../dev/zero", "x/a", "0//a", "-1/a", "0/a\nb", "9999/a", "0", "", 7])
+LEADING_OUT = (
+    "0/../a", "0/../../../dev/zero", "x/a", "0//a", "-1/a", "0/a\nb", "9999/a", "0", "", 7,
+    "import:0/..:a", "import:0/a:../b", "import:0/a:..", "import:0/a:b,", "import:0/a:", "import:0/a:b/c", "package:../a",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEADING_OUT)
 def test_discovered_inputs_lead_nowhere(name: object) -> None:
     with pytest.raises(EntryError):
         entries.reads_of({"reads": [name]})
-    assert entries.reads_of({"reads": ["0/a.py", "12/b/c d/", "0/.", "0/./"]}) == ("0/a.py", "12/b/c d/", "0/.", "0/./")
+
+
+def test_discovered_inputs() -> None:
+    names = (
+        "0/a.py",
+        "12/b/c d/",
+        "0/.",
+        "0/./",
+        "stat:0/a",
+        "tree:1/",
+        "import:0/.:a,_sysconfigdata__linux_x86_64-linux-gnu",
+        "package:numpy",
+    )
+    assert entries.reads_of({"reads": [*names]}) == names
 
 
 @contextmanager

@@ -1,35 +1,48 @@
 """The remote cache: real servers, servers that fail, writers at once, signatures, and what a restored build asks for."""
 
 import json
-import ssl
+import os
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.build.remotes import REAL, Faulty, faulty, free_port, reached
+from tests.build.remotes import QUICK, REAL, Faulty, connect_proxy, documented_directives, faulty, free_port, nginx
 from tests.build.tree import Tree, checkout, executed
 from tests.parts import representative
 from webkiln import canonical
-from webkiln.build.action import Blob
+from webkiln.build.action import ActionResult, Blob
+from webkiln.build.cache import ActionCache
 from webkiln.build.outputs import Expected
 from webkiln.build.remote import entries, wire
+from webkiln.build.remote.network import BUNDLES, PORTS, proxy
 from webkiln.build.remote.remote import UnreachableError
 from webkiln.build.remote.shared import SharedCache, of_environment, opened
+from webkiln.build.remote.signing import Signer, signer
 
 WRITES = {"WEBKILN_CACHE_WRITE": "1"}
+KEY = 64 * "a"
+
+
+@pytest.fixture(autouse=True)
+def direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proxy or authority but what a test sets."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name in BUNDLES]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture(params=representative(REAL, "nginx"))
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
     place = tmp_path / "server"
     place.mkdir()
-    with REAL[request.param](place) as url:
-        yield reached(url)
+    with REAL[request.param](place) as reached:
+        yield reached
 
 
 @pytest.fixture
@@ -42,7 +55,7 @@ def warnings(told: str) -> list[str]:
     return [line for line in told.splitlines() if line.startswith("warning:")]
 
 
-@pytest.mark.parametrize("server", REAL, indirect=True)
+@pytest.mark.parametrize("server", representative(REAL, *QUICK), indirect=True)
 def test_what_one_machine_built_another_takes(server: dict[str, str], trees: list[Tree]) -> None:
     first, second = trees
     assert first.build(**server, **WRITES)
@@ -118,12 +131,113 @@ def test_what_is_damaged_there_is_replaced(filled: tuple[Faulty, Tree, Tree], tm
     assert third.bytes() == first.bytes()
 
 
-def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree]) -> None:
+def signed(folder: Path) -> Signer:
+    (folder / "secret").write_bytes(b"s" * 32)
+    return signer(f"hmac:{folder}/secret")
+
+
+class Written:
+    """Results of one action and their files, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, data: bytes) -> Blob:
+        blob = Blob(canonical.digest(data), len(data))
+        (self.folder / blob.sha256).write_bytes(data)
+        return blob
+
+    def path(self, blob: Blob) -> Path:
+        return self.folder / blob.sha256
+
+    def store(self, url: str, result: ActionResult, own: Signer | None = None) -> None:
+        shared = SharedCache(url, own, writes=True)
+        shared.offer(KEY, result, self.path)
+        shared.close()
+        assert not shared.unstored
+
+
+DAMAGED = {
+    "garbage": lambda good: b"garbage",
+    "empty": lambda good: b"",
+    "cut off": lambda good: good[:-9],
+    "another key": lambda good: entries.written(64 * "b", {"result": {"outputs": {}, "printed": ""}}, None),
+    "other outputs": lambda good: entries.written(KEY, {"result": {"outputs": {}, "printed": ""}}, None),
+    "files that are gone": lambda good: entries.written(
+        KEY, {"result": {"outputs": {"x": {"sha256": 64 * "c", "bytes": 1}}, "printed": ""}}, None
+    ),
+    "unsigned": lambda good: good,
+    "signed by another": lambda good: entries.written(KEY, {"result": {"outputs": {}, "printed": ""}}, FOREIGN),
+}
+FOREIGN = Signer("hmac-sha256", "", lambda body, value: False, lambda body: b"foreign")
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+@pytest.mark.parametrize("server", representative(REAL, *QUICK), indirect=True)
+def test_a_damaged_entry_is_replaced_by_the_next_writer(
+    how: str, server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one that has not read it before, too; one that is sound stays."""
+    for name, value in server.items():
+        monkeypatch.setenv(name, value)
+    url, written, own = server["WEBKILN_REMOTE_CACHE"], Written(tmp_path), signed(tmp_path) if "signed" in how else None
+    result = ActionResult({"x": written.file(b"one")}, "first")
+    with closing(opened(url)) as remote:
+        remote.create(entries.place(KEY), DAMAGED[how](entries.written(KEY, {"result": result.to_json()}, None)), [], anew=True)
+        written.store(url, result, own)
+        good = entries.written(KEY, {"result": result.to_json()}, own)
+        assert remote.entry(entries.place(KEY)) == good
+        written.store(url, ActionResult({"x": written.file(b"one")}, "second"), own)
+        assert remote.entry(entries.place(KEY)) == good
+
+
+def test_two_writers_replace_a_damaged_entry_at_once(server: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in server.items():
+        monkeypatch.setenv(name, value)
+    url, written = server["WEBKILN_REMOTE_CACHE"], Written(tmp_path)
+    results = [ActionResult({"x": written.file(data)}) for data in (b"one", b"two")]
+    for _ in range(5):
+        with closing(opened(url)) as remote:
+            remote.create(entries.place(KEY), b"garbage", [], anew=True)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda result: written.store(url, result), results))
+        shared = SharedCache(url)
+        found = shared.find(KEY)
+        assert found is not None
+        assert found.outputs in [result.outputs for result in results]
+        assert not shared.lacks(found.outputs.values())
+        shared.close()
+
+
+def test_discovered_inputs_are_kept_here(tmp_path: Path) -> None:
+    """So that what was restored needs no remote cache any more."""
+    with faulty() as server:
+        shared = SharedCache(server.url, writes=True)
+        ActionCache(tmp_path / "one", shared).note_reads(KEY, ["0/a"], KEY)
+        shared.settle(lambda text: None)
+        assert ActionCache(tmp_path / "two", shared).reads(KEY) == [("0/a",)]
+        shared.close()
+    cache = ActionCache(tmp_path / "two")
+    assert cache.reads(KEY) == [("0/a",)]
+    cache.gc(grace=-1)
+    assert cache.reads(KEY) == [("0/a",)]
+    (noted,) = (path for path in (tmp_path / "two" / "reads").glob("*/*"))
+    os.utime(noted, (0, 0))
+    cache.gc()
+    assert cache.reads(KEY) == []
+
+
+def test_a_file_that_is_too_large_concerns_no_other(trees: list[Tree], tmp_path: Path) -> None:
+    """By the documented nginx, but for its limit."""
     first, second = trees
-    with faulty("small") as server:
-        told = first.doit("build", f"model={first.model}", WEBKILN_REMOTE_CACHE=server.url, **WRITES)
-        assert "does not take a file of this size" in warnings(told)[0]
-        assert 0 < len(second.build(WEBKILN_REMOTE_CACHE=server.url)) < len(executed(first.log()))
+    directives = documented_directives()
+    assert "client_max_body_size 0;" in directives
+    with nginx(tmp_path, directives.replace("client_max_body_size 0", "client_max_body_size 700")) as server:
+        told = first.doit("build", f"model={first.model}", **server, **WRITES)
+        (warning,) = warnings(told)
+        assert "413 Request Entity Too Large), which is not stored there" in warning
+        assert 0 < len(second.build(**server)) < len(executed(first.log()))
+        assert " results are not stored there" in first.webkiln("cache", "push", status=2, **server, **WRITES)
 
 
 def test_a_server_that_takes_nothing_is_still_read(filled: tuple[Faulty, Tree, Tree]) -> None:
@@ -150,36 +264,99 @@ def test_what_says_neither_is_refused(toy: Tree) -> None:
     assert "WEBKILN_CACHE_WRITE is 'yes', expected one of 1, 0, true, false" in told
 
 
-def test_proxies_of_the_environment(trees: list[Tree]) -> None:
-    """A host that only the proxy reaches, and a proxy that is there for other hosts."""
+def test_a_proxy_of_the_environment(trees: list[Tree]) -> None:
+    """A host that only the proxy reaches, for builds and for `webkiln cache`."""
     first, second = trees
     with faulty() as proxy:
         by_proxy = {"WEBKILN_REMOTE_CACHE": "http://cache.invalid", "HTTP_PROXY": proxy.url.replace("//", "//me:token@")}
         first.build(**by_proxy, **WRITES)
         assert not second.build(**by_proxy)
-    with faulty() as server:
-        dead = {"http_proxy": f"http://127.0.0.1:{free_port()}", "no_proxy": "127.0.0.1"}
-        assert not warnings(first.doit("build", WEBKILN_REMOTE_CACHE=server.url, **dead))
-        del dead["no_proxy"]
-        assert "does not answer" in warnings(second.webkiln("cache", "stat", WEBKILN_REMOTE_CACHE=server.url, **dead))[0]
+        assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
+        assert {*proxy.logins} == {f"Basic {b64encode(b'me:token').decode()}"}
 
 
-@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-def test_certificates_of_the_environment(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run(["openssl", *made, "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+@pytest.mark.parametrize("excluded", ["127.0.0.1", "127.0.0.1:{port}", "localhost,127.0.0.0/8", "*"])
+def test_servers_that_no_proxy_is_for(excluded: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with faulty() as server:
-        server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
-        url = server.url.replace("http://127.0.0.1", "https://localhost")
-        for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
-            monkeypatch.delenv(name, raising=False)
-        with closing(opened(url)) as remote, pytest.raises(UnreachableError, match="certificate"):
-            remote.entry(64 * "a")
-        monkeypatch.setenv(variable, str(tmp_path / "cert.pem"))
-        with closing(opened(url)) as remote:
-            assert remote.entry(64 * "a") is None
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
+        with closing(opened(server.url)) as remote, pytest.raises(UnreachableError, match="by way of the proxy"):
+            remote.entry(KEY)
+        monkeypatch.setenv("NO_PROXY", excluded.format(port=urlsplit(server.url).port))
+        with closing(opened(server.url)) as remote:
+            assert remote.entry(KEY) is None
+
+
+PROXIES = [
+    ({"http_proxy": "p:1"}, "http", "cache.example", "http://p:1"),
+    ({"HTTPS_PROXY": "http://me:a%40b@p"}, "https", "cache.example", "http://me:a%40b@p:80"),
+    ({"HTTP_PROXY": "http://p:1"}, "https", "cache.example", ""),
+    ({"ALL_PROXY": "http://p:1"}, "https", "cache.example", "http://p:1"),
+    ({"HTTPS_PROXY": "http://p:1", "HTTP_PROXY": "http://q:1"}, "grpc", "cache.example", "http://p:1"),
+    ({"HTTP_PROXY": "http://q:1"}, "grpcs", "cache.example", "http://q:1"),
+    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "example"}, "http", "cache.example", ""),
+    ({"HTTP_PROXY": "http://p:1", "no_proxy": ".example"}, "http", "cache.example", ""),
+    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "ample"}, "http", "cache.example", "http://p:1"),
+    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "cache.example:81"}, "http", "cache.example", "http://p:1"),
+    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8, fd00::/8"}, "http", "10.1.2.3", ""),
+    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8, fd00::/8"}, "http", "fd00::1", ""),
+    ({"HTTP_PROXY": "http://p:1", "NO_PROXY": "10.0.0.0/8"}, "http", "11.1.2.3", "http://p:1"),
+]
+
+
+@pytest.mark.parametrize(("environment", "scheme", "host", "expected"), PROXIES)
+def test_which_proxy(environment: dict[str, str], scheme: str, host: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    found = proxy(scheme, host, PORTS[scheme])
+    assert (found.url if found is not None else "") == expected
+
+
+@pytest.mark.parametrize("kind", representative(["nginx with TLS", "reapi", "reapi with TLS", "s3 with TLS"], "nginx with TLS", "reapi"))
+@pytest.mark.parametrize("excluded", [False, True])
+def test_connections_through_a_proxy(kind: str, excluded: bool, trees: list[Tree], tmp_path: Path) -> None:
+    """By CONNECT; a proxy that `NO_PROXY` excludes is asked for nothing."""
+    first, second = trees
+    with REAL[kind](tmp_path) as reached, connect_proxy("me:to@ken") as (port, asked):
+        by_proxy = {
+            **reached,
+            "HTTPS_PROXY": f"http://me:to%40ken@127.0.0.1:{port}",
+            **({"NO_PROXY": "localhost,127.0.0.1"} if excluded else {}),
+        }
+        first.build(**by_proxy, **WRITES)
+        assert not second.build(**by_proxy)
+        assert bool(asked) is not excluded
+        assert "answers in" in second.webkiln("cache", "stat", **by_proxy)
+        if not excluded:
+            wrong = by_proxy | {"HTTPS_PROXY": f"http://me:wrong@127.0.0.1:{port}"}
+            assert len(warnings(second.webkiln("cache", "stat", status=1, **wrong))) == 1
+
+
+CERTIFIED = [
+    (kind, variable)
+    for kind in ("nginx with TLS", "reapi with TLS", "s3 with TLS")
+    for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+    if kind != "s3 with TLS" or variable == "SSL_CERT_FILE"
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable"), representative(CERTIFIED, ("nginx with TLS", "SSL_CERT_FILE"), ("nginx with TLS", "REQUESTS_CA_BUNDLE"))
+)
+def test_an_authority_of_the_environment(kind: str, variable: str, toy: Tree, tmp_path: Path) -> None:
+    with REAL[kind](tmp_path) as reached:
+        authority = reached.pop("SSL_CERT_FILE")
+        (warning,) = warnings(toy.webkiln("cache", "stat", status=1, **reached))
+        assert "certificate" in warning.lower()
+        if kind == "nginx with TLS":
+            assert (
+                "its certificate is not trusted (unable to get local issuer certificate); name its authority's in SSL_CERT_FILE" in warning
+            )
+        assert "answers in" in toy.webkiln("cache", "stat", **reached, **{variable: authority})
+
+
+def test_certificates_that_are_none(toy: Tree, tmp_path: Path) -> None:
+    told = toy.webkiln("cache", "stat", status=1, WEBKILN_REMOTE_CACHE="https://127.0.0.1:1", SSL_CERT_FILE=str(tmp_path / "none.pem"))
+    assert "none.pem cannot be read" in warnings(told)[0]
 
 
 FAULTS = {

@@ -95,7 +95,7 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
     Its cache starts with the imports of webkiln's own files and the versions of the compilers, which
     take most of a first build's time to compute.
     """
-    tree = _copied(root, cache, toy=toy)
+    tree = copied(root, cache, toy=toy)
     cache.mkdir(parents=True, exist_ok=True)
     (cache / "derived.json").write_bytes(_derived())
     return tree
@@ -104,12 +104,13 @@ def checkout(root: Path, cache: Path, *, toy: bool) -> Tree:
 @functools.cache
 def _derived() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        tree = _copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
+        tree = copied(Path(folder) / "tree", Path(folder) / "cache", toy=True)
         tree.build()
         return (tree.cache / "derived.json").read_bytes()
 
 
-def _copied(root: Path, cache: Path, *, toy: bool) -> Tree:
+def copied(root: Path, cache: Path, *, toy: bool) -> Tree:
+    """Likewise, with a cache that has nothing."""
     shutil.copytree(REPOSITORY / "pipeline", root / "pipeline", ignore=IGNORED)
     for name in ("dodo.py", "toolchain.lock", "requirements.lock"):
         shutil.copyfile(REPOSITORY / name, root / name)

@@ -26,6 +26,10 @@ SCHEMA = "webkiln.action/2"
 GRACE_SECONDS = 3600.0
 READS = 8
 """How many sets of discovered inputs are kept for one action."""
+FETCHED = ""
+"""Stands for the key of a result where discovered inputs came from the remote cache, which does not say it."""
+UNUSED_SECONDS = 30 * 24 * 3600.0
+"""How long these are kept after they were last used."""
 
 
 def cache_folder() -> Path:
@@ -67,7 +71,8 @@ class ActionCache:
         return self.signer is None or provenance in BUILT or provenance == self.signer.key_id
 
     def get(self, key: str, expected: Expected, *, built: bool = False) -> ActionResult | None:
-        """The result of a key, if it is complete: from this machine, or from the remote cache, whose blobs are fetched when they are wanted.
+        """The result of a key, if it is complete: from this machine, or from the remote cache, whose blobs are fetched when they are wanted, but for those of
+        bundles, which are fetched at once.
 
         With `built`, only a result that was built here counts.
         """
@@ -84,10 +89,13 @@ class ActionCache:
             shared.distrust(key, fault)
             return None
         self.store.note(result.outputs.values())
-        if not all(map(self.store.has, result.outputs.values())):
-            return None
-        fault_of_manifest = expected.fault_of_manifest(result.outputs, self.store.read)
-        if fault_of_manifest:
+        if expected.manifest:  # a bundle is wanted as a whole, and its files arrive while its manifest does
+            self.store.bring(result.outputs.values())
+        lacking = not all(map(self.store.has, result.outputs.values()))
+        fault_of_manifest = None if lacking else expected.fault_of_manifest(result.outputs, self.store.read)
+        if fault_of_manifest is None:
+            shared.replace(key)
+        elif fault_of_manifest:
             shared.distrust(key, fault_of_manifest)
         if fault_of_manifest != "":
             return None
@@ -135,19 +143,27 @@ class ActionCache:
 
     def reads(self, key: str) -> list[tuple[str, ...]]:
         """The sets of names that runs of an action with this key, which knows declared inputs alone, have read; the latest first."""
-        found = [tuple(names) for names, _, provenance in self._reads(key) if self.trusts(provenance)]
-        if found or self.shared is None:
-            return found
-        names = self.shared.reads(_reads_key(key))
-        return [names] if names is not None else []
+        rows = [row for row in self._reads(key) if self.trusts(row[2])]
+        if any(result == FETCHED for _, result, _ in rows):
+            os.utime(self._path(key, "reads"))
+        if rows or self.shared is None:
+            return [tuple(names) for names, _, _ in rows]
+        fetched = self.shared.reads(_reads_key(key))
+        if fetched is None:
+            return []
+        self._note_reads(key, [list(fetched), FETCHED, self.shared.provenance])
+        return [fetched]
 
     def note_reads(self, key: str, names: Iterable[str], result: str, provenance: str = HERE) -> None:
         """Remember what the run read whose result has the key `result` and this provenance."""
-        noted = [list(names), result, provenance]
-        rows = [noted, *(row for row in self._reads(key) if row[0] != noted[0])][:READS]
-        write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
+        listed = list(names)
+        self._note_reads(key, [listed, result, provenance])
         if self.shared is not None and self.trusts(provenance):
-            self.shared.note(_reads_key(key), {"reads": noted[0]})
+            self.shared.note(_reads_key(key), {"reads": listed})
+
+    def _note_reads(self, key: str, row: list[Any]) -> None:
+        rows = [row, *(other for other in self._reads(key) if other[0] != row[0])][:READS]
+        write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
 
     def _reads(self, key: str) -> list[Any]:
         try:
@@ -244,7 +260,9 @@ class ActionCache:
             if path.stat().st_mtime < limit:
                 path.unlink()
         for path in sorted(self.root.glob("reads/??/*")):
-            if path.stat().st_mtime < limit and not any(self._path(result).exists() for _, result, _ in self._reads(path.name)):
+            results = {result for _, result, _ in self._reads(path.name)}
+            oldest = limit - UNUSED_SECONDS if FETCHED in results else limit
+            if path.stat().st_mtime < oldest and not any(self._path(result).exists() for result in results - {FETCHED}):
                 path.unlink()
         sweep(self.sandboxes, limit)
         return removed

@@ -107,16 +107,17 @@ class Toolchain:
 
     def distributions(self, modules: Iterable[str]) -> tuple[str, ...]:
         """The names under which the lock file knows these top-level modules."""
-        return tuple(sorted({DISTRIBUTIONS.get(module, module).replace("_", "-").lower() for module in modules}))
+        return tuple(sorted({_normalised(DISTRIBUTIONS.get(module, module)) for module in modules}))
 
     def discovered(self, packages: Iterable[str]) -> tuple[str, ...]:
         """The names of distributions in the lock file; of those that it has not, nothing is said where they are other than it says."""
-        names = {name.replace("_", "-").lower() for name in packages}
+        names = set(map(_normalised, packages))
         self._warned |= names - self._locks.keys()
         return tuple(sorted(names))
 
     def locked(self, names: Iterable[str]) -> dict[str, str]:
-        return {name: self._locks.get(name, UNLOCKED) for name in names}
+        """What the lock files say; of Python packages that they do not name, what this machine has."""
+        return {name: self._locks.get(name) or self._unlocked(name) for name in names}
 
     def actual(self, names: Iterable[str]) -> dict[str, str]:
         """What this machine has. A missing program is a ToolError; a missing Python package is `absent`."""
@@ -139,8 +140,11 @@ class Toolchain:
         versions: dict[str, list[str]] = {}
         for line in requirements.read_text().splitlines() if requirements.is_file() else ():
             if match := REQUIREMENT.match(line):
-                versions.setdefault(match[1].replace("_", "-").lower(), []).append(match[2])
+                versions.setdefault(_normalised(match[1]), []).append(match[2])
         return locks | {name: "|".join(sorted(found)) for name, found in versions.items()}
+
+    def _unlocked(self, name: str) -> str:
+        return UNLOCKED if name in TOOLS or name.endswith(ELSEWHERE) else _installed_version(name)
 
     def _version(self, name: str) -> str:
         if name in TOOLS:
@@ -152,12 +156,7 @@ class Toolchain:
                 return self._locks.get(name, UNLOCKED)
         if name.endswith(ELSEWHERE):
             return browsers.version(name.removesuffix(ELSEWHERE))
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            return ABSENT
+        return _installed_version(name)
 
     def _program_version(self, name: str) -> str:
         path = find(name)
@@ -169,3 +168,17 @@ class Toolchain:
             known = read_version(name, path)
             self._derived.remember(key, known)
         return str(known)
+
+
+def _installed_version(distribution: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ABSENT
+
+
+def _normalised(distribution: str) -> str:
+    """A name as package indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()

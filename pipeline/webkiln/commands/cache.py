@@ -85,8 +85,8 @@ def _push(cache: ActionCache, options: argparse.Namespace) -> int:
         else:
             left[result.provenance] += 1
     shared.settle(_told)
-    if not shared.writes:
-        raise ToolError(f"{shared.place}: not everything is stored there")
+    if shared.unstored:
+        raise ToolError(f"{shared.place}: {shared.unstored} of {count} results are not stored there")
     print(f"{shared.place}: {count} results are there")
     for provenance, number in sorted(left.items()):
         print(f"left out, since this key does not sign them: {number} {origin(provenance)}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from webkiln.build.action import Blob
 from webkiln.build.cache import ActionCache, cache_folder
-from webkiln.build.closure import without_comments
+from webkiln.build.closure import own_source
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.executor import Job, LocalPool
@@ -123,7 +123,7 @@ class Labourer:
             except OSError:
                 raise _UnfitError(f"its webkiln is another one: {name} is not there") from None
             # Keys name data by all bytes, sources without their comments.
-            if own != digest and not (path.suffix == ".py" and without_comments(path, own, self._derived) == digest):
+            if own != digest and not (path.suffix == ".py" and own_source(path, own, self._derived)[2] == digest):
                 raise _UnfitError(f"its webkiln is another one: {name} differs")
 
     def _fitting(self, errand: Errand) -> int:

@@ -26,7 +26,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 HEADER = re.compile(rb"webkiln\.entry/2 (?:unsigned|([a-z0-9-]{1,32}) ([0-9a-f]{2,256}))\n")
 TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 READ = re.compile(r"(?:stat:|tree:)?\d{1,3}/(?P<path>.*)", re.ASCII | re.DOTALL)
-IMPORT = re.compile(r"import:\d{1,3}/(?P<path>.+):[^\W\d]\w*(?:,[^\W\d]\w*)*", re.DOTALL)
+IMPORT = re.compile(r"import:\d{1,3}/(?P<path>.+):(?P<modules>[^/:]+)", re.ASCII | re.DOTALL)
 PACKAGE = re.compile(r"package:[A-Za-z0-9._-]{1,200}", re.ASCII)
 LONGEST_IMPORT = 1 << 17
 
@@ -117,6 +117,9 @@ def _is_read(name: object) -> bool:
     found = IMPORT.fullmatch(name) or READ.fullmatch(name)
     if found is None:
         return PACKAGE.fullmatch(name) is not None
+    # Python imports modules of any name, such as `_sysconfigdata__linux_x86_64-linux-gnu`.
+    if "modules" in found.groupdict() and not all(map(is_path, found["modules"].split(","))):
+        return False
     return found["path"] in (".", "./", *([""] if name.startswith("tree:") else [])) or is_path(found["path"])
 
 

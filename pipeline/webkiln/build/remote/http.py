@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import LARGEST
-from webkiln.build.remote.network import login_of, proxy, tls
+from webkiln.build.remote.network import PORTS, login_of, proxy, tls, untrusted
 from webkiln.build.remote.pace import PacedSocket
 from webkiln.build.remote.remote import CHUNK, AbsentError, DeniedError, FullError, LargeError, RemoteError, UnreachableError, parts
 
@@ -50,7 +50,7 @@ class HttpRemote:
         if login := login_of(split.username, split.password):
             self._headers["Authorization"] = login
         self._tls = tls() if self._secure else None
-        self._proxy = proxy(split.scheme, self._host, self._port)
+        self._proxy = proxy(split.scheme, self._host, self._port or PORTS[split.scheme])
         if self._proxy is not None and not self._secure:
             self._headers |= self._proxy.headers
             self._path = f"http://{split.netloc.rpartition('@')[2]}{self._path}"
@@ -66,15 +66,10 @@ class HttpRemote:
         return wire.unwrapped(data)
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        there = False
-        if not anew:
-            with self._asked("HEAD", f"ac/{key}") as found:
-                there = found.status != HTTPStatus.NOT_FOUND
-        if not there:
-            body = wire.wrapped(entry, blobs)
-            headers = {"Content-Length": str(len(body)), **({} if anew else {"If-None-Match": "*"})}
-            with self._asked("PUT", f"ac/{key}", headers, lambda: [body]):
-                pass
+        body = wire.wrapped(entry, blobs)
+        headers = {"Content-Length": str(len(body)), **({} if anew else {"If-None-Match": "*"})}
+        with self._asked("PUT", f"ac/{key}", headers, lambda: [body], allowed=HTTPStatus.PRECONDITION_FAILED):
+            pass
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         with ThreadPoolExecutor(CONNECTIONS) as pool:
@@ -95,7 +90,7 @@ class HttpRemote:
                 skipped = max(0, skipped - len(chunk))
 
     def write(self, blob: Blob, path: Path) -> None:
-        with self._asked("PUT", f"cas/{blob.sha256}", {"Content-Length": str(blob.bytes)}, lambda: parts(path)):
+        with self._asked("PUT", f"cas/{blob.sha256}", {"Content-Length": str(blob.bytes)}, lambda: parts(path), allowed=HTTPStatus.OK):
             pass
 
     def close(self) -> None:
@@ -111,17 +106,23 @@ class HttpRemote:
 
     @contextmanager
     def _asked(
-        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: Callable[[], Iterable[bytes]] | None = None, *, most: int = SHORT
-    ) -> Iterator[http.client.HTTPResponse]:  # fmt: skip
-        """One request, whose answer has a body of at most `most` bytes. Raises RemoteError where the answer is no success and, to a question, not
-        that there is nothing."""
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        body: Callable[[], Iterable[bytes]] | None = None,
+        *,
+        most: int = SHORT,
+        allowed: int = HTTPStatus.NOT_FOUND,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """One request, whose answer has a body of at most `most` bytes. Raises RemoteError where its status is neither a success nor `allowed`."""
         what = f"{method} {path}"
         connection: _Connection | None = None
         try:
             connection, answer = self._answered(method, path, {**self._headers, **(headers or {})}, body)
             # Chunks have heads of their own.
             connection.paced.expect_body(2 * most + LARGEST_HEAD)
-            _check(answer, what, none=method != "PUT")
+            _check(answer, what, allowed)
             yield answer
             if _is_over(answer):
                 self._idle.put(connection)
@@ -177,20 +178,20 @@ class HttpRemote:
             made.connect()
         except (OSError, UnicodeError) as error:
             made.close()
-            reason = getattr(error, "strerror", None) or error
+            reason = untrusted(error) or getattr(error, "strerror", None) or error
             raise UnreachableError(f"{self._host}{f' by way of the proxy {host}' if self._proxy is not None else ''}: {reason}") from error
         paced = PacedSocket(made.sock)
         made.sock, made.auto_open = paced, 0
         return _Connection(made, paced)
 
 
-def _check(answer: http.client.HTTPResponse, what: str, *, none: bool) -> None:
+def _check(answer: http.client.HTTPResponse, what: str, allowed: int) -> None:
     status = answer.status
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         if (encoding := answer.getheader("Content-Encoding", "identity").lower()) != "identity":
             raise RemoteError(f"{what}: the answer is encoded ({encoding}), which was not asked for")
         return
-    if none and status == HTTPStatus.NOT_FOUND:
+    if status == allowed:
         return
     kind = DeniedError if status in DENIED else KINDS.get(status, RemoteError)
     moved = ", and redirects are not followed" if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST else ""

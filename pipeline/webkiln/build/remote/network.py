@@ -6,7 +6,9 @@
 import os
 import ssl
 from base64 import b64encode
+from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -14,29 +16,56 @@ from urllib.request import getproxies, proxy_bypass
 from webkiln.build.remote.remote import RemoteError
 
 BUNDLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-PORTS = {"http": 80, "https": 443}
+PORTS = {"http": 80, "https": 443, "grpc": 80, "grpcs": 443}
+SCHEMES = {"grpc": ("https", "http"), "grpcs": ("https", "http")}
+"""Whose proxies serve for an address of another scheme: gRPC goes through them by CONNECT, as HTTPS does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy, with the headers by which it knows who asks."""
+    """An HTTP proxy. `login` is that of its address, `user:password@`, with what is escaped there."""
 
     host: str
     port: int
-    headers: dict[str, str]
+    login: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """By which it knows who asks."""
+        user, _, password = self.login.removesuffix("@").partition(":")
+        return {"Proxy-Authorization": login_of(user, password)} if self.login else {}
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{self.login}{host}:{self.port}"
 
 
-def proxy(scheme: str, host: str, port: int | None) -> Proxy | None:
+def proxy(scheme: str, host: str, port: int) -> Proxy | None:
     """The proxy for requests to a host, if there is one. Raises RemoteError for one that does not speak HTTP."""
     proxies = getproxies()
-    place = proxies.get(scheme) or proxies.get("all")
-    if not place or proxy_bypass(f"{host}:{port or PORTS[scheme]}"):
+    names = SCHEMES.get(scheme, (scheme,))
+    place = next((proxies[name] for name in (*names, "all") if proxies.get(name)), "")
+    if not place or proxy_bypass(f"{host}:{port}") or _is_in_excluded_network(host, proxies.get("no", "")):
         return None
     split = urlsplit(place if "://" in place else f"http://{place}")
+    login, _, _ = split.netloc.rpartition("@")
     if split.scheme != "http" or not split.hostname:
         raise RemoteError(f"the proxy {split._replace(netloc=split.netloc.rpartition('@')[2]).geturl()} is none that speaks HTTP")
-    login = login_of(split.username, split.password)
-    return Proxy(split.hostname, split.port or PORTS["http"], {"Proxy-Authorization": login} if login else {})
+    return Proxy(split.hostname, split.port or PORTS["http"], f"{login}@" if login else "")
+
+
+def _is_in_excluded_network(host: str, excluded: str) -> bool:
+    """Whether a host is an address in one of the networks, such as 10.0.0.0/8, that `NO_PROXY` names."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    for name in excluded.split(","):
+        with suppress(ValueError):
+            if "/" in name and address in ip_network(name.strip(), strict=False):
+                return True
+    return False
 
 
 def login_of(user: str | None, password: str | None) -> str:
@@ -62,3 +91,10 @@ def tls() -> ssl.SSLContext:
         return ssl.create_default_context(cafile=place)
     except (OSError, ssl.SSLError) as error:
         raise RemoteError(f"the certificates in {place} cannot be read: {error}") from error
+
+
+def untrusted(error: Exception) -> str:
+    """What to do about a certificate that is not trusted; empty for other errors."""
+    if not isinstance(error, ssl.SSLCertVerificationError):
+        return ""
+    return f"its certificate is not trusted ({error.verify_message}); name its authority's in SSL_CERT_FILE"

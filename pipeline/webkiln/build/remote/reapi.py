@@ -14,7 +14,7 @@ from uuid import uuid4
 from webkiln.build.action import Blob
 from webkiln.build.remote import wire
 from webkiln.build.remote.entries import DIGEST, LARGEST
-from webkiln.build.remote.network import authorities, login_of
+from webkiln.build.remote.network import PORTS, authorities, login_of, proxy
 from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import (
     ANSWER_SECONDS,
@@ -53,9 +53,15 @@ class ReapiRemote:
         except ImportError as error:
             raise ToolError(f"the remote cache {url} is read with grpcio, which is not installed; pip install 'webkiln[remote]'") from error
         split = urlsplit(url)
-        options = [("grpc.max_receive_message_length", MESSAGE_BYTES), ("grpc.max_send_message_length", MESSAGE_BYTES)]
+        options: list[tuple[str, int | str]] = [
+            ("grpc.max_receive_message_length", MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MESSAGE_BYTES),
+        ]
         place = split.netloc.rpartition("@")[2]
         secure = split.scheme == "grpcs"
+        through = proxy(split.scheme, split.hostname or "", split.port or PORTS[split.scheme])
+        # Without this gRPC would read the variables itself, in small letters only.
+        options.append(("grpc.enable_http_proxy", 0) if through is None else ("grpc.http_proxy", through.url))
         self._grpc = grpc
         self._channel = (
             grpc.secure_channel(place, grpc.ssl_channel_credentials(_roots()), options) if secure else grpc.insecure_channel(place, options)
@@ -81,9 +87,9 @@ class ReapiRemote:
         return _joined(self.read(elsewhere, 0), elsewhere.bytes)
 
     def create(self, key: str, entry: bytes, blobs: Sequence[Blob], *, anew: bool = False) -> None:
-        if anew or self.entry(key) is None:
-            with self._told(f"UpdateActionResult {key}"):
-                self._call(f"{V2}ActionCache/UpdateActionResult", self._named(field(2, _key(key)) + field(3, wire.wrapped(entry, blobs))))
+        del anew  # the service has no condition for it
+        with self._told(f"UpdateActionResult {key}"):
+            self._call(f"{V2}ActionCache/UpdateActionResult", self._named(field(2, _key(key)) + field(3, wire.wrapped(entry, blobs))))
 
     def missing(self, blobs: Collection[Blob]) -> set[Blob]:
         by_digest = {blob.sha256: blob for blob in blobs}

@@ -6,7 +6,7 @@
 import os
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -115,6 +115,8 @@ class SharedCache:
         self._pool = ThreadPoolExecutor(TRANSFERS, "webkiln-remote")
         self._offers: list[Future[None]] = []
         self._stored: set[str] = set()
+        self.unstored = 0
+        """How many of the results that were offered are not there."""
 
     def offers(self, blob: Blob) -> bool:
         """Whether a blob may be had that an entry named."""
@@ -126,10 +128,14 @@ class SharedCache:
         self._asked(lambda remote: remote.entry(canonical.key("probe")), None)
         return not self._off and not any(self._failures.values()), time.monotonic() - begun
 
+    @property
+    def provenance(self) -> str:
+        """That of what is believed."""
+        return UNSIGNED if self.signer is None else self.signer.key_id
+
     def find(self, key: str) -> ActionResult | None:
         """The result of an action that somebody stored, if it may be believed; its blobs are not here yet."""
-        provenance = UNSIGNED if self.signer is None else self.signer.key_id
-        return self._entry(key, lambda body: entries.result_of(body, provenance))
+        return self._entry(key, lambda body: entries.result_of(body, self.provenance))
 
     def reads(self, key: str) -> tuple[str, ...] | None:
         """The discovered inputs that an entry names."""
@@ -146,12 +152,15 @@ class SharedCache:
             return None
 
     def distrust(self, key: str, what: str, *, malformed: bool = True) -> None:
-        """Warn of an entry that is not used."""
+        """Warn of an entry that is not used, which the next result of this key replaces."""
         self._warn(f"{self.place}: the entry {key} {what}; such entries are not used")
-        if malformed:
-            self._damaged.add(key)
-            if not self.writes:  # else what is made instead replaces it
-                self._fail()
+        self.replace(key)
+        if malformed and not self.writes:
+            self._fail()
+
+    def replace(self, key: str) -> None:
+        """Store the next result of a key whatever the remote has."""
+        self._damaged.add(key)
 
     def blame(self, task: str) -> None:
         """Warn that a step failed with what came from here, and succeeded with what was built here instead."""
@@ -272,30 +281,46 @@ class SharedCache:
                 self._offers.append(self._pool.submit(self._store, key, body, [], lambda blob: Path(blob.sha256)))
 
     def _store(self, key: str, said: dict[str, Any], blobs: Sequence[Blob], path: Callable[[Blob], Path]) -> None:
-        if not self.writes:
-            return
         with self._lock:
             fresh = [blob for blob in dict.fromkeys(blobs) if blob.sha256 not in self._stored]
         entry = entries.written(key, said, self.signer)
-        if len(entry) > entries.LARGEST:
-            return
 
-        def write(remote: Remote) -> None:
+        def write(remote: Remote) -> bool:
             absent = self._timed(lambda: remote.missing(fresh), len(fresh) / TRANSFERS, writing=True) if fresh else set()
             absent |= {blob for blob in fresh if blob.sha256 in self._refused}
             for blob in absent:
                 if not self.writes or not path(blob).is_file():
-                    return
+                    return False
                 self._timed(partial(remote.write, blob, path(blob)), blob.bytes / SLOWEST, writing=True)
-            if self.writes:
-                # What was damaged there, whose bytes were refused or whose entry was, is stored once more.
-                anew = key in self._damaged
-                self._timed(lambda: remote.create(entries.place(key), entry, blobs, anew=anew), USUAL_SECONDS, writing=True)
+            held = self._timed(lambda: remote.entry(entries.place(key)), writing=True)
+            if not self.writes:
+                return False
+            if held is None or key in self._damaged or self._is_damaged(held, key, said, remote):
+                self._timed(lambda: remote.create(entries.place(key), entry, blobs, anew=held is not None), USUAL_SECONDS, writing=True)
             with self._lock:
                 self._stored.update(blob.sha256 for blob in fresh)
+                self._damaged.discard(key)
             self.accept(blob.sha256 for blob in fresh)
+            return True
 
-        self._asked(write, None, writing=True)
+        stored = len(entry) <= entries.LARGEST and self.writes and self._asked(write, None, writing=True)
+        with self._lock:
+            self.unstored += not stored
+
+    def _is_damaged(self, held: bytes, key: str, said: Mapping[str, Any], remote: Remote) -> bool:
+        """Whether an entry that is there is none that this build would use, or names files that are not there. `said` is what is stored instead."""
+        try:
+            body = entries.read(held, key, self.signer)
+            if "result" not in said:
+                entries.reads_of(body)
+                return False
+            found = entries.result_of(body, self.provenance).outputs
+        except EntryError:
+            return True
+        outputs = said["result"]["outputs"]
+        own = {blob["sha256"] for blob in outputs.values()}
+        others = {blob for blob in found.values() if blob.sha256 not in own}
+        return found.keys() != outputs.keys() or bool(others and remote.missing(others))
 
     def _timed(self, call: Callable[[], Any], usual: float = 0.0, *, writing: bool = False) -> Any:
         """What a call to the remote gives. Raises UnreachableError where calls took too long in all; one takes `usual` seconds beyond a round trip."""
