@@ -146,7 +146,7 @@ def test_a_trace_of_a_build(toy: Tree) -> None:
         (event["name"], event["cat"]) for event in json.loads((toy.root / "again.json").read_text())["traceEvents"] if event["ph"] == "i"
     ]
     assert kinds == [("bundle:toy", "cached")]
-    assert "cannot be written" in toy.doit("build", "model=toy", "--trace", "dodo.py/x")
+    assert "cannot be written" in toy.doit("build", "model=toy", "--trace", "dodo.py/x", status=2)
 
 
 def test_a_second_doit_waits_and_says_for_whom(toy: Tree) -> None:

@@ -8,6 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,14 +43,34 @@ def cache_folder() -> Path:
     return user_cache_path("webkiln")
 
 
-class ActionCache:
-    """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive."""
+def state_folder(path: Path) -> Path:
+    """Where builds for a file or folder outside of checkouts keep their state: below the cache, or where that cannot be written in the platform's
+    folder for a user's state."""
+    place = cache_folder()
+    if is_read_only(place):
+        from platformdirs import user_state_path
 
-    def __init__(self, root: Path, shared: SharedCache | None = None, signer: Signer | None = None) -> None:
+        place = user_state_path("webkiln")
+    return place / "state" / canonical.digest(str(path.absolute()).encode())
+
+
+def is_read_only(folder: Path) -> bool:
+    """Whether a cache is there, and cannot be written."""
+    return folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK)
+
+
+class ActionCache:
+    """One folder: `actions/`, `reads/` (what their runs read beyond declared inputs), the store `blobs/`, sandboxes in `tmp/`, and `trees/`, the trees whose results are alive.
+
+    What `base` has, a cache of the same kind, is read too; nothing is written there.
+    """
+
+    def __init__(self, root: Path, shared: SharedCache | None = None, signer: Signer | None = None, base: Path | None = None) -> None:
         self.root = root
+        self._base = base
         self.shared = shared
         self.signer = signer
-        self.store = LocalStore(root / "blobs", shared)
+        self.store = LocalStore(root / "blobs", shared, base / "blobs" if base is not None else None)
 
     def check(self) -> None:
         """OutputError where results cannot be kept."""
@@ -113,14 +134,9 @@ class ActionCache:
         return found if found is not None and all(map(self.store.has, found.outputs.values())) else None
 
     def _recorded(self, key: str) -> ActionResult | None:
-        try:
-            entry = canonical.read(self._path(key))
-            body = entry["body"]
-            if entry["sha256"] != canonical.key(body) or body["key"] != key or body["schema"] != SCHEMA:
-                return None
-            return ActionResult.from_json(body["result"], body["provenance"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return None
+        """The result that an entry has, in this cache, or in the one below it."""
+        found = _entry(_path(self.root, "actions", key), key)
+        return _entry(_path(self._base, "actions", key), key) if found is None and self._base is not None else found
 
     def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
         """Create the entry; one that is there, whole and as trusted stays, unless it is made `anew`."""
@@ -145,7 +161,8 @@ class ActionCache:
         """The sets of names that runs of an action with this key, which knows declared inputs alone, have read; the latest first."""
         rows = [row for row in self._reads(key) if self.trusts(row[2])]
         if any(result == FETCHED for _, result, _ in rows):
-            os.utime(self._path(key, "reads"))
+            with suppress(OSError):  # where it is that of the cache below
+                os.utime(self._path(key, "reads"))
         if rows or self.shared is None:
             return [tuple(names) for names, _, _ in rows]
         fetched = self.shared.reads(_reads_key(key))
@@ -166,12 +183,9 @@ class ActionCache:
         write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
 
     def _reads(self, key: str) -> list[Any]:
-        try:
-            entry = canonical.read(self._path(key, "reads"))
-            rows = entry["body"] if entry["sha256"] == canonical.key(entry["body"]) else []
-            return [row for row in rows if len(row) == 3]
-        except (OSError, ValueError, KeyError, TypeError):
-            return []
+        own = _rows(_path(self.root, "reads", key))
+        below = _rows(_path(self._base, "reads", key)) if self._base is not None else []
+        return [*own, *(row for row in below if row not in own)]
 
     def register(self, state: Path) -> None:
         """Name a tree's state folder, whose manifests `gc` keeps alive."""
@@ -268,7 +282,7 @@ class ActionCache:
         return removed
 
     def _path(self, key: str, part: str = "actions") -> Path:
-        return self.root / part / key[:2] / key
+        return _path(self.root, part, key)
 
     def _entries(self) -> Iterable[Path]:
         return (path for path in sorted(self.root.glob("actions/??/*")) if not path.name.startswith("."))
@@ -284,6 +298,32 @@ class ActionCache:
 
     def _live(self) -> set[str]:
         return {digest for state in self.trees() for digest in live_blobs(state)}
+
+
+def _path(root: Path, part: str, key: str) -> Path:
+    return root / part / key[:2] / key
+
+
+def _entry(path: Path, key: str) -> ActionResult | None:
+    """What a file has as the result of a key; None where it is absent or damaged."""
+    try:
+        entry = canonical.read(path)
+        body = entry["body"]
+        if entry["sha256"] != canonical.key(body) or body["key"] != key or body["schema"] != SCHEMA:
+            return None
+        return ActionResult.from_json(body["result"], body["provenance"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _rows(path: Path) -> list[Any]:
+    """What a file has as sets of discovered inputs; none where it is absent or damaged."""
+    try:
+        entry = canonical.read(path)
+        rows = entry["body"] if entry["sha256"] == canonical.key(entry["body"]) else []
+        return [row for row in rows if len(row) == 3]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def origin(provenance: str) -> str:

@@ -10,7 +10,7 @@ from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.action import Folder, Input, Local
 from webkiln.build.backends import present
-from webkiln.build.cache import cache_folder
+from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.names import bundle_files
@@ -57,7 +57,7 @@ class Descriptor:
         build wrote are overwritten, which is an OutputError otherwise."""
         folder = Path(folder).absolute()
         backends = choose("backend", [self._backend, *present(folder)], BACKENDS)
-        state = cache_folder() / "state" / canonical.digest(str(folder).encode())
+        state = state_folder(folder)
         with TemporaryDirectory() as scratch, Engine(state, progress=progress.console()) as engine:
             write_graph(self._graph, Path(scratch))
             recipe = Recipe(self._graph.name, PathSource(folder), backends=backends, labels=self._labels, operators=self._operators)

@@ -12,7 +12,6 @@ from doit.cmd_info import Info as DoitInfo
 from doit.cmd_run import Run as DoitRun
 
 from webkiln.build.action import Action
-from webkiln.build.cache import ActionCache, cache_folder
 from webkiln.build.doit_task import DoitTask
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
@@ -233,7 +232,7 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
     def _execute(self) -> int:
         session = _session(self.task_list)
         session.lock.release()  # between builds the checkout is free
-        pool = LocalPool(share().package.parent, homes=ActionCache(cache_folder()).sandboxes)
+        pool = LocalPool(share().package.parent, homes=session.engine.cache.sandboxes)
 
         def bundles(engine: Engine) -> Iterator[tuple[Path, Action]]:
             for graph, encoding, variables in session.read_again(engine.share):

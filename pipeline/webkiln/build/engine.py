@@ -13,7 +13,7 @@ from typing import Self
 
 from webkiln import canonical
 from webkiln.build.action import BUILT, Action, ActionResult, Each, Folder, Input, Local, Modules, Product, joint
-from webkiln.build.cache import ActionCache, cache_folder
+from webkiln.build.cache import ActionCache, cache_folder, is_read_only
 from webkiln.build.claims import Claims
 from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
 from webkiln.build.derived import Derived
@@ -61,8 +61,7 @@ class Engine:
     ) -> None:
         self.share = shared or share()
         self.state = TreeState(state.absolute())
-        self.cache = ActionCache(cache or cache_folder(), of_environment(), key_of_environment())
-        self.cache.check()
+        self.cache = self._opened(cache or cache_folder())
         self.progress = progress or Silent()
         self._executor = executor
         self._owns_executor = executor is None
@@ -83,6 +82,16 @@ class Engine:
         self._seconds: dict[str, float] = {}
         self.timeline = Timeline()
         self.explains = False
+
+    def _opened(self, folder: Path) -> ActionCache:
+        """A cache; one that cannot be written is read, below one of the tree."""
+        below = folder if is_read_only(folder) else None
+        own = self.state.root / "cache" if below is not None else folder
+        if below is not None:
+            warn(f"{folder}: the cache cannot be written here; it is read, and what this build makes is kept in {own}")
+        cache = ActionCache(own, of_environment(), key_of_environment(), below)
+        cache.check()
+        return cache
 
     def __enter__(self) -> Self:
         return self

@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -33,14 +34,23 @@ class Store(Protocol):
 
 class LocalStore:
     """A folder of read-only files `ab/abcd...`. Of blobs that only the remote cache has, `elsewhere/ab/abcd...` is an empty file beside it; they are
-    fetched when their bytes are wanted."""
+    fetched when their bytes are wanted. Blobs of `base`, a folder of the same kind, are read and never changed."""
 
-    def __init__(self, root: Path, shared: SharedCache | None = None) -> None:
+    def __init__(self, root: Path, shared: SharedCache | None = None, base: Path | None = None) -> None:
         self.root = root
+        self._base = base
+        self._damaged: set[str] = set()
         self.elsewhere = root.with_name("elsewhere")
         self._shared = shared
 
     def path(self, sha256: str) -> Path:
+        """The file of a blob, if there is one."""
+        own = self._own(sha256)
+        if self._base is not None and sha256 not in self._damaged and not own.exists() and (other := self._base / sha256[:2] / sha256).exists():
+            return other
+        return own
+
+    def _own(self, sha256: str) -> Path:
         return self.root / sha256[:2] / sha256
 
     def file(self, blob: Blob) -> Path:
@@ -94,7 +104,8 @@ class LocalStore:
         if not self._intact(blob):
             return False
         source = self.path(blob.sha256)
-        os.utime(source, (time.time(), source.stat().st_mtime))
+        with suppress(OSError):  # of another user, or read-only
+            os.utime(source, (time.time(), source.stat().st_mtime))
         path.parent.mkdir(parents=True, exist_ok=True)
         if not own:
             try:
@@ -114,7 +125,7 @@ class LocalStore:
 
     def _keep(self, blob: Blob, path: Path) -> None:
         """Take over a file whose bytes have this digest."""
-        target = self.path(blob.sha256)
+        target = self._own(blob.sha256)
         with writing(self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
             temporary = beside(target)
@@ -152,7 +163,8 @@ class LocalStore:
                 return True
         except OSError:
             return False
-        path.unlink(missing_ok=True)
+        self._own(blob.sha256).unlink(missing_ok=True)
+        self._damaged.add(blob.sha256)  # one below cannot be removed
         return False
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.backends import buildable, missing_compilers, present
-from webkiln.build.cache import cache_folder
+from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     recipe = formed(recipe_of(options), options)
     encodings = choose("encoding", options.encoding.split(","), ENCODINGS)
     wanted = options.output or Path("dist") / recipe.name
-    state = cache_folder() / "state" / canonical.digest(str(wanted.absolute()).encode())
+    state = state_folder(wanted)
     with Engine(state, progress=progress.console()) as engine, ExitStack() as reserved:
         for output in sorted({output_of(wanted, encoding, encodings).absolute() for encoding in encodings}):
             reserved.enter_context(engine.reserve(output))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from webkiln import canonical, npz
+from webkiln import npz
 from webkiln.backends import host
 from webkiln.backends.compare import bound_of, layer_errors, layers_of, sets_of
 from webkiln.backends.frame import FrameResult, KeptLayer
 from webkiln.backends.samples import sample_inputs
 from webkiln.build import progress
-from webkiln.build.cache import cache_folder
+from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.codegen.declarations import inputs_of
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     (backend,) = choose("backend", [options.backend or host.first_backend(manifest, options.browser)], backends, str(options.bundle))
     others = (*(name for name in backends if name != backend), REFERENCE)
     (against,) = choose("backend to compare with", [options.against], others, str(options.bundle))
-    state = cache_folder() / "state" / canonical.digest(str(options.bundle.absolute()).encode())
+    state = state_folder(options.bundle)
     layers: Mapping[str, Array] = {}
     with tempfile.TemporaryDirectory(prefix="webkiln-diff-") as scratch, Engine(state, progress=progress.console()) as engine:
         if against == REFERENCE:

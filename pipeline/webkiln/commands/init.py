@@ -18,7 +18,7 @@ from typing import Any
 from webkiln import canonical, npz
 from webkiln.build import progress
 from webkiln.build.backends import buildable
-from webkiln.build.cache import cache_folder
+from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.files import write_atomic
 from webkiln.build.graph import ModelGraph, Selection
@@ -171,7 +171,7 @@ def _recipe(root: Path, name: str, text: str, *, force: bool) -> Recipe:
 
 def built(recipe: Recipe, root: Path) -> tuple[dict[str, Any], str]:
     """The manifest and the declarations of the model's bundle, which is made in the cache."""
-    with Engine(cache_folder() / "state" / canonical.digest(str(root).encode()), progress=progress.console()) as engine:
+    with Engine(state_folder(root), progress=progress.console()) as engine:
         graph = ModelGraph(recipe, engine.share)
         action = graph.bundle(buildable(engine, graph, Selection(recipe.backends)))
         engine.expect(each for each in graph.actions() if engine.current(each) is None)

@@ -15,7 +15,7 @@ import numpy as np
 from webkiln import canonical
 from webkiln.backends.launches import launches
 from webkiln.build.action import Action, Folder, Local
-from webkiln.build.cache import cache_folder
+from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.progress import size
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
                 raise SourceError(held.format.refusal(called))
             options.source = held.path
         recipe = recipe_of(options)
-        state = cache_folder() / "state" / canonical.digest(str(options.source.absolute()).encode())
+        state = state_folder(options.source)
         with Engine(state) as engine:
             actions, inspection = _inspected(recipe, engine, scratch)
             if options.json:

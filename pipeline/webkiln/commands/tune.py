@@ -3,11 +3,10 @@
 import argparse
 from pathlib import Path
 
-from webkiln import canonical
 from webkiln.backends import host
 from webkiln.backends.table import TARGETS
 from webkiln.build import progress
-from webkiln.build.cache import cache_folder
+from webkiln.build.cache import state_folder
 from webkiln.build.engine import Engine
 from webkiln.build.tuned import hint, place, shown, tunable, tune, usual
 from webkiln.commands.build import add_source_arguments, recipe_file, recipe_of
@@ -31,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         known = ", ".join(name for name, target in TARGETS.items() if trials(target))
         raise RecipeError(f"{options.source}: there is nothing to choose for {', '.join(recipe.backends)}; --backend takes {known}")
     output = options.output or place(recipe, file.parent if file is not None else Path())
-    state = cache_folder() / "state" / canonical.digest(str(output.absolute()).encode())
+    state = state_folder(output)
     with Engine(state, progress=progress.console()) as engine:
         tables = [
             shown(f"{recipe.name}, {name} in {options.browser}", tune(engine, recipe, name, options.browser, output, anew=options.force))

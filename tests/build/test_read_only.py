@@ -1,0 +1,81 @@
+"""Builds whose cache cannot be written: one of an image, or of another user."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.build.tree import Tree, checkout, executed
+
+SCRIPT = """
+set -e
+mount --bind {cache} {cache}
+mount -o remount,ro,bind {cache}
+cd {root}
+{command}
+"""
+
+
+def read_only(tree: Tree, command: str, **environment: str) -> str:
+    """Run a command where the cache of a tree is on a read-only file system; what it prints."""
+    script = SCRIPT.format(cache=tree.cache, root=tree.root, command=command)
+    done = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", script],
+        env=tree.environment(**environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+DOIT = f"{sys.executable} -m doit build model=toy"
+WEBKILN = f"{sys.executable} -m webkiln.cli"
+
+
+def test_a_read_only_cache_is_read_and_what_is_new_is_kept_in_the_tree(toy: Tree) -> None:
+    toy.build()
+    before = toy.bytes()
+    held = {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")}
+    toy.wipe()
+    count = len(toy.log())
+    told = read_only(toy, DOIT)
+    assert f"warning: {toy.cache}: the cache cannot be written here; it is read, and what this build makes is kept in" in told
+    assert told.count("warning") == 1
+    assert not executed(toy.log()[count:])
+    assert toy.bytes() == before
+    toy.edit("models/toy/model.json", "0.25", "0.125")
+    count = len(toy.log())
+    read_only(toy, DOIT)
+    assert "load:toy" in executed(toy.log()[count:])
+    assert not {task for task in executed(toy.log()[count:]) if task.startswith(("optimize", "lower", "generate", "compile", "link"))}
+    changed = toy.bytes()
+    count = len(toy.log())
+    read_only(toy, DOIT)
+    assert not executed(toy.log()[count:]), "the cache of the tree has it"
+    assert {path: path.stat().st_mtime_ns for path in toy.cache.rglob("*")} == held
+    toy.edit("models/toy/model.json", "0.125", "0.25")
+    read_only(toy, DOIT)
+    assert toy.bytes() == before != changed
+
+
+def test_a_damaged_blob_below_is_made_again_in_the_tree(toy: Tree) -> None:
+    toy.build()
+    before = toy.bytes()
+    toy.wipe()
+    for path in toy.cache.glob("blobs/??/*"):
+        path.chmod(0o644)
+        path.write_bytes(b"?" * path.stat().st_size)
+    read_only(toy, DOIT)
+    assert toy.bytes() == before
+    assert {path.read_bytes()[:1] for path in toy.cache.glob("blobs/??/*")} <= {b"?", b""}
+
+
+def test_commands_outside_of_checkouts(tmp_path: Path) -> None:
+    tree = checkout(tmp_path / "tree", tmp_path / "cache", toy=False)
+    model = tree.root / "models" / "digits" / "digits.keras"
+    told = read_only(tree, f"{WEBKILN} build {model} -o {tmp_path / 'out'} --backend js", XDG_STATE_HOME=str(tmp_path / "state"))
+    assert (tmp_path / "out" / "index.js").exists()
+    assert told.count("warning") == 1
+    assert (tmp_path / "state" / "webkiln" / "state").is_dir()
