@@ -26,7 +26,7 @@ setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.packa
 	.venv/servers/bin/pip install -qq --disable-pip-version-check -r servers.lock
 	@touch $@
 
-# TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries, and servers of object storage; npm writes the files itself. Not `npm ci`: it
+# TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries, and a server of object storage; npm writes the files itself. Not `npm ci`: it
 # refuses a lock file that lacks optional packages of other platforms, as one does that was made where the registry lacks them. What is locked is installed as locked all the same.
 %/node_modules/.package-lock.json: %/package-lock.json
 	@if command -v npm >/dev/null; then \
