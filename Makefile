@@ -9,7 +9,7 @@ TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 
 
 .PHONY: setup tools build verify report models test check conformance conformance-keras bench bench-others families formats fuzz fuzz-files soak web
 
-setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json
+setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json tests/build/servers/node_modules/.package-lock.json
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
@@ -26,7 +26,7 @@ setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.packa
 	.venv/servers/bin/pip install -qq --disable-pip-version-check -r servers.lock
 	@touch $@
 
-# TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries; npm writes the files itself. Not `npm ci`: it
+# TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries, and a server of object storage; npm writes the files itself. Not `npm ci`: it
 # refuses a lock file that lacks optional packages of other platforms, as one does that was made where the registry lacks them. What is locked is installed as locked all the same.
 %/node_modules/.package-lock.json: %/package-lock.json
 	@if command -v npm >/dev/null; then \

@@ -1,9 +1,16 @@
 """What stages are given of the environment, and what of it is in keys."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import pytest
+
+from tests.build.remotes import certified, connect_proxy, faulty, tls_proxy
+from tests.build.tree import REPOSITORY
+from webkiln import canonical
 from webkiln.build.environment import environment, keyed
 from webkiln.build.tools import find, read_version
 
@@ -43,3 +50,26 @@ def test_a_compiler_is_all_that_it_says_of_itself() -> None:
     version, clang = read_version("emcc", find("emcc")).split("; ")
     assert version[:1].isdigit()
     assert clang == read_version("clang", find("clang")), "the one that emcc runs"
+
+
+DOWNLOAD = """
+import runpy, sys
+from pathlib import Path
+stage, url, sha256, target = sys.argv[1:]
+runpy.run_path(stage)["run"]({}, {"source": Path(target)}, {"kind": "url", "url": url, "sha256": sha256})
+"""
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_downloads_have_the_users_proxy_and_authorities(variable: str, tmp_path: Path) -> None:
+    certificate, data, target = certified(tmp_path), b"weights", tmp_path / "source"
+    with faulty() as server, connect_proxy("me:token") as (proxy, asked):
+        server.held["weights.h5"] = data
+        with tls_proxy(urlsplit(server.url).port or 0, certificate, "http/1.1") as port:
+            shell = {variable: str(certificate.authority), "HTTPS_PROXY": f"http://me:token@127.0.0.1:{proxy}"}
+            given = environment(tmp_path / "home", REPOSITORY / "pipeline", shell)
+            url = f"https://localhost:{port}/weights.h5"
+            command = [sys.executable, "-c", DOWNLOAD, REPOSITORY / "stages" / "fetch.py", url, canonical.digest(data), target]
+            subprocess.run(command, env=given, check=True, timeout=60)
+    assert target.read_bytes() == data
+    assert asked == [f"localhost:{port}"]

@@ -311,6 +311,22 @@ def test_which_proxy(environment: dict[str, str], scheme: str, host: str, expect
     assert (found.url if found is not None else "") == expected
 
 
+BUCKETS = [("", True), ("other", True), ("127.0.0.1", False), ("127.0.0.0/8", False), ("localhost,127.0.0.1", False)]
+
+
+@pytest.mark.parametrize(("excluded", "by_proxy"), BUCKETS)
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+def test_proxies_of_buckets(variable: str, excluded: str, by_proxy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    with faulty() as server, faulty() as proxy:
+        access = {"AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "x"}
+        for name, value in {**access, variable: proxy.url.replace("//", "//me:a%40b@"), "NO_PROXY": excluded}.items():
+            monkeypatch.setenv(name, value)
+        with closing(opened("s3://cache/team")) as remote:
+            assert remote.entry(KEY) is None
+        assert (bool(proxy.asked), bool(server.asked)) == (by_proxy, not by_proxy)
+        assert {*proxy.logins} <= {f"Basic {b64encode(b'me:a@b').decode()}"}
+
+
 @pytest.mark.parametrize("kind", representative(["nginx with TLS", "reapi", "reapi with TLS", "s3 with TLS"], "nginx with TLS", "reapi"))
 @pytest.mark.parametrize("excluded", [False, True])
 def test_connections_through_a_proxy(kind: str, excluded: bool, trees: list[Tree], tmp_path: Path) -> None:

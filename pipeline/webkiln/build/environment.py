@@ -13,7 +13,9 @@ PLACES = ("SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 TOOLS = ("PATH", "EMSDK", "EMSDK_PYTHON", "SELENIUM_REMOTE_URL")
 """Where stages of webkiln find programs, whose versions are in keys. Code of the user's finds the system's own, by FOREIGN_PATH."""
 LIBRARIES = "LD_LIBRARY_PATH"
-NETWORK = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+AUTHORITIES = "SSL_CERT_FILE"
+BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+NETWORK = (AUTHORITIES, "SSL_CERT_DIR", *BUNDLES)
 PROXY_SUFFIX = "_proxy"
 FOREIGN_PATH = os.pathsep.join((str(Path(sys.executable).parent), *os.defpath.split(os.pathsep), "/usr/local/bin"))
 FIXED = {
@@ -33,8 +35,10 @@ UMASK = 0o022
 
 
 def network(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which programs reach the network."""
-    return {name: value for name, value in given.items() if name in NETWORK or name.lower().endswith(PROXY_SUFFIX)}
+    """The variables by which programs reach the network; Python's own downloads know one name of the authorities that are trusted."""
+    found = {name: value for name, value in given.items() if name in NETWORK or name.lower().endswith(PROXY_SUFFIX)}
+    bundle = next((found[name] for name in BUNDLES if found.get(name)), "")
+    return found if found.get(AUTHORITIES) or not Path(bundle).is_file() else {**found, AUTHORITIES: bundle}
 
 
 def keyed(given: Mapping[str, str], *, reaches_network: bool) -> dict[str, str]:

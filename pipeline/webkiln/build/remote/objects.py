@@ -150,6 +150,8 @@ class ObjectRemote:
         except (self._errors.PermissionDeniedError, self._errors.UnauthenticatedError) as error:
             raise DeniedError(_reason(error)) from error
         except self._errors.BaseError as error:
+            if "InvalidCertificate" in str(error):
+                raise UnreachableError("its certificate is not trusted; name its authority's in SSL_CERT_FILE") from error
             kind = UnreachableError if "error sending request" in str(error) or "timed out" in str(error) else RemoteError
             raise kind(_reason(error)) from error
         except (OSError, ValueError) as error:
