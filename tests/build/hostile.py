@@ -1,5 +1,6 @@
 """Remote caches that attack: what they hold is good, and how they give it, or what they say of it, is not."""
 
+import functools
 import random
 import socket
 import struct
@@ -73,10 +74,14 @@ def _sent(*parts: bytes) -> Give:
     return lambda peer, data: [peer.send(part) for part in parts] and None
 
 
+@functools.cache
+def _packed() -> bytes:
+    return zlib.compress(bytes(1 << 26), 9, wbits=31)
+
+
 def _bomb(peer: Peer, data: bytes) -> None:
-    packed = zlib.compress(bytes(1 << 26), 9, wbits=31)
-    peer.send(peer.head(len(packed), "200 OK", "Content-Encoding: gzip"))
-    peer.body(packed)
+    peer.send(peer.head(len(_packed()), "200 OK", "Content-Encoding: gzip"))
+    peer.body(_packed())
 
 
 def _later(first: Callable[[Peer, bytes], bytes], then: Callable[[Peer, bytes], None]) -> Give:

@@ -41,7 +41,10 @@ def test_code_of_the_users_has_the_systems_own_programs() -> None:
 
 def test_what_keys_have_of_it() -> None:
     assert keyed(SHELL, reaches_network=False) == {}
-    assert keyed(SHELL, reaches_network=True) == {"HTTPS_PROXY": "http://proxy:3128", "SSL_CERT_FILE": "/etc/mine.pem"}
+    found = keyed({**SHELL, "HTTPS_PROXY": "http://me:secret@proxy:3128"}, reaches_network=True)
+    assert found.keys() == {"HTTPS_PROXY", "SSL_CERT_FILE"}
+    assert "secret" not in str(found)
+    assert found != keyed(SHELL, reaches_network=True)
     assert keyed({"LD_LIBRARY_PATH": "/opt/lib"}, reaches_network=False) == {"LD_LIBRARY_PATH": "/opt/lib"}
 
 

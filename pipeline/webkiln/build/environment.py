@@ -42,9 +42,14 @@ def network(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def keyed(given: Mapping[str, str], *, reaches_network: bool) -> dict[str, str]:
-    """The variables that are part of the key of an action, which has nothing of them where they are not set."""
+    """The variables that are part of the key of an action, which has nothing of them where they are not set.
+
+    With `reaches_network` what it gets from the network may be anything, as in code of the user's; what webkiln downloads itself has a digest in its
+    recipe. Of variables that may hold passwords keys have digests.
+    """
     found = {LIBRARIES: given[LIBRARIES]} if LIBRARIES in given else {}
-    return found | (network(given) if reaches_network else {})
+    reached = network(given) if reaches_network else {}
+    return found | {name: canonical.digest(value.encode())[:16] for name, value in reached.items()}
 
 
 def of_tools(given: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,6 @@ from webkiln.build.share import Share
 from webkiln.build.tools import Toolchain
 
 SCHEMA = "webkiln.key/2"
-NETWORKED = ("fetch",)
-"""Stages that download."""
 
 
 class Keys:
@@ -47,7 +45,7 @@ class Keys:
             "inputs": dict(inputs),
             "code": files,
             "tools": self._toolchain.actual(names) if actual else self._toolchain.locked(names),
-            "environment": keyed(os.environ, reaches_network=bool(action.roots) or action.stage in NETWORKED),
+            "environment": keyed(os.environ, reaches_network=bool(action.roots)),
         }
 
     def _closure(self, action: Action, scripts: Sequence[Path] = ()) -> tuple[dict[str, str], frozenset[str]]:

@@ -46,7 +46,12 @@ class LocalStore:
     def path(self, sha256: str) -> Path:
         """The file of a blob, if there is one."""
         own = self._own(sha256)
-        if self._base is not None and sha256 not in self._damaged and not own.exists() and (other := self._base / sha256[:2] / sha256).exists():
+        if (
+            self._base is not None
+            and sha256 not in self._damaged
+            and not own.exists()
+            and (other := self._base / sha256[:2] / sha256).exists()
+        ):
             return other
         return own
 
