@@ -109,13 +109,13 @@ class DoitTask:
 
 @dataclass(frozen=True, slots=True)
 class SettledTask:
-    """A bundle that needs nothing, as a doit task that no other leads to."""
+    """Bundles that need nothing, as a doit task that no other leads to."""
 
     name: str
-    folder: Path
+    folders: tuple[Path, ...]
 
     def task(self) -> dict[str, Any]:
-        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"settled": self.folder}}
+        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"settled": self.folders}}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -181,7 +181,7 @@ class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
 
     def skip_uptodate(self, task: Any) -> None:
         if "settled" in (task.meta or {}):
-            self._ends.append((task.meta["settled"], "up to date"))
+            self._ends += [(folder, "up to date") for folder in task.meta["settled"]]
         if "step" in (task.meta or {}):
             task.meta["step"].engine.progress.skip(task.name)
             self._tell(task.meta["step"], "up to date")

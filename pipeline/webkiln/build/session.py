@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from webkiln.build import progress
@@ -28,15 +29,19 @@ class Variables:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Session:
     """`folder` holds the recipes; `given` are the variables of the command line."""
 
     engine: Engine
     folder: Path
     given: Mapping[str, str]
-    variables: Variables
     lock: CheckoutLock
+
+    @cached_property
+    def variables(self) -> Variables:
+        """Raises RecipeError where a recipe or a variable is wrong."""
+        return read_variables(self.given, self.all_recipes())
 
     def all_recipes(self) -> Mapping[str, Recipe]:
         """Those of all models, whichever were asked for."""

@@ -25,16 +25,18 @@ from doit import doit_cmd
 from webkiln import canonical
 from webkiln.build import progress
 from webkiln.build.action import Action
+from webkiln.build.backends import missing_compilers
 from webkiln.build.doit_task import DoitTask, Reporter, SettledTask, TuneTask
 from webkiln.build.engine import Engine
 from webkiln.build.fleet.fleet import AT_ONCE
 from webkiln.build.fleet.scheduler import VARIABLE as FLEET
 from webkiln.build.graph import ModelGraph, Selection
 from webkiln.build.lock import CheckoutLock
-from webkiln.build.session import Session, Variables, choice_of, destination, read_variables
+from webkiln.build.session import Session, Variables, choice_of, destination
+from webkiln.build.settled import recipe_stamps
 from webkiln.build.tuned import place, usual
 from webkiln.errors import UserError
-from webkiln.recipe import Recipe, read_recipes
+from webkiln.recipe import Recipe
 
 STAGES = {
     "fetch": "get the source of each model",
@@ -76,7 +78,6 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
     """The tasks of all recipes below `folder`, or of those that `model=` names; user errors end the process with status 2."""
     try:
         given = doit_cmd._CMDLINE_VARS or {}  # noqa: SLF001  # doit tells single variables only, never which were given
-        variables = read_variables(given, read_recipes(Path(folder)))
         lock = CheckoutLock(Path(".webkiln"), _say)
         sys.excepthook = partial(_ended, None)
         if _changes_the_checkout(sys.argv[1:]):
@@ -85,18 +86,28 @@ def tasks(folder: str | Path) -> Iterator[dict[str, Any]]:
         warnings.showwarning = _show_warning
         sys.excepthook = partial(_ended, engine)
         atexit.register(engine.close)
-        yield from _tasks(Session(engine, Path(folder), given, variables, lock))
+        yield from _tasks(Session(engine, Path(folder), given, lock))
     except UserError as error:
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
 
 
 def _tasks(session: Session) -> Iterator[dict[str, Any]]:
-    engine, variables, folder = session.engine, session.variables, session.folder
+    engine, folder = session.engine, session.folder
     for stage, doc in STAGES.items():
         yield {"basename": stage, "name": None, "doc": doc}
+    quick = _only_builds(sys.argv[1:])
+    command = canonical.key([os.fspath(folder), [*sorted(session.given.items())]])
+    recipes = recipe_stamps(folder) if quick else {}
+    if quick and (folders := engine.settled.command(command, recipes)) is not None:
+        yield SettledTask("settled", tuple(folders)).task()
+        yield _build(session, ["bundle:settled"])
+        return
+    variables = session.variables
     bundles: list[str] = []
-    short = _shortened(engine, variables) if _only_builds(sys.argv[1:]) else {}
+    short, settled = _shortened(engine, variables) if quick else ({}, None)
+    if settled is not None and not missing_compilers():
+        engine.settled.note_command(command, recipes, settled)
     for model, recipe in variables.models.items():
         if model in short:
             for task in short[model]:
@@ -130,8 +141,12 @@ def _tasks(session: Session) -> Iterator[dict[str, Any]]:
         for group, members in groups.items():
             basename, _, name = group.partition(":")
             yield {"basename": basename, "name": name, "actions": None, "task_dep": members}
+    yield _build(session, bundles)
+
+
+def _build(session: Session, bundles: Sequence[str]) -> dict[str, Any]:
     doc = "build the bundles of all models, or of model=NAME"
-    yield {"basename": "build", "doc": doc, "actions": None, "task_dep": bundles, "meta": {"session": session}}
+    return {"basename": "build", "doc": doc, "actions": None, "task_dep": [*bundles], "meta": {"session": session}}
 
 
 def _changes_the_checkout(words: Sequence[str]) -> bool:
@@ -145,21 +160,18 @@ def _only_builds(words: Sequence[str]) -> bool:
     return BUILDS.fullmatch("".join(f"{word} " for word in words if not VARIABLE.match(word))) is not None
 
 
-def _shortened(engine: Engine, variables: Variables) -> dict[str, list[dict[str, Any]]]:
-    """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole result is known."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for model, recipe in variables.models.items():
-        if settled := _settled(engine, variables, recipe):
-            found[model] = [each.task() for each in settled]
-    left: dict[str, list[DoitTask]] = {
-        model: _bundles(engine, variables, recipe) for model, recipe in variables.models.items() if model not in found
-    }
+def _shortened(engine: Engine, variables: Variables) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Path] | None]:
+    """By model, the tasks of bundles that need none of their steps: nothing changed, or the whole result is known. With them, where nothing changed at
+    all, the bundles by their tasks."""
+    settled = {model: found for model, recipe in variables.models.items() if (found := _settled(engine, variables, recipe))}
+    tasks = {model: [SettledTask(model, tuple(found.values())).task()] for model, found in settled.items()}
+    left = {model: _bundles(engine, variables, recipe) for model, recipe in variables.models.items() if model not in settled}
+    if not left:
+        return tasks, {task: folder for found in settled.values() for task, folder in found.items()}
     with ThreadPoolExecutor(LOOKUPS) as pool:
         known = pool.map(lambda steps: all(engine.restore(step.action) for step in steps), left.values())
-        for (model, steps), is_known in zip(left.items(), known, strict=True):
-            if is_known:
-                found[model] = [step.task() for step in steps]
-    return found
+        tasks |= {model: [step.task() for step in steps] for (model, steps), found in zip(left.items(), known, strict=True) if found}
+    return tasks, None
 
 
 def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitTask]:
@@ -172,15 +184,15 @@ def _bundles(engine: Engine, variables: Variables, recipe: Recipe) -> list[DoitT
     return found
 
 
-def _settled(engine: Engine, variables: Variables, recipe: Recipe) -> list[SettledTask]:
-    """The bundles of a recipe, if none of them needs anything; nothing is told of them but what files tell."""
-    graph, found = ModelGraph(recipe, engine.share), []
+def _settled(engine: Engine, variables: Variables, recipe: Recipe) -> dict[str, Path]:
+    """The bundles of a recipe by their tasks, if none of them needs anything; nothing is told of them but what files tell."""
+    graph, found = ModelGraph(recipe, engine.share), {}
     for encoding in variables.encodings or recipe.encodings:
         choice = choice_of(engine, graph, encoding, variables)
-        name = f"{recipe.name}{choice.suffix}"
-        if not engine.settled.holds(f"bundle:{name}", _facts(recipe, choice)):
-            return []
-        found.append(SettledTask(name, destination(recipe.name, choice)))
+        task = f"bundle:{recipe.name}{choice.suffix}"
+        if not engine.settled.holds(task, _facts(recipe, choice)):
+            return {}
+        found[task] = destination(recipe.name, choice)
     return found
 
 
