@@ -9,8 +9,8 @@ import pytest
 from tests.build.tree import Tree
 from webkiln import canonical
 from webkiln.build.graph import ModelGraph
-from webkiln.build.session import read_variables
 from webkiln.build.share import share
+from webkiln.build.variables import read_variables
 from webkiln.recipe import parse_recipe
 
 

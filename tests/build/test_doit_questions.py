@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.tree import Tree, executed
-from webkiln.build.doit_commands import Run, options_first
+from webkiln.build.doit_run import Run, options_first
 
 
 def state(tree: Tree) -> dict[str, bytes]:

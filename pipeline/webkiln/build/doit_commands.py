@@ -9,92 +9,26 @@ from typing import Any
 from doit.cmd_base import DoitCmdBase
 from doit.cmd_clean import Clean as DoitClean
 from doit.cmd_info import Info as DoitInfo
-from doit.cmd_run import Run as DoitRun
 
 from webkiln.build.action import Action
+from webkiln.build.doit_run import Command, fail, known_in, option, session_of
 from webkiln.build.doit_task import DoitTask
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
-from webkiln.build.forecast import UP_TO_DATE, causes, forecast, listed, summary
+from webkiln.build.forecast import causes, listed
 from webkiln.build.query import Dependencies
-from webkiln.build.session import Session, choice_of, destination
+from webkiln.build.session import Session
 from webkiln.build.share import share
 from webkiln.build.stale import stale_bundles, stale_manifests
+from webkiln.build.variables import choice_of, destination
 from webkiln.build.watch import Watcher
 from webkiln.build.why import shortened
-from webkiln.errors import UserError, WebkilnError
-
-
-def _option(name: str, what: str, kind: type = bool, default: Any = False) -> dict[str, Any]:
-    return {"name": name.replace("-", "_"), "long": name, "type": kind, "default": default, "help": what}
-
-
-class Command:
-    """A command whose options may stand behind the names of tasks, too: `doit build --dry-run`. What the user can mend is told in a line."""
-
-    def parse_execute(self, words: Sequence[str]) -> Any:
-        own = super()
-        return _guarded(lambda: own.parse_execute(options_first(words, self.cmdparser.options)))  # type: ignore[attr-defined]  # of DoitCmdBase
-
-
-def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
-    """The words of a command line with its known options, and their values, before all others."""
-    flags = {f"-{option.short}": option for option in options if option.short} | {
-        f"--{option.long}": option for option in options if option.long
-    }
-    todo = [*words]
-    front: list[str] = []
-    rest: list[str] = []
-    while todo:
-        word = todo.pop(0)
-        option = flags.get(word.partition("=")[0])
-        (rest if option is None else front).append(word)
-        if option is not None and option.type is not bool and "=" not in word and todo:
-            front.append(todo.pop(0))
-    return [*front, *rest]
-
-
-class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
-    """`doit run`, which `doit build` is short for."""
-
-    cmd_options = (
-        *DoitRun.cmd_options,
-        _option("dry-run", "print what would run, and why; run nothing"),
-        _option("explain", "print why each step runs"),
-        _option("trace", "write when each step ran to this file, in Chrome's trace-event format", str, ""),
-    )
-
-    def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
-        self._asked = params
-        return super().execute(params, args)
-
-    @functools.wraps(DoitRun._execute)  # noqa: SLF001  # doit reads the names of options from the signature
-    def _execute(self, *options: Any, **named: Any) -> int:
-        session = _session(self.task_list)
-        if self._asked["dry_run"]:
-            return self._forecast(session.engine)
-        session.engine.explains = self._asked["explain"]
-        try:
-            return int(super()._execute(*options, **named))
-        finally:
-            if self._asked["trace"]:
-                session.engine.timeline.write(Path(self._asked["trace"]))
-
-    def _forecast(self, engine: Engine) -> int:
-        steps = forecast(engine, _wanted(self.task_list, self.sel_tasks))
-        for step in steps:
-            if step.what != UP_TO_DATE:
-                why = shortened(step.why)
-                self.outstream.write(f"{step.task}  {step.what}{': ' if len(why) == 1 else ''}{'' if len(why) != 1 else why[0]}\n")
-                self.outstream.write("".join(f"    {line}\n" for line in why if len(why) > 1))
-        self.outstream.write(f"{summary(steps)}\n")
-        return 0
 
 
 class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
     """`doit clean`, and `doit clean --stale`."""
 
-    cmd_options = (*DoitClean.cmd_options, _option("stale", "remove what builds wrote that no recipe names any more, and nothing else"))
+    cmd_options = (*DoitClean.cmd_options, option("stale", "remove what builds wrote that no recipe names any more, and nothing else"))
 
     def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
         self._asked = params
@@ -105,7 +39,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
         if not self._asked["stale"]:
             super()._execute(dryrun, *options, **named)
             return None
-        return self._remove(_session(self.task_list), dry=dryrun)
+        return self._remove(session_of(self.task_list), dry=dryrun)
 
     def _remove(self, session: Session, *, dry: bool) -> int:
         engine, recipes = session.engine, session.all_recipes()
@@ -145,7 +79,7 @@ class GraphCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
 
     def _execute(self, pos_args: Sequence[str]) -> int:
         known = {task.name: task for task in self.task_list}
-        todo = [_known(known, name) for name in pos_args] or [task for task in self.task_list if not task.subtask_of]
+        todo = [known_in(known, name) for name in pos_args] or [task for task in self.task_list if not task.subtask_of]
         lines, seen = [], set()
         while todo:
             task = todo.pop()
@@ -165,25 +99,25 @@ class Query(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
     doc_purpose = "print what a task needs, and which tasks need a task or a file"
     doc_usage = "TASK | FILE"
     cmd_options = (
-        _option("deps", "print what the task needs, and nothing else"),
-        _option("rdeps", "print what needs the task or file, and nothing else"),
-        _option("direct", "without what is behind or beyond the next step"),
-        _option("code", "with webkiln's own files among what the task needs"),
+        option("deps", "print what the task needs, and nothing else"),
+        option("rdeps", "print what needs the task or file, and nothing else"),
+        option("direct", "without what is behind or beyond the next step"),
+        option("code", "with webkiln's own files among what the task needs"),
     )
 
     def _execute(self, pos_args: Sequence[str], deps: bool, rdeps: bool, direct: bool, code: bool) -> int:
         if len(pos_args) != 1 or (deps and rdeps):
-            return _fail("doit query takes the name of one task or file, and at most one of --deps and --rdeps")
+            return fail("doit query takes the name of one task or file, and at most one of --deps and --rdeps")
         (name,) = pos_args
         return self._print(name, deps=deps, rdeps=rdeps, direct=direct, code=code)
 
     def _print(self, name: str, *, deps: bool, rdeps: bool, direct: bool, code: bool) -> int:
         steps = _steps_by_task(self.task_list)
-        known = Dependencies(_session(self.task_list).engine, [step.action for step in steps.values()])
+        known = Dependencies(session_of(self.task_list).engine, [step.action for step in steps.values()])
         if name not in steps:
             readers = known.readers(Path(name))
             if deps or not readers:
-                return _fail(f"{name!r} is no task, and no task reads such a file; doit list --all shows tasks")
+                return fail(f"{name!r} is no task, and no task reads such a file; doit list --all shows tasks")
             found = readers if direct else [*dict.fromkeys([*readers, *known.needing(readers, direct=False)])]
             self._write(f"{name} is read by", found, alone=rdeps)
             return 0
@@ -209,9 +143,9 @@ class Why(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no types
 
     def _execute(self, pos_args: Sequence[str]) -> int:
         if len(pos_args) != 1:
-            return _fail("doit why takes the name of one task; doit list --all shows them")
+            return fail("doit why takes the name of one task; doit list --all shows them")
         (name,) = pos_args
-        step = _known(_steps_by_task(self.task_list), name)
+        step = known_in(_steps_by_task(self.task_list), name)
         what, found = causes(step.engine, step.action)
         tasks: dict[str, list[str]] = {}
         for task, reason in found:
@@ -230,7 +164,7 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
     cmd_options = ()
 
     def _execute(self) -> int:
-        session = _session(self.task_list)
+        session = session_of(self.task_list)
         session.lock.release()  # between builds the checkout is free
         pool = LocalPool(share().package.parent, homes=session.engine.cache.sandboxes)
 
@@ -251,50 +185,10 @@ class WatchCommand(Command, DoitCmdBase):  # type: ignore[misc]  # doit has no t
         return 0
 
 
-def _session(tasks: Iterable[Any]) -> Session:
-    found: Session = next(task.meta["session"] for task in tasks if "session" in (task.meta or {}))
-    return found
-
-
 def _steps_by_task(tasks: Iterable[Any]) -> dict[str, DoitTask]:
     return {task.name: task.meta["step"] for task in tasks if "step" in (task.meta or {})}
-
-
-def _wanted(tasks: Iterable[Any], selected: Sequence[str] | None) -> Iterator[Action]:
-    """The actions of the selected tasks, those of a group for the group."""
-    known = {task.name: task for task in tasks}
-    for name in selected or ():
-        task = _known(known, name)
-        if "step" in (task.meta or {}):
-            yield task.meta["step"].action
-        elif task.actions or "settled" in (task.meta or {}):
-            continue
-        else:
-            yield from _wanted(known.values(), task.task_dep)
-
-
-def _known(table: Mapping[str, Any], name: str) -> Any:
-    if name not in table:
-        sys.exit(_fail(f"unknown task {name!r}; doit list --all shows them"))
-    return table[name]
-
-
-def _guarded(work: Any) -> int:
-    """The status of a command whose errors are told in a line."""
-    try:
-        return int(work() or 0)
-    except UserError as error:
-        return _fail(str(error))
-    except WebkilnError as error:
-        _fail(str(error))
-        return 3
 
 
 def _line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def _fail(message: str) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return 2

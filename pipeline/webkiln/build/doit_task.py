@@ -1,16 +1,13 @@
-"""An action as a doit task, and the reporter of doit."""
+"""An action as a doit task."""
 
-import errno
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from doit.exceptions import BaseFail, InvalidTask, TaskError, TaskFailed, UnmetDependency
-from doit.reporter import ConsoleReporter
+from doit.exceptions import TaskError, TaskFailed
 
 from webkiln.build.action import Action, Folder, Input, Local, Modules, Product
 from webkiln.build.engine import Engine
@@ -107,17 +104,6 @@ class DoitTask:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class SettledTask:
-    """Bundles that need nothing, as a doit task that no other leads to."""
-
-    name: str
-    folders: tuple[Path, ...]
-
-    def task(self) -> dict[str, Any]:
-        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"settled": self.folders}}
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class TuneTask:
     """The measurements of what may be chosen for one backend as a doit task, which writes the fastest into `file`. The engine runs what it needs."""
@@ -154,74 +140,3 @@ def _described(role: str, value: Input) -> Iterator[str]:
             yield f"{role}: {module} and what it imports below {root}"
         case Product(action, path, pattern):
             yield f"{role}: {path}{pattern if pattern != '*' else ''} of {action.task}"
-
-
-class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
-    """Failures only, one message each; what runs is told by the engine's progress."""
-
-    desc = "failures only"
-
-    def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
-        """Look at everything that will be published before anything is built for it."""
-        self._ends: list[tuple[Path, str]] = []
-        self._engine: Engine | None = None
-        self._failed = self._is_full = False
-        steps = list(_steps(tasks, selected_tasks))
-        try:
-            for step in steps:
-                step.check()
-        except UserError as error:
-            raise InvalidTask(str(error)) from error
-        for step in steps[:1]:
-            self._engine = step.engine
-            step.engine.expect([each.action for each in steps])
-
-    def execute_task(self, task: Any) -> None:
-        del task
-
-    def skip_uptodate(self, task: Any) -> None:
-        if "settled" in (task.meta or {}):
-            self._ends += [(folder, "up to date") for folder in task.meta["settled"]]
-        if "step" in (task.meta or {}):
-            task.meta["step"].engine.progress.skip(task.name)
-            self._tell(task.meta["step"], "up to date")
-
-    def add_success(self, task: Any) -> None:
-        if "step" in (task.meta or {}):
-            self._tell(task.meta["step"], "written")
-
-    def _tell(self, step: "DoitTask", what: str) -> None:
-        if step.folder is not None and step.role:
-            self._ends.append((step.folder, what))
-            if step.facts:
-                step.engine.settle(step.action, step.role, step.folder, step.facts)
-
-    def add_failure(self, task: Any, fail: BaseFail) -> None:
-        self._failed = True
-        if isinstance(fail, UnmetDependency):
-            return
-        message = fail.get_msg().rstrip() or task.name
-        _, is_full, _ = message.partition(os.strerror(errno.ENOSPC))
-        if not (is_full and self._is_full):  # steps that run at once fail at once
-            sys.stderr.write(f"error: {message}\n")
-        self._is_full |= bool(is_full)
-
-    def complete_run(self) -> None:
-        if self._engine is not None:
-            self._engine.progress.close()
-        for folder, what in () if self._failed or self.runtime_errors else self._ends:
-            self.outstream.write(f"{folder}: {what}\n")
-        for message in self.runtime_errors:
-            sys.stderr.write(f"error: {message}\n")
-
-
-def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator[DoitTask]:
-    """The steps that the selected tasks need."""
-    todo, seen = list(selected), set()
-    while todo:
-        task = tasks[todo.pop()]
-        if task.name not in seen:
-            seen.add(task.name)
-            todo += task.task_dep
-            if "step" in (task.meta or {}):
-                yield task.meta["step"]

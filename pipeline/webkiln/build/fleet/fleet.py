@@ -17,8 +17,9 @@ from webkiln import canonical
 from webkiln.build.action import FLEET, Action, ActionResult, Blob, Product
 from webkiln.build.executor import failure
 from webkiln.build.files import beside
+from webkiln.build.fleet.address import VARIABLE, address
 from webkiln.build.fleet.errand import Errand, Files, Made, resources
-from webkiln.build.fleet.scheduler import VARIABLE, GoneError, NobodyError, Scheduler
+from webkiln.build.fleet.scheduler import GoneError, NobodyError, Scheduler
 from webkiln.build.outputs import expected
 from webkiln.build.progress import warn
 from webkiln.build.remote.entries import is_sound
@@ -29,21 +30,10 @@ from webkiln.build.store import LocalStore
 from webkiln.errors import RecipeError
 
 CHECKS_VARIABLE = "WEBKILN_EXECUTOR_CHECKS"
-SCHEMES = ("tcp://", "tls://")
 HERE = {"fetch", "tune"}
 """Stages that run where the user is: they read what lies there, or measure that machine."""
 UNEQUAL = {"verify", "reference", "report"}
 """Stages whose results hold times, or what a framework computes in an order of its own: two machines may answer differently and both be right."""
-AT_ONCE = 64
-"""Steps that a build with a fleet has under way at once."""
-
-
-def address() -> str | None:
-    """Where the scheduler is, if the environment names one. Raises RecipeError where that is no address."""
-    given = os.environ.get(VARIABLE, "")
-    if given and not given.startswith(SCHEMES):
-        raise RecipeError(f"{VARIABLE} is {given!r}, expected the address of a scheduler of dask, such as tcp://build.local:8786")
-    return given or None
 
 
 def of_environment(store: LocalStore, shared: SharedCache | None) -> "Fleet | None":

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+from webkiln.build.fleet.address import VARIABLE
 from webkiln.errors import ToolError, missing_package
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-VARIABLE = "WEBKILN_EXECUTOR"
 LOOK_SECONDS = 1.0
 """How often the workers are looked at."""
 PATIENCE_SECONDS = 15.0

@@ -1,0 +1,126 @@
+"""`doit run`, and what all commands share. Nothing heavy is imported: many builds have nothing to do."""
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doit.cmd_run import Run as DoitRun
+
+from webkiln.build.session import Session
+from webkiln.errors import UserError, WebkilnError
+
+if TYPE_CHECKING:
+    from webkiln.build.action import Action
+    from webkiln.build.engine import Engine
+
+
+def option(name: str, what: str, kind: type = bool, default: Any = False) -> dict[str, Any]:
+    return {"name": name.replace("-", "_"), "long": name, "type": kind, "default": default, "help": what}
+
+
+class Command:
+    """A command whose options may stand behind the names of tasks, too: `doit build --dry-run`. What the user can mend is told in a line."""
+
+    def parse_execute(self, words: Sequence[str]) -> Any:
+        own = super()
+        return guarded(lambda: own.parse_execute(options_first(words, self.cmdparser.options)))  # type: ignore[attr-defined]  # of DoitCmdBase
+
+
+def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
+    """The words of a command line with its known options, and their values, before all others."""
+    flags = {f"-{option.short}": option for option in options if option.short} | {
+        f"--{option.long}": option for option in options if option.long
+    }
+    todo = [*words]
+    front: list[str] = []
+    rest: list[str] = []
+    while todo:
+        word = todo.pop(0)
+        option = flags.get(word.partition("=")[0])
+        (rest if option is None else front).append(word)
+        if option is not None and option.type is not bool and "=" not in word and todo:
+            front.append(todo.pop(0))
+    return [*front, *rest]
+
+
+class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
+    """`doit run`, which `doit build` is short for."""
+
+    cmd_options = (
+        *DoitRun.cmd_options,
+        option("dry-run", "print what would run, and why; run nothing"),
+        option("explain", "print why each step runs"),
+        option("trace", "write when each step ran to this file, in Chrome's trace-event format", str, ""),
+    )
+
+    def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
+        self._asked = params
+        return super().execute(params, args)
+
+    @functools.wraps(DoitRun._execute)  # noqa: SLF001  # doit reads the names of options from the signature
+    def _execute(self, *options: Any, **named: Any) -> int:
+        session = session_of(self.task_list)
+        if self._asked["dry_run"]:
+            return self._forecast(session.engine)
+        if self._asked["explain"]:
+            session.engine.explains = True
+        try:
+            return int(super()._execute(*options, **named))
+        finally:
+            if self._asked["trace"]:
+                session.engine.timeline.write(Path(self._asked["trace"]))
+
+    def _forecast(self, engine: "Engine") -> int:
+        from webkiln.build.forecast import UP_TO_DATE, forecast, summary
+        from webkiln.build.why import shortened
+
+        steps = forecast(engine, _wanted(self.task_list, self.sel_tasks))
+        for step in steps:
+            if step.what != UP_TO_DATE:
+                why = shortened(step.why)
+                self.outstream.write(f"{step.task}  {step.what}{': ' if len(why) == 1 else ''}{'' if len(why) != 1 else why[0]}\n")
+                self.outstream.write("".join(f"    {line}\n" for line in why if len(why) > 1))
+        self.outstream.write(f"{summary(steps)}\n")
+        return 0
+
+
+def session_of(tasks: Iterable[Any]) -> Session:
+    found: Session = next(task.meta["session"] for task in tasks if "session" in (task.meta or {}))
+    return found
+
+
+def _wanted(tasks: Iterable[Any], selected: Sequence[str] | None) -> "Iterator[Action]":
+    """The actions of the selected tasks, those of a group for the group."""
+    known = {task.name: task for task in tasks}
+    for name in selected or ():
+        task = known_in(known, name)
+        if "step" in (task.meta or {}):
+            yield task.meta["step"].action
+        elif task.actions or "settled" in (task.meta or {}):
+            continue
+        else:
+            yield from _wanted(known.values(), task.task_dep)
+
+
+def known_in(table: Mapping[str, Any], name: str) -> Any:
+    if name not in table:
+        sys.exit(fail(f"unknown task {name!r}; doit list --all shows them"))
+    return table[name]
+
+
+def guarded(work: Callable[[], Any]) -> int:
+    """The status of a command whose errors are told in a line."""
+    try:
+        return int(work() or 0)
+    except UserError as error:
+        return fail(str(error))
+    except WebkilnError as error:
+        fail(str(error))
+        return 3
+
+
+def fail(message: str) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return 2

@@ -1,0 +1,107 @@
+"""What doit prints of a build, and the task of bundles that need nothing. Nothing heavy is imported: many builds have nothing to do."""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doit.exceptions import BaseFail, InvalidTask, UnmetDependency
+from doit.reporter import ConsoleReporter
+
+from webkiln.errors import UserError
+
+if TYPE_CHECKING:
+    from webkiln.build.doit_task import DoitTask
+    from webkiln.build.engine import Engine
+    from webkiln.build.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class SettledTask:
+    """Bundles that need nothing, as a doit task that no other leads to."""
+
+    name: str
+    folders: tuple[Path, ...]
+
+    def task(self) -> dict[str, Any]:
+        return {"basename": "bundle", "name": self.name, "actions": [], "uptodate": [True], "meta": {"settled": self.folders}}
+
+
+class Reporter(ConsoleReporter):  # type: ignore[misc]  # doit has no types
+    """Failures only, one message each; what runs is told by the engine's progress."""
+
+    desc = "failures only"
+
+    def initialize(self, tasks: Mapping[str, Any], selected_tasks: Sequence[str]) -> None:
+        """Look at everything that will be published before anything is built for it."""
+        self._ends: list[tuple[Path, str]] = []
+        self._engine: Engine | None = None
+        self._failed = self._is_full = False
+        steps = list(_steps(tasks, selected_tasks))
+        try:
+            for step in steps:
+                step.check()
+        except UserError as error:
+            raise InvalidTask(str(error)) from error
+        for step in steps[:1]:
+            self._engine = step.engine
+            step.engine.expect([each.action for each in steps])
+
+    def execute_task(self, task: Any) -> None:
+        del task
+
+    def skip_uptodate(self, task: Any) -> None:
+        if "settled" in (task.meta or {}):
+            self._ends += [(folder, "up to date") for folder in task.meta["settled"]]
+        if "step" in (task.meta or {}):
+            task.meta["step"].engine.progress.skip(task.name)
+            self._tell(task.meta["step"], "up to date")
+
+    def add_success(self, task: Any) -> None:
+        if "step" in (task.meta or {}):
+            self._tell(task.meta["step"], "written")
+
+    def _tell(self, step: "DoitTask", what: str) -> None:
+        if step.folder is not None and step.role:
+            self._ends.append((step.folder, what))
+            if step.facts:
+                step.engine.settle(step.action, step.role, step.folder, step.facts)
+
+    def add_failure(self, task: Any, fail: BaseFail) -> None:
+        self._failed = True
+        if isinstance(fail, UnmetDependency):
+            return
+        message = fail.get_msg().rstrip() or task.name
+        _, is_full, _ = message.partition(os.strerror(errno.ENOSPC))
+        if not (is_full and self._is_full):  # steps that run at once fail at once
+            sys.stderr.write(f"error: {message}\n")
+        self._is_full |= bool(is_full)
+
+    def complete_run(self) -> None:
+        if self._engine is not None:
+            self._engine.progress.close()
+        for folder, what in () if self._failed or self.runtime_errors else self._ends:
+            self.outstream.write(f"{folder}: {what}\n")
+        for message in self.runtime_errors:
+            sys.stderr.write(f"error: {message}\n")
+
+
+def _steps(tasks: Mapping[str, Any], selected: Sequence[str]) -> Iterator["DoitTask"]:
+    """The steps that the selected tasks need."""
+    todo, seen = list(selected), set()
+    while todo:
+        task = tasks[todo.pop()]
+        if task.name not in seen:
+            seen.add(task.name)
+            todo += task.task_dep
+            if "step" in (task.meta or {}):
+                yield task.meta["step"]
+
+
+def build(session: "Session", bundles: Sequence[str]) -> dict[str, Any]:
+    """The task that all bundles are built by."""
+    doc = "build the bundles of all models, or of model=NAME"
+    return {"basename": "build", "doc": doc, "actions": None, "task_dep": [*bundles], "meta": {"session": session}}

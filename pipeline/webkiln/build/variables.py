@@ -1,0 +1,68 @@
+"""The variables of a doit command, and what they ask for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from webkiln.build import progress
+from webkiln.build.backends import backends_of, buildable, missing_compilers
+from webkiln.build.engine import Engine
+from webkiln.build.graph import BROWSERS, ModelGraph, Selection
+from webkiln.errors import RecipeError
+from webkiln.recipe import BACKENDS, ENCODINGS, ExportSource, ModuleSource, Recipe, choose, with_parameters
+
+VARIABLES = ("model", "backend", "encoding", "browser", "layers", "weights", "force")
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """The `name=value` arguments of a doit command, checked."""
+
+    models: Mapping[str, Recipe]
+    backends: tuple[str, ...] | None
+    encodings: tuple[str, ...] | None
+    browsers: tuple[str, ...]
+    layers: bool
+    force: bool = False
+
+
+def read_variables(given: Mapping[str, str], recipes: Mapping[str, Recipe]) -> Variables:
+    for name in given:
+        choose("variable", [name], VARIABLES)
+    lists = {name: tuple(filter(None, value.split(","))) for name, value in given.items()}
+    unasked = tuple(name for name, recipe in recipes.items() if not recipe.on_request)
+    models = choose("model", lists["model"], recipes.keys()) if "model" in lists else unasked
+    if not models:
+        raise RecipeError("no models: a model is a folder with a recipe.toml")
+    layers, force = (choose(f"value of {name}", lists.get(name, ("no",)), ("no", "yes")) for name in ("layers", "force"))
+    return Variables(
+        models={name: _weighted(recipes[name], given.get("weights")) for name in models},
+        backends=choose("backend", lists["backend"], BACKENDS) if "backend" in lists else None,
+        encodings=choose("encoding", lists["encoding"], ENCODINGS) if "encoding" in lists else None,
+        browsers=choose("browser", lists["browser"], BROWSERS) if "browser" in lists else BROWSERS[:1],
+        layers="yes" in layers,
+        force="yes" in force,
+    )
+
+
+def _weighted(recipe: Recipe, weights: str | None) -> Recipe:
+    """The recipe with `weights` for that parameter of the function that makes the model, if it has it."""
+    source = recipe.source
+    takes = isinstance(source, ExportSource | ModuleSource) and "weights" in source.parameters
+    return with_parameters(recipe, {"weights": weights}) if weights is not None and takes else recipe
+
+
+def destination(model: str, choice: Selection) -> Path:
+    """`dist/<model>`, or `dist/<model>-<encoding>`, and `-layers` where layers are kept."""
+    return Path("dist") / (model + choice.suffix.replace(":", "-"))
+
+
+def choice_of(engine: Engine, graph: ModelGraph, encoding: str, variables: Variables) -> Selection:
+    """What is built in one encoding. Where compilers are missing, and the cache has no result of theirs, wasm is left out unless it was asked for."""
+    recipe = graph.recipe
+    folder = destination(recipe.name, Selection((), encoding, variables.layers))
+    choice = Selection(backends_of(recipe, variables.backends, folder), encoding, variables.layers)
+    possible = choice if "wasm" in (variables.backends or ()) else buildable(engine, graph, choice)
+    if possible != choice:
+        progress.warn("; ".join([f"{folder} is built without wasm", *missing_compilers()]))
+    return possible
