@@ -146,7 +146,7 @@ class Soak:
         self.random, self.seed, self.folder = random.Random(seed), seed, folder
         self.ran = folder / "ran"
         self.tree, self.other = (self.checkout(folder / name) for name in ("tree", "other"))
-        self.other.edit("stages/pack.py", "import", "import sys  # another version\nimport")
+        self.other.edit("stages/pack.py", "def run(", "import sys\n\n\ndef run(")
         self.models = [f"toy{number}" for number in range(max(big, *SIZES))]
         shutil.move(self.tree.root / "models" / "toy", folder / "toy")
         for number, name in enumerate(self.models):

@@ -7,7 +7,7 @@ machine can do is done here. With a step go those that need nothing but what it 
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import random
 from threading import Lock
@@ -186,8 +186,9 @@ class Fleet:
         """What a worker that did the step before has made of this one as well, if it is the same errand."""
         with self._lock:
             early = self._early.pop(errand.task, None)
-        same = early is not None and early.errand.inputs == errand.inputs and early.errand.code == errand.code
-        return early if early is not None and same and early.worker not in self._liars else None
+        if early is None or early.worker in self._liars or replace(early.errand, doubted=errand.doubted) != errand:
+            return None
+        return early
 
     def _answered(
         self, steps: Sequence[tuple[Action, Errand]], trees: Mapping[str, Tree], tell: Callable[[str], None], other: frozenset[str]

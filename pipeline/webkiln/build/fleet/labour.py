@@ -103,7 +103,7 @@ class Labourer:
             stage = self._share.stage(errand.stage)
             outcome = self._pool.execute(Job(errand.task, stage, inputs, places, errand.params, errand.code, errand.timeout))
             outputs = collect(store, folder / "out", errand.outputs, errand.task)
-        if not shared.deliver(outputs.values(), lambda blob: store.path(blob.sha256), anyway=errand.doubted):
+        if not shared.deliver(outputs.values(), lambda blob: store.path(blob.sha256), anyway=errand.doubted, afresh=True):
             raise _UnfitError(f"it cannot store results in {shared.place}")
         return outputs, outcome.printed
 
@@ -117,14 +117,22 @@ class Labourer:
     def _check_code(self, errand: Errand) -> None:
         for name, digest in errand.code.items():
             root = self._share.package.parent if name.startswith(f"{self._share.package.name}/") else self._share.root
-            path = root / name
             try:
-                own = self._digests.digest(path)
+                same = self._is(root / name, digest)
             except OSError:
                 raise _UnfitError(f"its webkiln is another one: {name} is not there") from None
-            # Keys name data by all bytes, sources without their comments.
-            if own != digest and not (path.suffix == ".py" and own_source(path, own, self._derived)[2] == digest):
+            if not same:
                 raise _UnfitError(f"its webkiln is another one: {name} differs")
+
+    def _is(self, path: Path, digest: str) -> bool:
+        """Whether a file has this digest in keys, which name data by all bytes, and sources without their comments."""
+        own = self._digests.digest(path)
+        if own == digest or path.suffix != ".py":
+            return own == digest
+        try:
+            return own_source(path, own, self._derived)[2] == digest
+        except UserError:
+            return False  # no source that webkiln accepts
 
     def _fitting(self, errand: Errand) -> int:
         """Which of the tables of tools is true here. What a browser on another machine is, the build has asked."""

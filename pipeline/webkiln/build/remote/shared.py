@@ -224,11 +224,14 @@ class SharedCache:
             with self._lock:
                 self._offers.append(self._pool.submit(self._store, key, {"result": result.to_json()}, [*result.outputs.values()], path))
 
-    def deliver(self, blobs: Collection[Blob], path: Callable[[Blob], Path], *, anyway: Collection[str] = ()) -> bool:
-        """Store blobs now, several at once, where they are not there; those with digests in `anyway` whatever the remote says. Whether it has them all."""
+    def deliver(self, blobs: Collection[Blob], path: Callable[[Blob], Path], *, anyway: Collection[str] = (), afresh: bool = False) -> bool:
+        """Store blobs now, several at once, where they are not there; those with digests in `anyway` whatever the remote says. Whether it has them all.
+
+        `afresh`: the remote is asked for those too that were stored before, since it may have lost them.
+        """
         self._join()
         with self._lock:
-            fresh = [blob for blob in dict.fromkeys(blobs) if blob.sha256 in anyway or blob.sha256 not in self._stored]
+            fresh = [blob for blob in dict.fromkeys(blobs) if afresh or blob.sha256 in anyway or blob.sha256 not in self._stored]
         absent = self._asked(lambda remote: remote.missing(fresh), None, writing=True) if fresh else set()
         if absent is None:
             return False
