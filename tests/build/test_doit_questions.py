@@ -3,6 +3,7 @@
 import fcntl
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,16 +198,20 @@ def test_clean_stale(toy: Tree) -> None:
     (toy.root / "dist" / "mine").mkdir()
     (toy.root / "dist" / "mine" / "manifest.json").write_text("{}")
     (toy.root / "dist" / "other" / "js.js").write_text("mine now")
+    shutil.copytree(toy.bundle, toy.root / "dist" / "elsewhere")  # as `webkiln build -o dist/elsewhere` may have written it
     assert toy.doit("clean", "--stale", "--dry-run") == "dist/other: would be removed\ndist/toy-eightbit: would be removed\n"
     assert (toy.root / "dist" / "toy-eightbit").exists()
     told = toy.doit("clean", "--stale")
     assert "dist/toy-eightbit: removed\n" in told
     assert "warning: dist/other/js.js has changed since a build wrote it, and stays\n" in told
-    assert {path.relative_to(toy.root).as_posix() for path in (toy.root / "dist").glob("*/*") if path.parent.name != "toy"} == {
+    assert {
+        path.relative_to(toy.root).as_posix() for path in (toy.root / "dist").glob("*/*") if path.parent.name not in ("toy", "elsewhere")
+    } == {
         "dist/mine/manifest.json",
         "dist/other/js.js",
     }
     assert not [path for path in toy.state.rglob("*") if "eightbit" in path.name or path.parent.name == "other"]
+    assert (toy.root / "dist" / "elsewhere" / "manifest.json").exists()
     assert not toy.build(), "the rest is as it was"
 
 

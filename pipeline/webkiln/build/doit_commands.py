@@ -43,7 +43,7 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
 
     def _remove(self, session: Session, *, dry: bool) -> int:
         engine, recipes = session.engine, session.all_recipes()
-        for folder in stale_bundles(Path("dist"), recipes):
+        for folder in list(stale_bundles(engine.state, Path("dist"), recipes)):
             changed = [] if dry else engine.unpublish(folder)
             self.outstream.write(f"{folder}: {'would be removed' if dry else 'removed'}\n")
             sys.stderr.write("".join(f"warning: {folder}/{name} has changed since a build wrote it, and stays\n" for name in changed))

@@ -1,6 +1,6 @@
-"""Outputs that no recipe names any more."""
+"""Outputs of this checkout that no recipe names any more."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from webkiln.build.published import claimed
@@ -10,11 +10,14 @@ from webkiln.recipe import BACKENDS, ENCODINGS, Recipe
 LAYERS = "layers"
 
 
-def stale_bundles(dist: Path, recipes: Mapping[str, Recipe]) -> Iterator[Path]:
-    """The folders of bundles in `dist` that belong to no recipe, or to an encoding that its recipe does not list."""
-    named = {folder for recipe in recipes.values() for folder in _folders(recipe)}
-    for folder in sorted(dist.glob("*/")):
-        if folder.name not in named and "manifest.json" in claimed(folder):
+def stale_bundles(state: TreeState, dist: Path, recipes: Mapping[str, Recipe]) -> Iterator[Path]:
+    """The folders in `dist` of bundles that this checkout built, of no recipe, or in an encoding that its recipe does not list."""
+    for path in sorted(state.root.glob("*/bundle*.json")):
+        model, (_, *detail) = path.parent.name, path.stem.split(".")
+        folder = dist / "-".join((model, *detail))
+        recipe = recipes.get(model)
+        encoding = next((part for part in detail if part != LAYERS), "float32")
+        if (recipe is None or encoding not in recipe.encodings) and "manifest.json" in claimed(folder):
             yield folder
 
 
@@ -24,12 +27,6 @@ def stale_manifests(state: TreeState, recipes: Mapping[str, Recipe]) -> Iterator
         recipe = recipes.get(path.parent.name)
         if recipe is None or set(path.stem.split(".")) & _unlisted(recipe):
             yield path
-
-
-def _folders(recipe: Recipe) -> Iterable[str]:
-    for encoding in recipe.encodings:
-        name = recipe.name if encoding == "float32" else f"{recipe.name}-{encoding}"
-        yield from (name, f"{name}-{LAYERS}")
 
 
 def _unlisted(recipe: Recipe) -> set[str]:
