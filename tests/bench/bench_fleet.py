@@ -24,7 +24,7 @@ from tests.bench.simulated import Message, Recording, simulate
 from tests.bench.watched import family, ticks
 from tests.build.fleets import START_SECONDS, scheduler, started_worker
 from tests.build.remotes import nginx
-from tests.build.tree import Tree, checkout, executed
+from tests.build.tree import REPOSITORY, Tree, checkout, executed
 
 RECORDED = Path(__file__).with_name("recorded.py")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -95,6 +95,7 @@ def bundles(tree: Tree) -> dict[str, bytes]:
 def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Build, Recording]:
     """A build by workers on these processors, and what the first of them recorded."""
     place.mkdir()
+    path = f"{tree.root / 'pipeline'}{os.pathsep}{REPOSITORY}"
     with nginx(place) as reached, scheduler(place / "scheduler") as address:
         shared = reached["WEBKILN_REMOTE_CACHE"]
         found = [
@@ -104,6 +105,7 @@ def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Buil
                 shared,
                 ["taskset", "-c", str(processor), sys.executable, str(RECORDED), str(place / f"worker-{number}")],
                 processors=1,
+                PYTHONPATH=path,
             )
             for number, processor in enumerate(processors)
         ]
@@ -113,7 +115,8 @@ def with_fleet(tree: Tree, place: Path, processors: Sequence[int]) -> tuple[Buil
         others = family(os.getpid()) - {os.getpid()} - {pid for worker in found for pid in family(worker.process.pid)}
         served = sum(map(ticks, others))
         client = [sys.executable, str(RECORDED), str(place / "client"), "doit", "build"]
-        build = built(tree, place / "own", client, WEBKILN_EXECUTOR=address, WEBKILN_REMOTE_CACHE=shared, WEBKILN_CACHE_WRITE="1")
+        fleet = {"WEBKILN_EXECUTOR": address, "WEBKILN_REMOTE_CACHE": shared, "WEBKILN_CACHE_WRITE": "1"}
+        build = built(tree, place / "own", client, **fleet, PYTHONPATH=path)
         serving = (sum(map(ticks, others)) - served) / TICKS
         for worker in found:
             worker.end()
@@ -154,7 +157,7 @@ def main(models: int) -> int:
         )
         for count in (1, 2, 4, 8):
             predicted = simulate(recording, range(1, count + 1))
-            print(f"| {count} machines with 1 processor | | | {predicted:.0f} | {predicted / alone.busy:.2f} |")
+            print(f"| machines with 1 processor: {count} | | | {predicted:.0f} | {predicted / alone.busy:.2f} |")
         busy = sum(message.seconds for message in recording.messages)
         print(
             f"recorded: {len(recording.messages)} messages, {busy:.1f} s of the worker's processor, {sum(m.bytes for m in recording.messages) / 1e6:.0f} MB in "

@@ -66,13 +66,12 @@ def ask(scheduler: Scheduler, *more: Any) -> tuple[str, Any]:
     return asked(scheduler, *more)
 
 
+WORKER = ((labour, "perform", perform), (SharedCache, "_bring", bring), (SharedCache, "_delivered", deliver))
+BUILD = ((Scheduler, "ask", ask),)
+"""What each of them notes. A build that replaced `perform` would send its own one to the workers."""
+
 if __name__ == "__main__":
-    for owner, method, replacement in (
-        (labour, "perform", perform),
-        (SharedCache, "_bring", bring),
-        (SharedCache, "_delivered", deliver),
-        (Scheduler, "ask", ask),
-    ):
+    for owner, method, replacement in WORKER if sys.argv[2] == "worker" else BUILD:
         setattr(owner, method, replacement)
     if sys.argv[2] == "worker":
         sys.exit(cli.main(sys.argv[2:]))

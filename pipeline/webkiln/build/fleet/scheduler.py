@@ -46,9 +46,13 @@ class _Machine:
 
     offers: Mapping[str, float]
     processors: int
-    alive: float
+    heard: float
     beat: float
     listed: bool = True
+
+    @property
+    def is_alive(self) -> bool:
+        return monotonic() - self.heard <= PATIENCE_SECONDS
 
     def fits(self, needed: Mapping[str, float]) -> bool:
         return all(self.offers.get(name, 0) >= amount for name, amount in needed.items())
@@ -174,27 +178,23 @@ class Scheduler:
     def _capable(self, needed: Mapping[str, float], avoided: Collection[str]) -> list[str]:
         if not self._is_connected:
             return []
-        latest = monotonic() - PATIENCE_SECONDS
         return [
             worker
             for worker, machine in self._machines.items()
-            if worker not in avoided and machine.listed and machine.alive > latest and machine.fits(needed)
+            if worker not in avoided and machine.listed and machine.is_alive and machine.fits(needed)
         ]
 
     def _room(self, name: str) -> float:
         """How many steps may run at once in the fleet, or how many of those that need a program."""
-        latest = monotonic() - PATIENCE_SECONDS
-        machines = [machine for machine in self._machines.values() if machine.listed and machine.alive > latest]
+        machines = [machine for machine in self._machines.values() if machine.listed and machine.is_alive]
         return sum(machine.offers.get(name, 0) if name else machine.processors for machine in machines)
 
     def _expect(self, needed: Mapping[str, float], avoided: Collection[str]) -> None:
         """Raises NobodyError where no worker that could do something was here a moment ago, whose place another one may take."""
         if self.is_gone:
             raise GoneError(f"{self.place} does not answer")
-        latest = monotonic() - PATIENCE_SECONDS
-        if self._is_connected and not any(
-            machine.fits(needed) and machine.alive > latest for worker, machine in self._machines.items() if worker not in avoided
-        ):
+        machines = [machine for worker, machine in self._machines.items() if worker not in avoided]
+        if self._is_connected and not any(machine.is_alive and machine.fits(needed) for machine in machines):
             what = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
             raise NobodyError(f"no machine offers it what it needs ({what})")
 
@@ -247,8 +247,7 @@ class Scheduler:
             found = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=PATIENCE_SECONDS)["workers"]
             self._note(found)
         with self._changed:
-            latest = monotonic() - PATIENCE_SECONDS
-            silent = [worker for worker in found if self._machines[worker].alive < latest]
+            silent = [worker for worker in found if not self._machines[worker].is_alive]
             gone = [key for key, sent in [*self._sent.items()] if not self._capable({}, self._machines.keys() - sent.workers)]
             self._changed.notify_all()
         if silent:
@@ -287,7 +286,7 @@ class Scheduler:
         with self._changed:
             self._client, self._lost_at = again, None
             for machine in self._machines.values():
-                machine.alive, machine.listed = monotonic(), False
+                machine.heard, machine.listed = monotonic(), False
         self._look()
         if self._closed.is_set():
             _leave(again)
