@@ -239,8 +239,9 @@ def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
     try:
         for number in range(builds):
             made.round(number)
-            if (number + 1) % 25 == 0:
-                print(f"{number + 1} of {builds} builds without a difference", file=sys.stderr, flush=True)
+            if (number + 1) % 10 == 0:
+                told = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
+                print(f"{number + 1} of {builds} builds without a difference: {told}", file=sys.stderr, flush=True)
     finally:
         made.machines.close()
     return made.counts

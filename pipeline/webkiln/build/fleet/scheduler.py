@@ -210,7 +210,9 @@ class Scheduler:
         try:
             sent.future = client.submit(perform, list(errand), client.id, key, key=key, resources=dict(needed), workers=workers, pure=False)
             sent.future.add_done_callback(lambda future: self._end(key, future))
-        except Exception:  # noqa: BLE001  # a connection may end in any way
+        except Exception as error:  # noqa: BLE001  # a connection may end in any way
+            if client.status == "running":
+                sent.error = error
             self._end(key)
         return sent
 
