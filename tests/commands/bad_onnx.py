@@ -126,7 +126,7 @@ REFUSED: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
     "overflowing": (overflowing, "initialiser w: its shape is [1099511627776, 1099511627776]"),
     "short": (short, "its data has 20 bytes; the file is damaged"),
     "huge_input": (huge_input, "x has shape [1099511627776]; sizes are from 0 to 2147483647"),
-    "unknown": (unknown, "unknown: 3 unsupported parts"),
+    "unknown": (unknown, "unknown.onnx: 3 unsupported parts"),
     "unfit": (unfit, "sum (Add): Incompatible dimensions"),
     "strings": (strings, "x: is an input of string"),
     "misspelt": (misspelt, "turn (Transpose): Invalid attribute perm {0, 5}, input shape = {2, 3}"),

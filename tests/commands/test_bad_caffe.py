@@ -37,7 +37,7 @@ TEXTS = {
         HEAD + layer("Concat", "y", "data", concat_param="concat_dim: 2147483648"),
         "y (Concat): its concat_dim is 2147483648; blobs have at most 32 axes",
     ),
-    "unknown": (HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"), "unknown: 2 unsupported parts"),
+    "unknown": (HEAD + layer("Sparkle", "y", "data") + layer("Glitter", "z", "y"), "unknown.prototxt: 2 unsupported parts"),
     "fork": (HEAD + layer("ReLU", "y", "data", relu_param="sharpness: 2"), "y (ReLU): says relu_param.sharpness"),
     "rankless": (
         'layer { name: "d" type: "Data" top: "data" }\nlayer { name: "h" type: "HDF5Data" top: "more" }\n'

@@ -7,6 +7,7 @@ import h5py
 import numpy as np
 import pytest
 
+from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.frontends.keras.eras.layouts import keras_1_2, keras_2_2, read, tf_keras_2_4, write_h5, write_tfjs, write_weights
 from webkiln.build.engine import Engine
@@ -109,13 +110,7 @@ def test_what_is_refused_leaves_nothing(webkiln: Command, tmp_path: Path) -> Non
 def test_old_files_need_no_framework(webkiln: Command, tmp_path: Path) -> None:
     old = keras_1_2(read("conv_2d"), first=True, theano=True)
     write_h5(tmp_path / "old.h5", old.config, old.lists, "1.2.2", backend="")
-    blocked = Path(__file__).parent / "blocked"
-    package = Path(__file__).resolve().parents[2] / "pipeline"
-    settings = {
-        "PYTHONPATH": f"{blocked}:{package}",
-        "WEBKILN_TEST_BLOCKED": "keras,tensorflow,tf_keras,torch,jax,yaml",
-        "WEBKILN_CACHE": str(tmp_path / "c"),
-    }
+    settings = without(tmp_path, "keras", "tensorflow", "tf_keras", "torch", "jax", "yaml") | {"WEBKILN_CACHE": str(tmp_path / "c")}
     done = webkiln("build", "old.h5", "-o", "out", "--backend", "js", env=settings)
     assert done.returncode == 0, done.stderr
     (tmp_path / "net.yaml").write_text("class_name: Sequential\nconfig: []\n")

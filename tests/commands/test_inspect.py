@@ -14,9 +14,9 @@ import numpy as np
 import onnx
 import pytest
 
+from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.commands.test_bad_input import check
-from tests.commands.test_without_packages import PATHS
 from tests.frontends.onnx.models import classifier, floats
 
 CORPORA = Path(__file__).parents[1] / "frontends"
@@ -226,7 +226,7 @@ def test_a_program_is_described_without_torch(webkiln: Command, tmp_path: Path) 
     with torch.no_grad():
         program = torch.export.export(torch.nn.Linear(3, 2).eval(), (torch.rand(4, 3),))
     torch.export.save(program, tmp_path / "net.pt2")
-    done = webkiln("inspect", "net.pt2", env={"PYTHONPATH": PATHS, "WEBKILN_TEST_BLOCKED": "torch"})
+    done = webkiln("inspect", "net.pt2", env=without(tmp_path, "torch"))
     assert done.returncode == 2
     said = told(done.stdout)
     assert said["written by"] == f"PyTorch {torch.__version__}"

@@ -1,19 +1,16 @@
 """The command line where a package is missing: one error that says what to install, never a traceback."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
+from tests.commands.blocked import without
 from tests.commands.conftest import Command
 from tests.frontends.onnx.models import classifier
 from webkiln.errors import RecipeError, ToolError
 from webkiln.recipe import find_module
-
-HERE = Path(__file__).resolve().parent
-PATHS = os.pathsep.join([str(HERE / "blocked"), str(HERE.parents[1] / "pipeline")])
 
 CASES = {
     "onnx": ("onnx", ["build", "net.onnx", "-o", "out"], "pip install onnx"),
@@ -42,7 +39,7 @@ def test_each_package_that_is_missing_is_named(case: str, webkiln: Command, sour
     (tmp_path / "plugin.py").write_text("import keras\n")
     for name in ("good.keras", "good.h5"):
         (tmp_path / name).symlink_to(sources / name)
-    settings = {"PYTHONPATH": PATHS, "WEBKILN_TEST_BLOCKED": package, "WEBKILN_CACHE": str(tmp_path / "cache")}
+    settings = without(tmp_path, package) | {"WEBKILN_CACHE": str(tmp_path / "cache")}
     done = webkiln(*[str(bundle) if text == "BUNDLE" else text for text in arguments], env=settings)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

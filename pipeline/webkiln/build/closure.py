@@ -34,7 +34,7 @@ UNTAKEN = re.compile(r"^([ \t]*)if TYPE_CHECKING:\n(?:\1[ \t]+[^\n]*\n?)+", re.M
 """What only a type checker reads."""
 IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n;]+)|import[ \t]+([^\n;]+))", re.MULTILINE)
 WORD = re.compile(r"\bimport\b")
-DATA = re.compile(r"^DATA\b", re.MULTILINE)
+NAMES_DATA = re.compile(r"^DATA\b", re.MULTILINE)
 INSTALLED = ("site-packages", "dist-packages")
 Closure = tuple[dict[str, str], frozenset[str]]
 
@@ -181,7 +181,7 @@ def own_source(path: Path, digest: str, derived: Derived) -> tuple[list[str], li
     known = derived.get(key)
     if known is None:
         text, code = stripped(path.read_text("utf-8"))
-        globs = literal(_parsed(path), "DATA") if DATA.search(code) else ()
+        globs = literal(_parsed(path), "DATA") if NAMES_DATA.search(code) else ()
         known = [sorted(set(imports_in(code, path))), list(globs), canonical.digest(text.encode())]
         derived.remember(key, known)
     return known[0], known[1], known[2]

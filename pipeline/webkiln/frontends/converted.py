@@ -7,6 +7,9 @@ from typing import Any
 from webkiln.frontends.arrays import Weight
 from webkiln.ir.graph import Graph
 
+SOURCE = "source"
+"""The name of graphs in a build, whose keys do not have the model's: messages that begin with it get that of the user's file."""
+
 
 @dataclass(frozen=True)
 class Converted:

@@ -61,4 +61,4 @@ def check_backends(graph: Graph, backends: Iterable[str]) -> None:
             where, what = node.layer or node.name, f"{node.op} has no kernel for {', '.join(missing)}"
             items.append((where, what, f"Write one, or build for {', '.join(known)} only."))
     if items:
-        raise UnsupportedError("source", items)
+        raise UnsupportedError(graph.name, items)

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.converted import Converted
+from webkiln.frontends.converted import SOURCE, Converted
 from webkiln.frontends.keras import spec
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.frontends.keras.plugins import isolated
@@ -22,5 +22,5 @@ def converted(data: Mapping[str, Any], inputs: Mapping[str, Path], params: Mappi
             import_files(inputs["plugins/"] / name for name in params["plugins"])
             if "module" in params:
                 import_module(params["module"])
-        graph = converter.convert(spec.from_json(data), name="model")
+        graph = converter.convert(spec.from_json(data), name=SOURCE)
         yield Converted(graph, converter.digests, {"texts.json": {"texts": converter.texts}})

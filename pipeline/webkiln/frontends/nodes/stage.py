@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from webkiln.frontends.converted import Converted
+from webkiln.frontends.converted import SOURCE, Converted
 from webkiln.frontends.cut import cut_of
 from webkiln.frontends.nodes.converter import NodeConverter
 from webkiln.frontends.nodes.spec import from_json
@@ -25,7 +25,7 @@ def converted_nodes(
     converter = kind(params.get("dims"), shapes, params.get("values"))
     with kind.handlers.isolated(), defined_by(inputs.get("operators/")):
         import_files(inputs["plugins/"] / name for name in params["plugins"])
-        graph = converter.convert(model, name="model")
+        graph = converter.convert(model, name=SOURCE)
         yield Converted(graph, converter.digests)
 
 
