@@ -140,10 +140,13 @@ def after_asking_doit(clone: Clone, printed: str) -> None:
         "optimize:digits:fold_batchnorm",
         "up-to-date",
         '"link:digits:wasm:simd" -> "bundle:digits"',
-        "one key so far",
+        "models/digits/digits.keras is read by",
+        "up to date\n",
+        "bundle:digits is up to date; it last ran because",
         " results, ",
     ):
         assert part in printed
+    assert '"traceEvents"' in (clone.root / "t.json").read_text()
     assert not (clone.root / "dist" / "digits" / "index.js").exists()
 
 
