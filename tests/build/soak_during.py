@@ -8,7 +8,6 @@ build of the final state, and so must that of a second machine which shares noth
 import json
 import os
 import random
-import sys
 import tempfile
 import threading
 import time
@@ -17,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
+from tests.build.rounds import main, played
 from tests.build.tree import checkout
 from webkiln.build.engine import Engine
 from webkiln.build.executor import LocalPool
@@ -225,17 +225,10 @@ def soak(folder: Path, builds: int, seed: int) -> Counter[str]:
     """Returns how often each edit and each result came up. AssertionError names a difference."""
     made = Soak(folder, seed)
     try:
-        for number in range(builds):
-            made.round(number)
-            if (number + 1) % 50 == 0:
-                print(f"{number + 1} of {builds} builds without a difference", file=sys.stderr, flush=True)
+        return played(made, builds)
     finally:
         made.pool.close()
-    return made.counts
 
 
 if __name__ == "__main__":
-    given = [int(value) for value in sys.argv[1:]]
-    with tempfile.TemporaryDirectory() as scratch:
-        counted = soak(Path(scratch), *(given + [500, 0][len(given) :]))
-    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counted.items())))
+    main(soak)

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from tests.build.fleets import FleetWorker, started_worker
 from tests.build.remotes import free_port, started
+from tests.build.rounds import main, played
 from tests.build.tree import Tree, checkout, executed
 
 STEPS = 15
@@ -237,18 +237,10 @@ def soak(folder: Path, builds: int, seed: int, big: int = BIG) -> Counter[str]:
     """What was counted. AssertionError names a difference."""
     made = Soak(folder, seed, big)
     try:
-        for number in range(builds):
-            made.round(number)
-            if (number + 1) % 10 == 0:
-                told = ", ".join(f"{count} {name}" for name, count in sorted(made.counts.items()))
-                print(f"{number + 1} of {builds} builds without a difference: {told}", file=sys.stderr, flush=True)
+        return played(made, builds)
     finally:
         made.machines.close()
-    return made.counts
 
 
 if __name__ == "__main__":
-    given = [int(value) for value in sys.argv[1:]]
-    with tempfile.TemporaryDirectory() as scratch:
-        counted = soak(Path(scratch), *(given + [500, 0][len(given) :]))
-    print("\n".join(f"{number:7d} {name}" for name, number in sorted(counted.items())))
+    main(soak)
