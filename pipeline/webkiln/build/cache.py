@@ -135,7 +135,7 @@ class ActionCache:
 
     def _recorded(self, key: str) -> ActionResult | None:
         """The result that an entry has, in this cache, or in the one below it."""
-        found = _entry(_path(self.root, "actions", key), key)
+        found = _entry(self._path(key), key)
         return _entry(_path(self._base, "actions", key), key) if found is None and self._base is not None else found
 
     def put(self, key: str, result: ActionResult, *, anew: bool = False) -> None:
@@ -183,7 +183,7 @@ class ActionCache:
         write_atomic(self._path(key, "reads"), canonical.dumps({"body": rows, "sha256": canonical.key(rows)}))
 
     def _reads(self, key: str) -> list[Any]:
-        own = _rows(_path(self.root, "reads", key))
+        own = _rows(self._path(key, "reads"))
         below = _rows(_path(self._base, "reads", key)) if self._base is not None else []
         return [*own, *(row for row in below if row not in own)]
 

@@ -136,7 +136,7 @@ class Closures:
         return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
 
     def _data(self, pattern: str) -> Iterator[tuple[str, str]]:
-        root = self._share.package.parent if pattern.startswith(f"{self._package}/") else self._share.root
+        root = self._share.above(pattern)
         for path in root.glob(pattern):
             if path.is_file():
                 yield path.relative_to(root).as_posix(), self._digest(path)

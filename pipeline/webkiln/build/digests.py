@@ -11,6 +11,8 @@ from webkiln.build.files import write_atomic
 from webkiln.build.reads import TICK_SECONDS, Stamp, is_fresh, stamp
 from webkiln.errors import RecipeError
 
+DIGESTS = "digests.json"
+"""The name of the file in a tree's state folder."""
 SETTLED_NS = 2_000_000_000
 ATTEMPTS = 100
 

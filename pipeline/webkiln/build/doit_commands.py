@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,9 @@ class Clean(Command, DoitClean):  # type: ignore[misc]  # doit has no types
 
     cmd_options = (*DoitClean.cmd_options, option("stale", "remove what builds wrote that no recipe names any more, and nothing else"))
 
-    def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
-        self._asked = params
-        return super().execute(params, args)
-
     @functools.wraps(DoitClean._execute)  # noqa: SLF001  # as in Run
     def _execute(self, dryrun: bool, *options: Any, **named: Any) -> int | None:
-        if not self._asked["stale"]:
+        if not self.asked["stale"]:
             super()._execute(dryrun, *options, **named)
             return None
         return self._remove(session_of(self.task_list), dry=dryrun)

@@ -21,11 +21,20 @@ def option(name: str, what: str, kind: type = bool, default: Any = False) -> dic
 
 
 class Command:
-    """A command whose options may stand behind the names of tasks, too: `doit build --dry-run`. What the user can mend is told in a line."""
+    """A command of doit whose options may also follow the names of tasks: `doit build --dry-run`. Errors of the user's are printed in one line.
+
+    `asked` has the values of all options, those that doit's own commands do not know too.
+    """
+
+    asked: Mapping[str, Any]
 
     def parse_execute(self, words: Sequence[str]) -> Any:
         own = super()
         return guarded(lambda: own.parse_execute(options_first(words, self.cmdparser.options)))  # type: ignore[attr-defined]  # of DoitCmdBase
+
+    def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
+        self.asked = params
+        return super().execute(params, args)  # type: ignore[misc]  # of DoitCmdBase
 
 
 def options_first(words: Sequence[str], options: Iterable[Any]) -> list[str]:
@@ -55,22 +64,18 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         option("trace", "write when each step ran to this file, in Chrome's trace-event format", str, ""),
     )
 
-    def execute(self, params: Mapping[str, Any], args: Sequence[str]) -> Any:
-        self._asked = params
-        return super().execute(params, args)
-
     @functools.wraps(DoitRun._execute)  # noqa: SLF001  # doit reads the names of options from the signature
     def _execute(self, *options: Any, **named: Any) -> int:
         session = session_of(self.task_list)
-        if self._asked["dry_run"]:
+        if self.asked["dry_run"]:
             return self._forecast(session.engine)
-        if self._asked["explain"]:
+        if self.asked["explain"]:
             session.engine.explains = True
         try:
             return int(super()._execute(*options, **named))
         finally:
-            if self._asked["trace"]:
-                session.engine.timeline.write(Path(self._asked["trace"]))
+            if self.asked["trace"]:
+                session.engine.timeline.write(Path(self.asked["trace"]))
 
     def _forecast(self, engine: "Engine") -> int:
         from webkiln.build.forecast import UP_TO_DATE, forecast, summary

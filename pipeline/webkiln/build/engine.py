@@ -17,7 +17,7 @@ from webkiln.build.cache import ActionCache, cache_folder, is_read_only
 from webkiln.build.claims import Claims
 from webkiln.build.consumption import Consumed, Consumption, SourceKey, behind, digests_of, keys_of_each
 from webkiln.build.derived import Derived
-from webkiln.build.digests import FileDigests
+from webkiln.build.digests import DIGESTS, FileDigests
 from webkiln.build.discovered import names_of, path_of
 from webkiln.build.executor import Executor, Job, LocalPool, Outcome, Watch
 from webkiln.build.fleet.fleet import Foreseen
@@ -31,7 +31,7 @@ from webkiln.build.reads import ChangedError
 from webkiln.build.remote.shared import of_environment
 from webkiln.build.remote.signing import of_environment as key_of_environment
 from webkiln.build.sandbox import InputFile, MissingInput, Tree, collect, lay_out, outputs_in, sandbox
-from webkiln.build.settled import SETTLED, Settled
+from webkiln.build.settled import Settled, settled_of
 from webkiln.build.share import Share, share
 from webkiln.build.state import TreeState
 from webkiln.build.timeline import Timeline
@@ -47,7 +47,7 @@ OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
 class Engine:
     """One build session: inputs are looked at once, and every action has one result.
 
-    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees.
+    `state` is the folder for manifests (`.webkiln`), `cache` the folder shared between trees. `settled`: what was noted of the tree, if it was read before.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class Engine:
         shared: Share | None = None,
         executor: Executor | None = None,
         progress: Progress | None = None,
+        settled: Settled | None = None,
     ) -> None:
         self.share = shared or share()
         self.state = TreeState(state.absolute())
@@ -65,7 +66,9 @@ class Engine:
         self.progress = progress or Silent()
         self._executor = executor
         self._owns_executor = executor is None
-        self._digests = FileDigests(self.state.root / "digests.json")
+        if settled is not None:
+            self.settled = settled
+        self._digests = settled.digests if settled is not None else FileDigests(self.state.root / DIGESTS)
         self._derived = Derived(self.cache.root / "derived.json")
         self.fleet = fleet_of_environment(self.cache.store, self.cache.shared)
         self._toolchain = Toolchain(self.share.root, self._derived, installed=self.share.installed, fleet=self.fleet is not None)
@@ -147,10 +150,9 @@ class Engine:
         source = self._consumption.source_key(action) if manifest.origin is not None else None
         if source is not None and manifest.origin == source.key:
             return self._found_by(source, action, manifest.result)
-        inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
-        if any(tree is None for tree in inputs.values()):
+        trees = self._known_trees(action, self.current)
+        if trees is None:
             return None
-        trees = {role: tree for role, tree in inputs.items() if tree is not None}
         for actual in (False, True):
             try:
                 consumed = self._consumption.of(action, trees, manifest.reads, actual=actual)
@@ -173,9 +175,8 @@ class Engine:
         source = self._consumption.source_key(action) if action.final else None
         if source is not None and (found := self._cached(action, source.key)) is not None:
             return found
-        inputs = {role: self._tree(value, self.foresee) for role, value in action.inputs.items()}
-        trees = {role: tree for role, tree in inputs.items() if tree is not None}
-        if len(trees) < len(inputs):
+        trees = self._known_trees(action, self.foresee)
+        if trees is None:
             return None
         if action.each is not None:
             parts = self._find_each(action, action.each, trees)
@@ -185,9 +186,8 @@ class Engine:
 
     def consumed(self, action: Action) -> Consumed | None:
         """What a run of the action would consume now; None while an input of it is not built."""
-        inputs = {role: self._tree(value, self.current) for role, value in action.inputs.items()}
-        trees = {role: tree for role, tree in inputs.items() if tree is not None}
-        if len(trees) < len(inputs):
+        trees = self._known_trees(action, self.current)
+        if trees is None:
             return None
         manifest = self.state.manifest(action.task)
         return self._consumption.of(action, trees, manifest.reads if manifest is not None else ())
@@ -200,8 +200,7 @@ class Engine:
     @cached_property
     def settled(self) -> Settled:
         """Which bundles of this tree need nothing."""
-        signer = self.cache.signer
-        return Settled(self.state.root / SETTLED, self.share, self._digests, signer.key_id if signer is not None else "")
+        return settled_of(self.state.root, self.share, self._digests, self.cache.signer)
 
     def settle(self, action: Action, role: str, folder: Path, facts: str) -> None:
         """Note that an action is up to date and published, where files alone tell whether it still is: not where code of the user's runs."""
@@ -464,7 +463,7 @@ class Engine:
         rest = {role: tree for role, tree in trees.items() if role != each.source}
         names = {inside: item.sha256 + PurePosixPath(inside).suffix for inside, item in trees[each.source].items()}
         items = {names[inside]: item for inside, item in trees[each.source].items()}
-        for actual in (False, True):
+        for actual in self._kinds_of_tools(action):
             document = self._consumption.keys.document(action, digests_of(trees), actual=actual)
             keys = keys_of_each(document, each, rest, items)
             parts = {name: part for name in names.values() if (part := self._part(action, each, keys[name])) is not None}
@@ -586,6 +585,12 @@ class Engine:
         tree = self._tree(value, self.run)
         assert tree is not None
         return tree
+
+    def _known_trees(self, action: Action, obtain: Callable[[Action], ActionResult | None]) -> dict[str, Tree] | None:
+        """The inputs of an action; None where a producer of one has no result."""
+        inputs = {role: self._tree(value, obtain) for role, value in action.inputs.items()}
+        trees = {role: tree for role, tree in inputs.items() if tree is not None}
+        return trees if len(trees) == len(inputs) else None
 
     def _tree(self, value: Input, obtain: Callable[[Action], ActionResult | None]) -> Tree | None:
         if not isinstance(value, Product):

@@ -55,9 +55,7 @@ class Dependencies:
 
     def _code(self, action: Action) -> set[Path]:
         """The files of webkiln that an action runs."""
-        share = self._engine.share
-        names = [name for name in self._engine.code(action) if not name.startswith("user/")]
-        return {(share.package.parent if name.startswith(f"{share.package.name}/") else share.root) / name for name in names}
+        return {self._engine.share.file(name) for name in self._engine.code(action) if not name.startswith("user/")}
 
 
 def shown(path: Path) -> str:

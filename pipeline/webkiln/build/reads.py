@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.machinery import all_suffixes
 from importlib.util import source_from_cache
 from pathlib import Path
@@ -154,12 +154,7 @@ class Recorder:
         """Where below the roots a path leads; None where it is not asked. Raises RecipeError for what is elsewhere."""
         if not isinstance(path, str | bytes | os.PathLike):
             return None
-        place = _normal(path)
-        if place.endswith(".pyc"):
-            try:
-                place = source_from_cache(place)
-            except ValueError:
-                pass
+        place = _source_of(_normal(path))
         if _below(place, self._own) or place in self._written:
             return None
         if _below(place, self._machine):
@@ -177,12 +172,7 @@ class Recorder:
 
     def _natively(self, look: Look) -> str | None:
         """Where below the roots a native look leads, as `_place`; files elsewhere that were read are refused in the end."""
-        place = _normal(look.path)
-        if place.endswith(".pyc"):
-            try:
-                place = source_from_cache(place)
-            except ValueError:
-                pass
+        place = _source_of(_normal(look.path))
         if _below(place, (*self._own, *self._machine)) or place in self._written:
             return None
         if _below(place, self._roots):
@@ -227,6 +217,14 @@ class Recorder:
                 handler(self, arguments)
         finally:
             self._heard.busy = False
+
+
+def _source_of(place: str) -> str:
+    """The source that a file of bytecode was made of; any other file itself."""
+    if place.endswith(".pyc"):
+        with suppress(ValueError):
+            return source_from_cache(place)
+    return place
 
 
 def _import(recorder: Recorder, arguments: tuple[Any, ...]) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webkiln.build import progress
-from webkiln.build.digests import FileDigests
+from webkiln.build.digests import DIGESTS, FileDigests
 from webkiln.build.lock import CheckoutLock
 from webkiln.build.remote.signing import of_environment
-from webkiln.build.settled import SETTLED, Settled
+from webkiln.build.settled import Settled, settled_of
 from webkiln.build.share import Share, share
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Session:
         """Closed when the process ends. Raises UserError where the environment names a wrong cache, key or fleet."""
         from webkiln.build.engine import Engine
 
-        engine = Engine(self.state, progress=progress.console())
+        engine = Engine(self.state, progress=progress.console(), settled=self.__dict__.get("settled"))
         atexit.register(engine.close)
         return engine
 
@@ -52,11 +52,11 @@ class Session:
 
         return read_recipes(self.folder)
 
+    @cached_property
     def settled(self) -> Settled:
-        """What was noted of the tree, read without the engine."""
-        signer = of_environment()
-        digests = FileDigests(self.state / "digests.json")
-        return Settled(self.state / SETTLED, share(), digests, signer.key_id if signer is not None else "")
+        """What was noted of the tree, for which no engine is needed."""
+        state = self.state.absolute()
+        return settled_of(state, share(), FileDigests(state / DIGESTS), of_environment())
 
     def read_again(self, share: Share) -> "Iterator[tuple[ModelGraph, str, Variables]]":
         """The models that were asked for, in each encoding, as the recipes say now."""

@@ -17,6 +17,7 @@ from webkiln.build.digests import FileDigests
 from webkiln.build.environment import keyed
 from webkiln.build.files import write_atomic
 from webkiln.build.reads import Stamp, is_fresh, stamp
+from webkiln.build.remote.signing import Signer
 from webkiln.build.share import Share
 
 SCHEMA = "webkiln.settled/4"
@@ -37,7 +38,7 @@ class Settled:
 
     def __init__(self, path: Path, shared: Share, digests: FileDigests, key_id: str = "") -> None:
         self._path = path
-        self._digests = digests
+        self.digests = digests
         self._here = canonical.key({**_surroundings(shared), "key": key_id})
         self._rows: dict[str, dict[str, Any]] = {}
         self._commands: dict[str, dict[str, Any]] = {}
@@ -77,7 +78,7 @@ class Settled:
 
     def note(self, task: str, facts: str, files: Mapping[Path, str]) -> None:
         """Remember a bundle that is up to date and made of, or published as, files with these digests, unless one of them has other bytes now."""
-        stamps = {os.fspath(path): self._digests.known(path, digest) for path, digest in files.items()}
+        stamps = {os.fspath(path): self.digests.known(path, digest) for path, digest in files.items()}
         if None in stamps.values():
             self._is_new |= self._rows.pop(task, None) is not None
         else:
@@ -90,6 +91,11 @@ class Settled:
                 self._path, canonical.dumps({"schema": SCHEMA, "here": self._here, "rows": self._rows, "commands": self._commands})
             )
             self._is_new = False
+
+
+def settled_of(state: Path, shared: Share, digests: FileDigests, signer: Signer | None) -> Settled:
+    """What was noted of the tree with this state folder."""
+    return Settled(state / SETTLED, shared, digests, signer.key_id if signer is not None else "")
 
 
 def recipe_stamps(folder: Path) -> dict[str, Stamp]:

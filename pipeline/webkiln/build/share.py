@@ -18,6 +18,14 @@ class Share:
         """Whether these are files of a wheel, and no checkout's."""
         return self.root.parent == self.package
 
+    def above(self, name: str) -> Path:
+        """The folder that a name in keys, or a pattern of names, starts from: `webkiln/...` is in the package, all else below the root."""
+        return self.package.parent if name.startswith(f"{self.package.name}/") else self.root
+
+    def file(self, name: str) -> Path:
+        """The file that has a name in keys."""
+        return self.above(name) / name
+
     def stage(self, name: str) -> Path:
         return self.root / "stages" / f"{name}.py"
 

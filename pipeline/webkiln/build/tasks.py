@@ -67,8 +67,9 @@ def _tasks(session: Session) -> Iterator[dict[str, Any]]:
     command = canonical.key([os.fspath(session.folder), [*sorted(session.given.items())]])
     recipes = recipe_stamps(session.folder) if _only_builds(sys.argv[1:]) else None
     if recipes:
-        settled = session.engine.settled if any(map(os.environ.get, ELSEWHERE)) else session.settled()
-        folders = settled.command(command, recipes)
+        folders = session.settled.command(command, recipes)
+        if any(map(os.environ.get, ELSEWHERE)):
+            _ = session.engine  # which checks them
         if folders is not None:
             yield SettledTask("settled", tuple(folders)).task()
             yield build(session, ["bundle:settled"])

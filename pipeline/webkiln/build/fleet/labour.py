@@ -116,9 +116,8 @@ class Labourer:
 
     def _check_code(self, errand: Errand) -> None:
         for name, digest in errand.code.items():
-            root = self._share.package.parent if name.startswith(f"{self._share.package.name}/") else self._share.root
             try:
-                same = self._is(root / name, digest)
+                same = self._is(self._share.file(name), digest)
             except OSError:
                 raise _UnfitError(f"its webkiln is another one: {name} is not there") from None
             if not same:
