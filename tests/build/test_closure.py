@@ -2,6 +2,8 @@
 
 import ast
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,8 @@ from webkiln.build.closure import Closures, imports_in, modules_in, stripped
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
 from webkiln.build.graph import ModelGraph, Selection
-from webkiln.build.share import share
+from webkiln.build.reads import TICK_SECONDS
+from webkiln.build.share import Share, share
 from webkiln.codegen.program import write_code
 from webkiln.errors import RecipeError
 from webkiln.ops.table import find
@@ -91,8 +94,67 @@ def actions() -> list[Action]:
     return list(graph.actions())
 
 
-def closures(place: Path) -> Closures:
-    return Closures(share(), FileDigests(place / "digests.json"), Derived(place / "derived.json"))
+def closures(place: Path, shared: Share | None = None) -> Closures:
+    return Closures(shared or share(), FileDigests(place / "digests.json"), Derived(place / "derived.json"))
+
+
+STAGE = """from webkiln.a import one
+from webkiln.b.c import two
+
+DATA = ("kernels/*.txt",)
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Share:
+    """A package of four files with one stage, a template and a file that nothing imports."""
+    place = tmp_path / "shared"
+    for name, text in {
+        "webkiln/__init__.py": "",
+        "webkiln/a.py": "one = 1\n",
+        "webkiln/b/__init__.py": "",
+        "webkiln/b/c.py": "two = 2\n",
+        "webkiln/unused.py": "",
+        "stages/stage.py": STAGE,
+        "kernels/template.txt": "text",
+        "kernels/unused.c": "text",
+    }.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    time.sleep(2 * TICK_SECONDS)
+    return Share(place, place / "webkiln")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a module of the same size": lambda root: (root / "webkiln/b/c.py").write_text("two = 3\n"),
+    "the stage": lambda root: (root / "stages/stage.py").write_text(STAGE + "# more\n"),
+    "a module that is gone": lambda root: (root / "webkiln/a.py").unlink(),
+    "a module that is now found as a package": lambda root: (root / "webkiln/a").mkdir(),
+    "a submodule where a name was": lambda root: (root / "webkiln/b/c").mkdir(),
+    "a template": lambda root: (root / "kernels/template.txt").write_text("TEXT"),
+    "one more template": lambda root: (root / "kernels/more.txt").write_text(""),
+    "a template that is gone": lambda root: (root / "kernels/template.txt").unlink(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_what_was_read_shows(small: Share, tmp_path: Path, change: str) -> None:
+    known, roots = closures(tmp_path, small), (small.stage("stage"),)
+    assert {*known.of(roots)[0]} == {
+        *("webkiln/__init__.py", "webkiln/a.py", "webkiln/b/__init__.py", "webkiln/b/c.py", "stages/stage.py", "kernels/template.txt")
+    }
+    (small.root / "webkiln" / "unused.py").write_text("three = 3\n")
+    (small.root / "kernels" / "unused.c").write_text("more")
+    assert known.is_unchanged(roots)
+    CHANGES[change](small.root)
+    assert not known.is_unchanged(roots)
+
+
+def test_the_stamp_of_a_fresh_file_tells_nothing(small: Share, tmp_path: Path) -> None:
+    (small.root / "webkiln" / "a.py").write_text("one = 2\n")
+    known = closures(tmp_path, small)
+    known.of((small.stage("stage"),))
+    assert not known.is_unchanged((small.stage("stage"),))
 
 
 @pytest.mark.parametrize(("name", "stages"), {

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
@@ -12,6 +13,7 @@ from webkiln import canonical
 from webkiln.build.action import Modules
 from webkiln.build.derived import Derived
 from webkiln.build.digests import FileDigests
+from webkiln.build.reads import Stamp, is_fresh, stamp
 from webkiln.build.share import Share
 from webkiln.errors import RecipeError
 from webkiln.recipe import module_file
@@ -48,10 +50,20 @@ class SourceFile:
     files: tuple[Path, ...]
     modules: tuple[str, ...]
     data: tuple[tuple[str, str], ...]
+    places: tuple[Path, ...]
+    """The file, its data, and the folders that were searched for imports and data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The files that an import runs, and the folders where they are or would be."""
+
+    files: Sequence[Path]
+    folders: Sequence[Path]
 
 
 class Closures:
-    """Closures of one shared tree; every file is looked at once."""
+    """Closures of one shared tree; every file is read once."""
 
     def __init__(self, share: Share, digests: FileDigests, derived: Derived) -> None:
         self._share = share
@@ -61,7 +73,9 @@ class Closures:
         self._lock = RLock()
         self._sources: dict[Path, SourceFile] = {}
         self._closures: dict[tuple[Path, ...], Closure] = {}
-        self._found: dict[str, list[Path]] = {}
+        self._places: dict[tuple[Path, ...], frozenset[Path]] = {}
+        self._found: dict[str, Imported] = {}
+        self._stamps: dict[Path, Stamp | None] = {}
 
     def of(self, roots: tuple[Path, ...]) -> Closure:
         """Digests by name of the first-party files reachable from `roots` and of their data, and the third-party modules on the way.
@@ -73,11 +87,18 @@ class Closures:
                 self._closures[roots] = self._walk(roots)
             return self._closures[roots]
 
+    def is_unchanged(self, roots: tuple[Path, ...]) -> bool:
+        """Whether the closure of `roots` is certainly what it was when it was read; False may also mean that the stamps cannot tell."""
+        with self._lock:
+            self.of(roots)
+            stamps = {place: self._stamps[place] for place in self._places[roots]}
+        return all(found is not None and stamp(str(place)) == found for place, found in stamps.items())
+
     def first_party(self, script: Path) -> Closure:
         """The closure of a file that was seen to be imported, without itself: what it imports of the user's was seen as well."""
         imports, _ = self._imports(script, self._digest(script), relative=True)
         tops = {module: module.partition(".")[0] for module in imports}
-        files, modules = self.of(tuple(path for module, top in tops.items() if top == self._package for path in self._files(module)))
+        files, modules = self.of(tuple(path for module, top in tops.items() if top == self._package for path in self._files(module).files))
         return files, modules | {top for top in tops.values() if top != self._package and top not in sys.stdlib_module_names}
 
     def modules(self, wanted: Modules) -> dict[str, Path]:
@@ -104,6 +125,7 @@ class Closures:
         files: dict[str, str] = {}
         modules: set[str] = set()
         seen: set[Path] = set()
+        places: set[Path] = set()
         todo = list(roots)
         while todo:
             path = todo.pop()
@@ -115,7 +137,9 @@ class Closures:
                 files[_numbered(source.name, files)] = source.digest
                 files.update(source.data)
                 modules.update(source.modules)
+                places.update(source.places)
                 todo += source.files
+        self._places[roots] = frozenset(places)
         return files, frozenset(modules)
 
     def _source(self, path: Path) -> SourceFile:
@@ -126,22 +150,36 @@ class Closures:
             imports, globs, digest = own_source(path, digest, self._derived)
         files: list[Path] = []
         modules: set[str] = set()
+        places = [path]
         for module in imports:
             top = module.partition(".")[0]
             if top == self._package:
-                files += self._files(module)
+                imported = self._files(module)
+                files += imported.files
+                places += imported.folders
             elif top not in sys.stdlib_module_names:
                 modules.add(top)
-        data = tuple(item for pattern in globs for item in self._data(pattern))
-        return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), data)
+        data: dict[str, str] = {}
+        for pattern in globs:
+            root = self._share.above(pattern)
+            folder = (root / pattern).parent
+            self._note(folder)
+            found = {match: self._digest(match) for match in root.glob(pattern) if match.is_file()}
+            data |= {match.relative_to(root).as_posix(): value for match, value in found.items()}
+            places += [folder, *found]
+        return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), tuple(data.items()), tuple(places))
 
-    def _data(self, pattern: str) -> Iterator[tuple[str, str]]:
-        root = self._share.above(pattern)
-        for path in root.glob(pattern):
-            if path.is_file():
-                yield path.relative_to(root).as_posix(), self._digest(path)
+    def _note(self, place: Path) -> bool:
+        """Remember the stamp of a file or folder before it is first read, or None where a later change may leave the same; whether it is there."""
+        if place in self._stamps:
+            return True
+        now, found = time.time(), stamp(str(place))
+        if found is not None:
+            self._stamps[place] = None if is_fresh(found, now) else found
+        return found is not None
 
     def _digest(self, path: Path) -> str:
+        self._note(path)
         try:
             return self._digests.digest(path)
         except OSError as error:
@@ -154,14 +192,15 @@ class Closures:
                 return prefix + path.relative_to(root).as_posix()
         return f"user/{path.name}"
 
-    def _files(self, module: str) -> list[Path]:
-        """The files that importing `module` runs: each package's `__init__` on the way and the module itself."""
+    def _files(self, module: str) -> Imported:
+        """The files that importing `module` runs, each package's `__init__` on the way and the module itself, and the folders that decide that."""
         if module not in self._found:
             above, _, name = module.rpartition(".")
-            found = self._files(above) if above else []
+            found = self._files(above) if above else Imported([], [])
             here = self._share.package.parent.joinpath(*module.split("."))
-            files = [path for path in (here / "__init__.py", here.with_name(f"{name}.py")) if path.is_file()]
-            self._found[module] = [*found, *files]
+            folders = [here] if self._note(here) else []
+            files = [path for path in (*(folder / "__init__.py" for folder in folders), here.with_name(f"{name}.py")) if path.is_file()]
+            self._found[module] = Imported([*found.files, *files], [*found.folders, *folders])
         return self._found[module]
 
     def _imports(self, path: Path, digest: str, *, relative: bool = False) -> tuple[list[str], list[str]]:

@@ -144,7 +144,9 @@ class Consumption:
         for path, seen in files_of(trees).items():
             if stamp(str(path)) != seen.stamp:
                 raise ChangedError
-        if outcome.tools is None and self._fresh_keys().code(action) != document["code"]:
+        if outcome.tools is not None or (self.keys.code(action) == document["code"] and self.keys.is_unchanged(action)):
+            return
+        if self._fresh_keys().code(action) != document["code"]:
             raise ChangedError
 
     @staticmethod

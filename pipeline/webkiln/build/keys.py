@@ -26,6 +26,11 @@ class Keys:
     def code(self, action: Action) -> dict[str, str]:
         return self._closure(action)[0]
 
+    def is_unchanged(self, action: Action) -> bool:
+        """Whether webkiln's own files that an action runs are certainly what they were when its code was read."""
+        has_modules = any(isinstance(value, Modules) for value in action.inputs.values())
+        return not has_modules and self._closures.is_unchanged((self._share.stage(action.stage), *action.code))
+
     def modules(self, wanted: Modules) -> dict[str, Path]:
         """The files of an input of the user's modules by their places in it."""
         return self._closures.modules(wanted)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from webkiln.frontends.converted import SOURCE
 from webkiln.frontends.keras.converter import KerasConverter
 from webkiln.ir.serial import from_json
 from webkiln.ops.evaluate import run_graph
@@ -43,7 +44,7 @@ def test_recipe(stage, tmp_path, name):
     for slot, entry in json.loads(weights.read_text())["slots"].items():
         values[slot] = np.frombuffer((blobs / entry["digest"]).read_bytes(), entry["dtype"]).reshape(entry["shape"])
     converted = from_json(json.loads(graph.read_text()))
-    assert converted.name == name
+    assert converted.name == SOURCE
     reference, layers = np.load(arrays["reference.npz"]), np.load(arrays["layers.npz"])
     for natural in ("natural0", "natural1", "extreme"):
         inputs = {key: reference[f"{natural}/in/{key}"] for key in converted.inputs}
