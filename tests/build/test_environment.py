@@ -1,8 +1,10 @@
 """What stages are given of the environment, and what of it is in keys."""
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,8 +13,10 @@ import pytest
 from tests.build.remotes import certified, connect_proxy, faulty, tls_proxy
 from tests.build.tree import REPOSITORY
 from webkiln import canonical
+from webkiln.build.derived import Derived
 from webkiln.build.environment import environment, keyed
-from webkiln.build.tools import find, read_version
+from webkiln.build.reads import TICK_SECONDS
+from webkiln.build.tools import Toolchain, find, read_version
 
 SHELL = {
     "PATH": "/opt/strange/bin", "HOME": "/home/me", "WEBKILN_WIDTH": "7", "PYTHONHASHSEED": "7", "EM_LLVM_ROOT": "/opt/llvm", "EMSDK_NODE": "/opt/node",
@@ -53,6 +57,51 @@ def test_a_compiler_is_all_that_it_says_of_itself() -> None:
     version, clang = read_version("emcc", find("emcc")).split("; ")
     assert version[:1].isdigit()
     assert clang == read_version("clang", find("clang")), "the one that emcc runs"
+
+
+def install(site: Path, version: str) -> None:
+    """Put a distribution of this version where an earlier one was, as pip does."""
+    for old in site.glob("small-*.dist-info"):
+        shutil.rmtree(old)
+    folder = site / f"small-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: small\nVersion: {version}\n")
+
+
+@pytest.mark.parametrize("pause", [0.0, 2 * TICK_SECONDS])
+def test_a_distribution_that_is_upgraded_during_a_build_has_another_version(
+    pause: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = Toolchain(REPOSITORY, Derived(tmp_path / "derived.json"), installed=True)
+    monkeypatch.syspath_prepend(site := tmp_path / "site")
+    site.mkdir()
+    assert tools.actual(["small"]) == {"small": "absent"}
+    for version in ("1.0", "1.1", "2.0"):
+        time.sleep(pause)
+        install(site, version)
+        assert tools.actual(["small"]) == {"small": version}
+        assert tools.locked(["small"]) == {"small": version}
+
+
+@pytest.mark.parametrize("pause", [0.0, 2 * TICK_SECONDS])
+def test_a_compiler_that_is_upgraded_during_a_build_has_another_version(
+    pause: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.delenv("EMSDK", raising=False)
+    tools = Toolchain(REPOSITORY, Derived(tmp_path / "derived.json"), installed=True)
+    known = tools.actual(["clang"])
+    assert known == tools.actual(["clang"])
+    for version in ("1.0", "1.1", "2.0"):
+        for name in ("clang-19", "wasm-ld-19"):
+            time.sleep(pause)
+            (folder / name).write_text(f"#!/bin/sh\necho clang version {version}, LLD\n")
+            (folder / name).chmod(0o755)
+        assert tools.actual(["clang"]) == {"clang": f"clang version {version}, LLD"}
+    shutil.rmtree(folder)
+    assert tools.actual(["clang"]) == known
 
 
 DOWNLOAD = """

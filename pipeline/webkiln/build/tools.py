@@ -8,11 +8,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from webkiln import canonical
 from webkiln.backends import browsers, remote, toolchain
@@ -21,9 +24,10 @@ from webkiln.backends.display import hidden_display
 from webkiln.build.derived import Derived
 from webkiln.build.environment import of_tools
 from webkiln.build.progress import warn
-from webkiln.build.reads import stamp
+from webkiln.build.reads import Stamp, is_fresh, stamp
 from webkiln.errors import ToolError
 
+Found = TypeVar("Found")
 ABSENT = "absent"
 UNLOCKED = "unlocked"
 ELSEWHERE = f" at {remote.VARIABLE}"
@@ -104,6 +108,7 @@ class Toolchain:
         self._installed = installed
         self._derived = derived
         self._warned: set[str] = set()
+        self._found: dict[str, tuple[Sequence[Stamp | None], Any]] = {}
 
     def distributions(self, modules: Iterable[str]) -> tuple[str, ...]:
         """The names under which the lock file knows these top-level modules."""
@@ -144,7 +149,7 @@ class Toolchain:
         return locks | {name: "|".join(sorted(found)) for name, found in versions.items()}
 
     def _unlocked(self, name: str) -> str:
-        return UNLOCKED if name in TOOLS or name.endswith(ELSEWHERE) else _installed_version(name)
+        return UNLOCKED if name in TOOLS or name.endswith(ELSEWHERE) else self._distribution_version(name)
 
     def _version(self, name: str) -> str:
         if name in TOOLS:
@@ -156,18 +161,41 @@ class Toolchain:
                 return self._locks.get(name, UNLOCKED)
         if name.endswith(ELSEWHERE):
             return browsers.version(name.removesuffix(ELSEWHERE))
-        return _installed_version(name)
+        return self._distribution_version(name)
+
+    def _distribution_version(self, name: str) -> str:
+        return self._remembered(name, sys.path, lambda: _installed_version(name))
 
     def _program_version(self, name: str) -> str:
-        path = find(name)
-        # emcc tells of the clang that it runs, too.
-        files = toolchain.programs().values() if name in toolchain.PROGRAMS else [path]
+        path, *files = map(Path, self._remembered(name, _folders_of_programs(), lambda: _files_of(name)))
         key = canonical.key(["tool", name, str(path), [[str(file), *(stamp(str(file)) or ())] for file in files]])
         known = self._derived.get(key)
         if known is None:
             known = read_version(name, path)
             self._derived.remember(key, known)
         return str(known)
+
+    def _remembered(self, name: str, places: Sequence[str], find: Callable[[], Found]) -> Found:
+        """What was found in these folders, as long as they are what they were: installing, upgrading and removing replaces names in them."""
+        now, stamps = time.time(), [stamp(place or ".") for place in places]
+        known = self._found.get(name)
+        if known is not None and known[0] == stamps:
+            return cast("Found", known[1])
+        found = find()
+        if not any(place is not None and is_fresh(place, now) for place in stamps):
+            self._found[name] = (stamps, found)
+        return found
+
+
+def _folders_of_programs() -> list[str]:
+    sdk = [f"{os.environ['EMSDK']}/upstream/{folder}" for folder in ("emscripten", "bin")] if os.environ.get("EMSDK") else []
+    return [*sdk, *os.environ.get("PATH", "").split(os.pathsep)]
+
+
+def _files_of(name: str) -> list[str]:
+    """A program, and the files that its version depends on: emcc tells of the clang that it runs, too."""
+    path = find(name)
+    return [str(path), *map(str, toolchain.programs().values() if name in toolchain.PROGRAMS else [path])]
 
 
 def _installed_version(distribution: str) -> str:
