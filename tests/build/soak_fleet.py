@@ -200,7 +200,9 @@ class Soak:
         again = sum(count - 1 for count in executed(self.tree.log()).values())
         assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{told}"
         ran = len(self.ran.read_text().splitlines())
-        assert ran <= most + lost * CHAIN, f"{what} ran {ran} steps, at most {most} without losses, though {lost} workers were disturbed:\n{told}"
+        assert ran <= most + lost * CHAIN, (
+            f"{what} ran {ran} steps, at most {most} without losses, though {lost} workers were disturbed:\n{told}"
+        )
         self.counts += events + Counter(
             {"builds": 1, "steps": steps, "steps run again": max(0, ran - steps), "warnings": told.count("warning:")}
         )
