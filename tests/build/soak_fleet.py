@@ -3,6 +3,8 @@
 `python -m tests.build.soak_fleet [BUILDS] [SEED]`. Most builds are of one to three toys, 15 steps each; every fiftieth is of forty, 600 steps. While
 a build runs workers are killed, stopped in order, paused, added and replaced by those of another version, and the scheduler is killed and started
 again at its address. A build may print no traceback, ends with status 0, and does no step again but those that machines were at when they failed.
+A step is its stage, its parameters and the bytes of its inputs. Two toys may need the same step, which two machines may do at the same time: a step
+was done again if it ran more often than there are toys that need it.
 """
 
 import random
@@ -13,7 +15,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,11 +36,19 @@ PATIENCE_SECONDS = 4.0
 NAP_SECONDS = 0.04
 LONGEST_SECONDS = 300.0
 NAP = """def run(inputs, outputs, params):
-    import os, time
+    import hashlib, json, os, pathlib, time
+    files = {{}}
+    for role, given in inputs.items():
+        place = pathlib.Path(given)
+        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if path.is_file():
+                files[f"{{role}}/{{path.relative_to(place)}}"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    what = json.dumps([files, params], sort_keys=True, default=str)
     with open({!r}, "a") as file:
-        file.write(os.path.basename(__file__) + "\\n")
+        file.write(os.path.basename(__file__) + " " + hashlib.sha256(what.encode()).hexdigest() + "\\n")
     time.sleep({})
 """
+"""Notes which step runs, then sleeps."""
 
 
 class Machines:
@@ -157,7 +167,7 @@ class Soak:
         self.before = 0
         self.shared = folder / "shared"
         self.shared.mkdir()
-        self.known: dict[int, tuple[dict[str, bytes], int]] = {}
+        self.known: dict[str, tuple[dict[str, bytes], Counter[str]]] = {}
         self.machines = Machines(folder, self.tree, self.other, self.shared, seed)
 
     def checkout(self, root: Path) -> Tree:
@@ -169,12 +179,16 @@ class Soak:
 
     def round(self, number: int) -> None:
         size = self.big if number % BIG_EVERY == BIG_EVERY - 1 else self.random.choice(SIZES)
-        expected, steps = self.alone(size)
+        expected, steps = self.alone(self.models[:size])
         self.machines.restore()
         # What builds share is gone, so that every step runs.
         shutil.rmtree(self.shared / "ac", ignore_errors=True)
         process = self.begun(
-            size, f"cache{number}", WEBKILN_EXECUTOR=self.machines.address, WEBKILN_REMOTE_CACHE=str(self.shared), WEBKILN_CACHE_WRITE="1"
+            self.models[:size],
+            f"cache{number}",
+            WEBKILN_EXECUTOR=self.machines.address,
+            WEBKILN_REMOTE_CACHE=str(self.shared),
+            WEBKILN_CACHE_WRITE="1",
         )
         events: Counter[str] = Counter()
         lost = 0
@@ -197,30 +211,41 @@ class Soak:
         lost, self.before = lost + self.before, lost  # a worker that was paused may go on with what it was at before
         again = sum(count - 1 for count in executed(self.tree.log()).values())
         assert again <= lost * CHAIN, f"{what} began {again} steps again:\n{told}"
-        ran = len(self.ran.read_text().splitlines())
-        assert ran <= steps + lost * CHAIN, f"{what} ran {ran} steps, {steps} alone, though {lost} workers were disturbed:\n{told}"
+        ran = self.ran_steps()
+        repeated = (ran - steps).total()
+        assert repeated <= lost * CHAIN, f"{what} ran {repeated} steps again, though {lost} workers were disturbed:\n{told}"
+        assert not steps.keys() - ran.keys(), f"{what} ran no step of these: {steps.keys() - ran.keys()}"
         self.counts += events + Counter(
-            {"builds": 1, "steps": steps, "steps run again": max(0, ran - steps), "warnings": told.count("warning:")}
+            {"builds": 1, "steps": steps.total(), "steps run again": repeated, "warnings": told.count("warning:")}
         )
         shutil.rmtree(self.folder / f"cache{number}")
 
-    def alone(self, size: int) -> tuple[dict[str, bytes], int]:
-        """What one machine publishes, and how many steps it runs."""
-        if size not in self.known:
-            process = self.begun(size, f"alone{size}")
-            told, _ = process.communicate()
-            assert process.returncode == 0, told
-            self.known[size] = self.files(), len(self.ran.read_text().splitlines())
-        return self.known[size]
+    def alone(self, models: Sequence[str]) -> tuple[dict[str, bytes], Counter[str]]:
+        """What one machine publishes of these toys, and the steps that it runs for each of them, summed."""
+        expected: dict[str, bytes] = {}
+        steps: Counter[str] = Counter()
+        for model in models:
+            if model not in self.known:
+                process = self.begun([model], f"alone-{model}")
+                told, _ = process.communicate()
+                assert process.returncode == 0, told
+                self.known[model] = self.files(), self.ran_steps()
+            expected |= self.known[model][0]
+            steps += self.known[model][1]
+        return expected, steps
 
-    def begun(self, size: int, cache: str, **environment: str) -> subprocess.Popen[str]:
+    def ran_steps(self) -> Counter[str]:
+        """How often each step ran since the last build began."""
+        return Counter(self.ran.read_text().splitlines())
+
+    def begun(self, models: Sequence[str], cache: str, **environment: str) -> subprocess.Popen[str]:
         """A build of some toys by a user who has built nothing yet."""
         self.tree.wipe()
         self.ran.write_text("")
         (self.folder / cache).mkdir()
         shutil.copy(self.tree.cache / "derived.json", self.folder / cache)
         return subprocess.Popen(
-            self.tree.command("build", f"model={','.join(self.models[:size])}"),
+            self.tree.command("build", f"model={','.join(models)}"),
             cwd=self.tree.root,
             env=self.tree.environment(**environment, WEBKILN_CACHE=str(self.folder / cache)),
             stdout=subprocess.PIPE,

@@ -3,7 +3,7 @@
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock
@@ -159,7 +159,13 @@ class Closures:
                 places += imported.folders
             elif top not in sys.stdlib_module_names:
                 modules.add(top)
+        data, around = self._data(globs)
+        return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), tuple(data.items()), (*places, *around))
+
+    def _data(self, globs: Iterable[str]) -> tuple[dict[str, str], list[Path]]:
+        """The digests by name of the files that these globs match, and the places that decide which those are."""
         data: dict[str, str] = {}
+        places: list[Path] = []
         for pattern in globs:
             root = self._share.above(pattern)
             folder = (root / pattern).parent
@@ -167,7 +173,7 @@ class Closures:
             found = {match: self._digest(match) for match in root.glob(pattern) if match.is_file()}
             data |= {match.relative_to(root).as_posix(): value for match, value in found.items()}
             places += [folder, *found]
-        return SourceFile(name, digest, tuple(dict.fromkeys(files)), tuple(sorted(modules)), tuple(data.items()), tuple(places))
+        return data, places
 
     def _note(self, place: Path) -> bool:
         """Remember the stamp of a file or folder before it is first read, or None where a later change may leave the same; whether it is there."""

@@ -29,7 +29,7 @@ class Keys:
     def is_unchanged(self, action: Action) -> bool:
         """Whether webkiln's own files that an action runs are certainly what they were when its code was read."""
         has_modules = any(isinstance(value, Modules) for value in action.inputs.values())
-        return not has_modules and self._closures.is_unchanged((self._share.stage(action.stage), *action.code))
+        return not has_modules and self._closures.is_unchanged(self._roots(action))
 
     def modules(self, wanted: Modules) -> dict[str, Path]:
         """The files of an input of the user's modules by their places in it."""
@@ -53,9 +53,13 @@ class Keys:
             "environment": keyed(os.environ, reaches_network=bool(action.roots)),
         }
 
+    def _roots(self, action: Action) -> tuple[Path, ...]:
+        """The files of webkiln's own where an action's code begins."""
+        return (self._share.stage(action.stage), *action.code)
+
     def _closure(self, action: Action, scripts: Sequence[Path] = ()) -> tuple[dict[str, str], frozenset[str]]:
         modules = [path for value in action.inputs.values() if isinstance(value, Modules) for path in self.modules(value).values()]
-        files, imported = self._closures.of((self._share.stage(action.stage), *action.code, *modules))
+        files, imported = self._closures.of((*self._roots(action), *modules))
         for script in scripts:
             more, others = self._closures.first_party(script)
             files, imported = files | more, imported | others
