@@ -1,23 +1,62 @@
-# make build model=digits [backend=wasm,js] [encoding=float16] · make models [weights=random] · make test · make check · make bench [networks="resnet50 lstm"] · make bench-others · make setup · make fuzz [n=2000] [backend=webgpu,webgl] · make soak [n=1000] · make formats · make fuzz-files [n=1000] · make web · make conformance [backend=webgl] [browser=firefox] · make conformance-keras [backend=js,wasm]
+# `make` lists the targets.
 
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := install -qq --disable-pip-version-check
 VARIABLES := $(foreach name,model backend encoding browser layers weights force,$(if $($(name)),$(name)=$($(name))))
-# command:package, or file:package, for Debian and Ubuntu; geckodriver comes with Python's packages
-TOOLS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 chromium:chromium chromedriver:chromium-driver glslangValidator:glslang-tools \
-	nginx:nginx-light firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb /usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
+# Programs as command:package, or file:package, for Debian and Ubuntu. geckodriver comes with a Python package.
+COMPILERS := emcc:emscripten clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19
+BROWSERS := chromium:chromium chromedriver:chromium-driver firefox-esr:firefox-esr WebKitWebDriver:webkit2gtk-driver Xvfb:xvfb \
+	/usr/lib/*/dri/swrast_dri.so:libgl1-mesa-dri /usr/share/vulkan/icd.d/lvp_*:mesa-vulkan-drivers
+CHECKERS := glslangValidator:glslang-tools nginx:nginx-light
 
-.PHONY: setup tools build verify report models test check conformance conformance-keras bench bench-others families formats fuzz fuzz-files soak web
+.PHONY: help build verify report models test check docs setup tools browsers formats conformance conformance-keras families web fuzz \
+	fuzz-files soak bench bench-others
+.DEFAULT_GOAL := help
 
-setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json tests/build/servers/node_modules/.package-lock.json
+help: ## List the targets.
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{ printf "make %-18s %s\n", $$1, $$2 }'
+
+# What a build needs: seven packages. Those of frameworks, and a compiler where the machine has none, are installed when a recipe first needs them.
+build: .venv/installed ## Build bundles: model=digits [backend=wasm,js] [encoding=float16] [layers=yes] [weights=random].
+	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
+
+verify: .venv/installed browsers ## Compare bundles with their frameworks in browsers: model=digits [browser=firefox].
+	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
+
+report: .venv/installed browsers ## Write a report on each bundle: model=digits.
+	@WEBKILN_INSTALL=1 $(BIN)/doit $@ $(VARIABLES)
+
+models: setup ## Build and verify the published networks, on the backends that they are verified on.
+	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(if $(weights),weights=$(weights))
+	$(BIN)/doit verify model=mobilenetv2,unet $(if $(weights),weights=$(weights))
+
+test: setup ## Run the tests.
+	$(BIN)/pytest
+
+check: setup ## Lint and check types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	@[ -x runtime/node_modules/.bin/tsc ] || { echo "TypeScript is missing: npm install failed in runtime/" >&2; exit 1; }
+	cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin
+
+docs: setup ## Regenerate the generated pages of docs/.
+	for page in caffe chainer keras scikit_learn tensorflow tflite torch; do $(BIN)/python -m tests.docs.$${page}_page || exit 1; done
+
+setup: tools .venv/tests-installed .venv/servers/installed runtime/node_modules/.package-lock.json examples/node_modules/.package-lock.json tests/build/servers/node_modules/.package-lock.json ## Install everything that the tests need.
 
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "webkiln needs Python 3.11 or newer; set PYTHON=...")'
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get install -y -qq python3-venv; } \
 		|| { echo "Python's venv module is missing (on Debian and Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -qq --disable-pip-version-check -r requirements.lock
-	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/pip $(PIP) --constraint requirements.lock --editable .
+	@touch $@
+
+# The frameworks and what tests and checks run.
+.venv/tests-installed: .venv/installed requirements.lock
+	$(BIN)/pip $(PIP) -r requirements.lock
 	@touch $@
 
 # Servers that tests talk to and checkers that they run, whose packages are kept apart from what a build has.
@@ -26,8 +65,8 @@ setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.packa
 	.venv/servers/bin/pip install -qq --disable-pip-version-check -r servers.lock
 	@touch $@
 
-# TypeScript, which checks the runtime's types, and the bundlers of the examples, which tests/web tries, and a server of object storage; npm writes the files itself. Not `npm ci`: it
-# refuses a lock file that lacks optional packages of other platforms, as one does that was made where the registry lacks them. What is locked is installed as locked all the same.
+# TypeScript, which checks the runtime's types, the bundlers of the examples, which tests/web tries, and a server of object storage. Not `npm ci`: it refuses
+# a lock file that lacks optional packages of other platforms. What is locked is installed as locked all the same.
 %/node_modules/.package-lock.json: %/package-lock.json
 	@if command -v npm >/dev/null; then \
 		(cd $* && npm install --no-save --silent --no-audit --no-fund) || echo "make: npm install failed in $*/; the tests that need its packages will fail" >&2; \
@@ -35,45 +74,39 @@ setup: tools .venv/installed .venv/servers/installed runtime/node_modules/.packa
 		echo "make: npm is missing (it comes with Node.js 20, on Debian as the package npm); the tests of $*/ will fail" >&2; \
 	fi
 
+# $(call installed,PROGRAMS) installs those of them that are missing, or tells which are.
+define installed
+@missing=; for tool in $(1); do command -v "$${tool%%:*}" >/dev/null || ls $${tool%%:*} >/dev/null 2>&1 || missing="$$missing $${tool##*:}"; done; \
+[ -n "$$missing" ] || exit 0; \
+if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	apt-get update -qq || true; \
+	for package in $$missing; do \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
+	done; \
+else \
+	echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be done without them" >&2; \
+fi
+endef
+
 tools:
-	@missing=; for tool in $(TOOLS); do command -v "$${tool%%:*}" >/dev/null || ls $${tool%%:*} >/dev/null 2>&1 || missing="$$missing $${tool##*:}"; done; \
-	[ -n "$$missing" ] || exit 0; \
-	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		apt-get update -qq || true; \
-		for package in $$missing; do \
-			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$$package" || echo "make: could not install $$package; going on without it" >&2; \
-		done; \
-	else \
-		echo "make: missing:$$missing (on Debian and Ubuntu: apt-get install$$missing); going on with what can be built without them" >&2; \
-	fi
+	$(call installed,$(COMPILERS) $(BROWSERS) $(CHECKERS))
 
-# Which backends a bundle has, its recipe says; without compilers, and where the cache has no result of theirs, wasm is left out.
-build verify report: setup
-	@$(BIN)/doit $@ $(VARIABLES)
+browsers:
+	$(call installed,$(BROWSERS))
 
-# The published networks, on the backends that they are verified on.
-models: setup
-	$(BIN)/doit verify model=resnet50,vgg16,inceptionv3,densenet121,efficientnetb0,xception backend=wasm $(if $(weights),weights=$(weights))
-	$(BIN)/doit verify model=mobilenetv2,unet $(if $(weights),weights=$(weights))
-
-test: setup
-	$(BIN)/pytest
-
-# The test cases of the onnx package, all of them, in a browser; writes docs/operators.md, or that of another browser than Chromium.
-conformance: setup
+conformance: setup ## Run all node tests of onnx in a browser: [backend=webgl] [browser=firefox]. Writes docs/operators.md.
 	$(BIN)/python -m tests.conformance $(backend) $(if $(browser),--browser $(browser))
 
-# What Keras's own tests call, on every backend; writes docs/keras-conformance.md. They import jax, which is kept apart: with it here Keras behaves otherwise.
-conformance-keras: setup
-	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-tests jax==0.10.2 jaxlib==0.10.2
+# Keras's tests import jax, which gets a folder of its own: Keras behaves differently where it can import it.
+conformance-keras: setup ## Run what Keras's own tests call: [backend=js,wasm]. Writes docs/keras-conformance.md.
+	$(BIN)/pip $(PIP) --no-deps --target .venv/keras-tests jax==0.10.2 jaxlib==0.10.2
 	$(BIN)/python -m tests.conformance.keras $(backend)
 
-# A model in a project of each bundler, in all ways; writes the table of docs/web-projects.md. make test tries one way of each.
-web: setup
+web: setup ## Build a model in a project of each bundler. Writes the table of docs/web-projects.md.
 	$(BIN)/python -m tests.web
 
-# Whole networks against their frameworks, in Chromium and Node; writes docs/families.md. It takes hours; KerasHub is installed apart, since nothing else needs it.
-families: setup .venv/keras-hub/keras_hub
+# KerasHub gets a folder of its own: nothing else needs it.
+families: setup .venv/keras-hub/keras_hub ## Whole networks against their frameworks, for hours. Writes docs/families.md.
 	$(BIN)/python -m tests.families.hub
 	$(BIN)/python -m tests.families.applications
 	$(BIN)/python -m tests.families.torchvision_models
@@ -81,20 +114,12 @@ families: setup .venv/keras-hub/keras_hub
 	$(BIN)/python -m tests.families.tensorflow_networks
 
 .venv/keras-hub/keras_hub:
-	$(BIN)/pip install -qq --disable-pip-version-check --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
+	$(BIN)/pip $(PIP) --no-deps --target .venv/keras-hub keras-hub==0.32.0 regex kagglehub kagglesdk sentencepiece tokenizers tqdm pyyaml python-dateutil
 
-check: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	if [ -x runtime/node_modules/.bin/tsc ]; then cd runtime && node_modules/.bin/tsc -p . && node_modules/.bin/tsc -p unplugin; fi
-
-# Whole networks beside onnxruntime-web, LiteRT.js and TensorFlow.js; writes docs/benchmarks.md. It takes an hour, and wants a quiet machine.
-bench: setup tests/bench/rivals/node_modules/.package-lock.json
+bench: setup tests/bench/rivals/node_modules/.package-lock.json ## Time networks beside onnxruntime-web, LiteRT.js and TensorFlow.js, for an hour: [networks="resnet50 lstm"]. Writes docs/benchmarks.md.
 	$(BIN)/python -m tests.bench.benchmarks $(networks)
 
-# What else is timed: building, restoring from a remote cache, single kernels, long models, BERT-base.
-bench-others: setup
+bench-others: setup ## Time builds, restores, single kernels, long models, BERT.
 	$(BIN)/python -m tests.bench.bench_build
 	$(BIN)/python -m tests.bench.bench_restore
 	$(BIN)/python -m tests.bench.bench_kernels
@@ -102,21 +127,17 @@ bench-others: setup
 	$(BIN)/python -m tests.bench.bench_long_models
 	$(BIN)/python -m tests.bench.bench_bert
 
-# Random edits, before builds and during them, compared with builds from nothing; remote caches that attack; and fleets whose machines fail.
-soak: setup
+soak: setup ## Random edits, caches that attack, fleets that fail: [n=1000].
 	$(BIN)/python -m tests.build.soak $(or $(n),1000)
 	$(BIN)/python -m tests.build.soak_during $(or $(n),500)
 	$(BIN)/python -m tests.build.soak_remote $(or $(n),1000)
 	$(BIN)/python -m tests.build.soak_fleet $(or $(n),500)
 
-# The corpora of model formats on other backends than wasm, which make test has them on, and the rest of large crosses.
-formats: setup
+formats: setup ## Run the tests marked long: corpora on further backends, full cross products.
 	$(BIN)/pytest -m long
 
-# Random graphs on every backend against the numpy references.
-fuzz: setup
+fuzz: setup ## Compare random graphs on every backend with numpy: [n=2000] [backend=webgpu,webgl].
 	$(BIN)/python -m tests.fuzz.fuzz $(or $(n),2000) $(backend)
 
-# Mutated model files: what is accepted keeps to the standard, and nothing ends in a traceback, takes long or much memory.
-fuzz-files: setup
+fuzz-files: setup ## Read mutated model files: [n=1000].
 	for format in onnx keras tensorflow tflite caffe chainer torch weight; do $(BIN)/python -m tests.fuzz.files $$format $(or $(n),1000) || exit 1; done

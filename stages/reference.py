@@ -39,11 +39,13 @@ def _computed(inputs: Mapping[str, Path], params: Mapping[str, Any]) -> tuple[di
     try:
         found: tuple[dict[str, Array], dict[str, Array]] = program(params["format"], "reference").compute(inputs, params, samples)
     except (ToolError, SourceError) as error:
-        raise type(error)(f"{error}; {RECORD}") from None
+        error.args = (f"{error}; {RECORD}",)
+        raise
     except ImportError as error:
         if (missing := missing_package(error, "the reference")) is None:
             raise
-        raise ToolError(f"{missing}; {RECORD}") from None
+        missing.args = (f"{missing}; {RECORD}",)
+        raise missing from None
     return found
 
 

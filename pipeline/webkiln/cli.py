@@ -11,7 +11,7 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any, NoReturn
 
-from webkiln.errors import UserError, missing_package, similar
+from webkiln.errors import MissingPackageError, UserError, missing_package, similar
 
 COMMANDS = {
     "build": "compile a model file to a bundle",
@@ -58,17 +58,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except UserError as error:
+        if isinstance(error, MissingPackageError):
+            _install(error)
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001  # the last frame: say that it is our fault, not the user's
         if isinstance(error, ImportError) and (missing := missing_package(error)):
+            _install(missing)
             print(f"error: {missing}", file=sys.stderr)
             return 2
         traceback.print_exc()
         print("webkiln failed; please report the lines above", file=sys.stderr)
         return 1
+
+
+def _install(error: MissingPackageError) -> None:
+    from webkiln.installing import install_and_restart
+
+    install_and_restart([error.module])
 
 
 def _run(given: Sequence[str]) -> int:

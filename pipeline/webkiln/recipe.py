@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from webkiln.errors import RecipeError, ToolError, not_installed, similar
+from webkiln.errors import MissingPackageError, RecipeError, not_installed, similar
 
 BACKENDS = ("webgpu", "wasm", "webgl", "js")
 """Best first."""
@@ -315,7 +315,7 @@ def find_module(value: str, folders: Sequence[Path], where: str) -> ModuleSource
             return ModuleSource(root.absolute(), module, function)
     advice = not_installed(module)
     if advice is not None and not any(module_file(root, module.partition(".")[0]) for root in map(Path, sys.path)):
-        raise ToolError(f"{where}: {advice}")
+        raise MissingPackageError(f"{where}: {advice}", module.partition(".")[0])
     raise RecipeError(f"{where}: there is no module {module} in {', '.join(map(str, folders))} or on Python's path")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from doit.cmd_run import Run as DoitRun
 
 from webkiln.build.session import Session
-from webkiln.errors import UserError, WebkilnError
+from webkiln.errors import MissingPackageError, UserError, WebkilnError
 
 if TYPE_CHECKING:
     from webkiln.build.action import Action
@@ -72,10 +72,15 @@ class Run(Command, DoitRun):  # type: ignore[misc]  # doit has no types
         if self.asked["explain"]:
             session.engine.explains = True
         try:
-            return int(super()._execute(*options, **named))
+            status = int(super()._execute(*options, **named))
         finally:
             if self.asked["trace"]:
                 session.engine.timeline.write(Path(self.asked["trace"]))
+        if status and "engine" in session.__dict__ and session.engine.missing:
+            from webkiln.installing import install_and_restart
+
+            install_and_restart(session.engine.missing, session.engine.close)
+        return status
 
     def _forecast(self, engine: "Engine") -> int:
         from webkiln.build.forecast import UP_TO_DATE, forecast, summary
@@ -120,6 +125,10 @@ def guarded(work: Callable[[], Any]) -> int:
     try:
         return int(work() or 0)
     except UserError as error:
+        if isinstance(error, MissingPackageError):
+            from webkiln.installing import install_and_restart
+
+            install_and_restart([error.module])
         return fail(str(error))
     except WebkilnError as error:
         fail(str(error))

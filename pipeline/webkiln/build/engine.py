@@ -37,7 +37,16 @@ from webkiln.build.state import TreeState
 from webkiln.build.timeline import Timeline
 from webkiln.build.tools import Toolchain
 from webkiln.build.why import FIRST, GONE, reasons, shortened
-from webkiln.errors import OutputError, RecipeError, ToolError, UnsupportedError, UserError, VerificationError, WebkilnError
+from webkiln.errors import (
+    MissingPackageError,
+    OutputError,
+    RecipeError,
+    ToolError,
+    UnsupportedError,
+    UserError,
+    VerificationError,
+    WebkilnError,
+)
 
 ATTEMPTS = 4
 OWN_FAULTS = (OutputError, RecipeError, UnsupportedError, VerificationError)
@@ -85,6 +94,8 @@ class Engine:
         self._seconds: dict[str, float] = {}
         self.timeline = Timeline()
         self.explains = False
+        self.missing: dict[str, str] = {}
+        """Modules that could not be imported, with the task that needs them."""
 
     def _opened(self, folder: Path) -> ActionCache:
         """A cache; one that cannot be written is read, below one of the tree."""
@@ -546,6 +557,8 @@ class Engine:
                 yield
         except BaseException as error:
             self.progress.fail(action.task)
+            if isinstance(error, MissingPackageError):
+                self.missing[error.module] = action.task
             if isinstance(error, UserError) and action.source:
                 error.args = (re.sub(r"^source\b", lambda _: action.source, str(error)),)
             raise

@@ -19,7 +19,7 @@ from webkiln.build.environment import environment, furnish
 from webkiln.build.observer import variables
 from webkiln.build.reads import ChangedError, Stamp, installed, machine
 from webkiln.build.scratch import Scratch
-from webkiln.errors import InternalError, ToolError, UserError, WebkilnError
+from webkiln.errors import InternalError, MissingPackageError, ToolError, UserError, WebkilnError
 
 LOG_TAIL = 4000
 FAREWELL_SECONDS = 5.0
@@ -263,4 +263,6 @@ def failure(what: str, answer: Mapping[str, Any]) -> WebkilnError:
     kind = kind if isinstance(kind, type) and issubclass(kind, UserError) else UserError
     error: UserError = kind.__new__(kind)
     Exception.__init__(error, str(answer.get("printed", "")) + str(answer["text"]))
+    if isinstance(error, MissingPackageError):
+        error.module = str(answer.get("module", ""))
     return error

@@ -24,7 +24,7 @@ from typing import Any
 from webkiln.build import stage
 from webkiln.build.environment import DOWNLOADS, UMASK
 from webkiln.build.reads import ChangedError, recording
-from webkiln.errors import UserError, missing_package
+from webkiln.errors import MissingPackageError, UserError, missing_package
 
 TELLING_SECONDS = 0.5
 
@@ -60,15 +60,21 @@ def answer(job: dict[str, Any], modules: dict[str, ModuleType], tell: Tell) -> d
     except ChangedError:
         return {"status": "changed"}
     except UserError as error:
-        return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": printed.getvalue()}
+        return told(error, printed.getvalue())
     except MemoryError:
         return {"status": "user", "type": "ToolError", "text": "out of memory", "printed": printed.getvalue()}
     except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever a stage raises must reach the parent
         missing = missing_package(error, f"the stage {Path(job['stage']).stem}") if isinstance(error, ImportError) else None
         if missing is not None:
-            return {"status": "user", "type": "ToolError", "text": str(missing), "printed": printed.getvalue()}
+            return told(missing, printed.getvalue())
         return {"status": "internal", "text": traceback.format_exc(), "printed": printed.getvalue()}
     return {"status": "done", "printed": printed.getvalue(), "reads": reads}
+
+
+def told(error: UserError, printed: str) -> dict[str, Any]:
+    """An error as an answer."""
+    module = {"module": error.module} if isinstance(error, MissingPackageError) else {}
+    return {"status": "user", "type": type(error).__name__, "text": str(error), "printed": printed, **module}
 
 
 def watched(module: ModuleType, job: dict[str, Any]) -> dict[str, Any]:

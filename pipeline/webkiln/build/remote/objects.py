@@ -17,7 +17,7 @@ from webkiln.build.action import Blob
 from webkiln.build.remote.entries import LARGEST
 from webkiln.build.remote.pace import Pace, Turns
 from webkiln.build.remote.remote import ANSWER_SECONDS, AbsentError, DeniedError, RemoteError, UnreachableError, parts
-from webkiln.errors import ToolError
+from webkiln.errors import MissingPackageError
 
 CONNECTIONS = 8
 CLIENT = {"connect_timeout": "5s", "timeout": "1d", "read_timeout": "1d"}
@@ -37,8 +37,8 @@ class ObjectRemote:
             import obstore
             from obstore.store import from_url
         except ImportError as error:
-            raise ToolError(
-                f"the remote cache {url} is read with obstore, which is not installed; pip install 'webkiln[remote]'"
+            raise MissingPackageError(
+                f"the remote cache {url} is read with obstore, which is not installed; pip install 'webkiln[remote]'", "obstore"
             ) from error
         self._do, self._errors = obstore, obstore.exceptions
         client: Any = {**CLIENT, "allow_http": _says_http()}

@@ -27,7 +27,7 @@ from webkiln.build.remote.remote import (
     parts,
 )
 from webkiln.build.remote.wire import field
-from webkiln.errors import ToolError
+from webkiln.errors import MissingPackageError
 
 ASKED_AT_ONCE = 1000
 MESSAGE_BYTES = 2 * LARGEST
@@ -51,7 +51,9 @@ class ReapiRemote:
         try:
             import grpc
         except ImportError as error:
-            raise ToolError(f"the remote cache {url} is read with grpcio, which is not installed; pip install 'webkiln[remote]'") from error
+            raise MissingPackageError(
+                f"the remote cache {url} is read with grpcio, which is not installed; pip install 'webkiln[remote]'", "grpc"
+            ) from error
         split = urlsplit(url)
         options: list[tuple[str, int | str]] = [
             ("grpc.max_receive_message_length", MESSAGE_BYTES),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from webkiln.errors import RecipeError, ToolError
+from webkiln.errors import MissingPackageError, RecipeError
 
 VARIABLE = "WEBKILN_CACHE_KEY"
 LEAST_BYTES = 32
@@ -63,7 +63,9 @@ def _ed25519(data: bytes, place: str) -> Signer:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     except ImportError as error:
-        raise ToolError(f"{VARIABLE}: Ed25519 needs the package cryptography; pip install 'webkiln[remote]', or use hmac:FILE") from error
+        raise MissingPackageError(
+            f"{VARIABLE}: Ed25519 needs the package cryptography; pip install 'webkiln[remote]', or use hmac:FILE", "cryptography"
+        ) from error
     private = b"PRIVATE KEY" in data
     try:
         read = serialization.load_pem_private_key(data, None) if private else serialization.load_pem_public_key(data)

@@ -5,17 +5,17 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from webkiln.errors import ToolError
+from webkiln.errors import MissingPackageError
 from webkiln.ir.types import Array
 
 
 def import_keras(why: str) -> Any:
-    """The keras module; ToolError says why it is needed where it is missing."""
+    """The keras module; MissingPackageError says why it is needed where it is missing."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         import keras
     except ImportError:
-        raise ToolError(f"{why}; this needs Keras, which is not installed: pip install keras tensorflow-cpu") from None
+        raise MissingPackageError(f"{why}; this needs Keras, which is not installed: pip install keras tensorflow-cpu", "keras") from None
     return keras
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from webkiln.errors import SourceError, ToolError
+from webkiln.errors import MissingPackageError, SourceError
 from webkiln.frontends.cut import WHOLE, Cut
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.onnx.check import nodes_of
@@ -36,7 +36,9 @@ class _Runner:
         try:
             import onnxruntime as ort
         except ImportError:
-            raise ToolError("reference outputs are what onnxruntime computes; install it: pip install onnxruntime") from None
+            raise MissingPackageError(
+                "reference outputs are what onnxruntime computes; install it: pip install onnxruntime", "onnxruntime"
+            ) from None
 
         model = part_of(onnx.load_model(path, load_external_data=False), cut, path.name)
         if folder is not None:

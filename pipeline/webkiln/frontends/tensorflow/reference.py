@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from webkiln.errors import SourceError, ToolError, WebkilnError
+from webkiln.errors import MissingPackageError, SourceError, WebkilnError
 from webkiln.frontends.nodes.part import of_part, reference_of
 from webkiln.frontends.nodes.sampled import SampledInputs
 from webkiln.frontends.nodes.spec import NodeModel
@@ -43,7 +43,9 @@ def import_tensorflow() -> Any:
     try:
         import tensorflow as tf
     except ImportError:
-        raise ToolError("reference outputs are what TensorFlow computes; install it: pip install tensorflow-cpu") from None
+        raise MissingPackageError(
+            "reference outputs are what TensorFlow computes; install it: pip install tensorflow-cpu", "tensorflow"
+        ) from None
     return tf
 
 

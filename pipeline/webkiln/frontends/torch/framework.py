@@ -6,15 +6,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from webkiln.errors import ToolError
+from webkiln.errors import MissingPackageError
 
 
 def require_torch(why: str) -> None:
-    """ToolError that says why it is needed where it is missing."""
+    """MissingPackageError that says why it is needed where it is missing."""
     try:
         import torch  # noqa: F401 - only whether it is there
     except ImportError:
-        raise ToolError(f"{why}; this needs PyTorch, which is not installed: pip install torch") from None
+        raise MissingPackageError(f"{why}; this needs PyTorch, which is not installed: pip install torch", "torch") from None
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any
 
 import h5py
 
-from webkiln.errors import SourceError, ToolError, not_installed
+from webkiln.errors import MissingPackageError, SourceError, not_installed
 from webkiln.frontends.keras.archive import MAX_JSON_BYTES, ModelFile, attribute, checked_config, member, parse_config, reading
 from webkiln.frontends.keras.eras.lists import has_lists
 
@@ -56,7 +56,7 @@ def _from_yaml(name: str, text: bytes) -> Any:
     try:
         import yaml
     except ImportError:
-        raise ToolError(f"{name}: an architecture in YAML; {not_installed('yaml')}") from None
+        raise MissingPackageError(f"{name}: an architecture in YAML; {not_installed('yaml')}", "yaml") from None
 
     class Plain(yaml.SafeLoader):  # type: ignore[misc]
         """PyYAML's safe loader, which knows tuples besides."""

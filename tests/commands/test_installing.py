@@ -1,0 +1,75 @@
+"""`WEBKILN_INSTALL=1`: a command that lacks a package installs it and starts again."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.commands.blocked import without
+from tests.commands.conftest import Command
+from tests.frontends.onnx.models import classifier
+from webkiln import installing
+
+PIP = """import pathlib, sys
+
+here = pathlib.Path(__file__).parent
+with (here / "asked").open("a") as file:
+    file.write(" ".join(sys.argv[1:]) + "\\n")
+if {works}:
+    (here / "sitecustomize.py").unlink()
+"""
+DODO = 'from webkiln.build.tasks import DOIT_CONFIG, tasks\ndef task_models(): return tasks("models")\n'
+
+
+def lacking(folder: Path, package: str, *, works: bool) -> tuple[dict[str, str], Path]:
+    """The environment of a command that lacks a package until pip, which is an imitation, is run; and the file with what pip is asked for."""
+    settings = without(folder, package)
+    place = folder / "blocked"
+    (place / "pip.py").write_text(PIP.format(works=works))
+    return settings | {"WEBKILN_INSTALL": "1", "WEBKILN_CACHE": str(folder / "cache")}, place / "asked"
+
+
+def test_a_build_installs_what_its_model_needs(webkiln: Command, tmp_path: Path) -> None:
+    onnx.save(classifier(), tmp_path / "net.onnx")
+    settings, asked = lacking(tmp_path, "onnx", works=True)
+    done = webkiln("build", "net.onnx", "-o", "out", "--backend", "js", env=settings)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "js.js").is_file()
+    assert done.stderr.count("installing onnx, which this needs (once)\n") == 1
+    (line,) = asked.read_text().splitlines()
+    assert line.startswith("install ")
+    assert line.endswith("requirements.lock onnx")
+
+
+def test_what_is_installed_in_vain_is_an_error(webkiln: Command, tmp_path: Path) -> None:
+    onnx.save(classifier(), tmp_path / "net.onnx")
+    settings, asked = lacking(tmp_path, "onnx", works=False)
+    done = webkiln("build", "net.onnx", "-o", "out", "--backend", "js", env=settings)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("pip install onnx")
+    assert len(asked.read_text().splitlines()) == 1
+
+
+def test_doit_installs_what_its_recipes_need(tmp_path: Path) -> None:
+    (tmp_path / "models" / "net").mkdir(parents=True)
+    (tmp_path / "dodo.py").write_text(DODO)
+    (tmp_path / "models" / "net" / "recipe.toml").write_text('source = "net.onnx"\nbackends = ["js"]\n')
+    onnx.save(classifier(), tmp_path / "models" / "net" / "net.onnx")
+    settings, asked = lacking(tmp_path, "onnx", works=True)
+    command = [sys.executable, "-m", "doit", "build", "model=net"]
+    done = subprocess.run(command, cwd=tmp_path, env=settings, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "dist" / "net" / "js.js").is_file()
+    assert len(asked.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("modules", "settings"), [(["onnx"], {}), (["evil-package"], {"WEBKILN_INSTALL": "1"})])
+def test_nothing_is_installed_unasked_or_unknown(modules: list[str], settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of a fleet may name any module."""
+    monkeypatch.delenv("WEBKILN_INSTALL", raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(installing.subprocess, "run", lambda *_, **__: pytest.fail("pip was run"))
+    installing.install_and_restart(modules)
